@@ -83,6 +83,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     because: 'a transport of steps is replaceable, so it depends only on its port; the content of a call belongs to a dialect',
   },
   {
+    area: 'everstep/src/worker-connections',
+    may: [`types ${ENGINE}`, PORTS, ANSWERS, LIMITS_FILE, ...inEverstep('dialects'), PROTOCOL],
+    because: 'the frames of workers do not depend on the socket that carries them',
+  },
+  {
     area: 'everstep/src/http-api',
     may: [
       ...inEverstep(
@@ -95,8 +100,8 @@ const DIRECTIONS: readonly DirectionRule[] = [
         'ports',
         'config',
       ),
-      ...inEverstep('answers/header-names', 'fairness', 'secrets/key-ring', 'sign-in', 'audit'),
-      ...['@everstep/sdk/protocol', 'fastify', 'typebox', 'pino', 'jose', 'ajv', NODE],
+      ...inEverstep('answers/header-names', 'fairness', 'secrets/key-ring', 'sign-in', 'audit', 'worker-connections'),
+      ...['@everstep/sdk/protocol', 'fastify', 'typebox', 'pino', 'jose', 'ajv', 'ws', NODE],
     ],
     because: 'the API uses the service through its interface, whatever runtime or store is behind it',
   },
@@ -206,9 +211,12 @@ const DIRECTIONS: readonly DirectionRule[] = [
   { area: 'sdk/src', may: [NODE], because: "the SDK adds no dependency to the user's app" },
   {
     area: 'sdk/src/protocol',
-    may: ['sdk/src/bounded-json', 'sdk/src/journal-digest'],
+    may: ['bounded-json', 'journal-digest', 'step-protocol', 'worker/frames', 'worker/worker-url'].map((file) => `sdk/src/${file}`),
     because: 'the protocol does not depend on either side',
   },
+  { area: 'sdk/src/step-protocol', may: [], because: 'both sides send and read these frames' },
+  { area: 'sdk/src/worker/frames', may: ['types sdk/src/step-protocol'], because: 'both sides send and read these frames' },
+  { area: 'sdk/src/worker/worker-url', may: [], because: 'both sides read these URLs' },
   { area: 'sdk/src/journal-digest', may: [], because: 'both sides of the protocol compute it' },
   { area: 'sdk/src/bounded-json', may: [], because: 'both sides of the protocol parse with it' },
   {

@@ -54,6 +54,8 @@ import { createNameResolver } from './step-calls/names/index.js';
 import { createOutbound } from './step-calls/outbound.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import type { OpenedNode } from './stores/postgres/index.js';
+import { WorkerPools } from './worker-connections/worker-pools.js';
+import { WorkerStepCaller } from './worker-connections/worker-step-caller.js';
 
 /** Time for deliveries in flight to end when the server stops. Others are delivered again. */
 const GRACE_MS = 5_000;
@@ -209,7 +211,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const keys = { signingKeys, ...withAuditKey(authority, config.auditWebhookKey), learnWorkflowOrigin, regionOf, prepare };
     const outbound = createOutbound({ ...keys, ...egressProxy, addressPolicyOf, owners, slices, now: machineTime, random, log });
     opened.push(() => outbound.close());
-    const { stepCaller, messageSender } = outbound;
+    const pools = new WorkerPools(steadyClock);
+    const overConnections = new WorkerStepCaller({ pools, others: outbound, now: machineTime });
+    const [stepCaller, messageSender] = [overConnections, overConnections];
     const budgetAlerts = new BudgetAlerts({
       accounts,
       standing: (instanceId) => limits.budgets.standingNow(instanceId),
@@ -247,6 +251,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       random,
       stepCaller,
       messageSender,
+      workers: pools,
       writes,
       log,
       ...(cluster ? { cluster } : {}),
@@ -320,6 +325,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
       publicUrl: () => publicUrl,
       ...(descriptors ? { connectionLimits: descriptors } : {}),
       reads: new ReadBudget(),
+      workers: { pools, clock: steadyClock },
+      ...(cluster ? { nodeId: () => cluster.nodeId } : {}),
       isStarting: () => starting,
       isStopping: () => stopping,
       hasLease: () => cluster?.canStartWork ?? true,

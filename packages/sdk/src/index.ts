@@ -57,3 +57,6 @@ export {
 } from './signature/signature.js';
 export type { JsonOf } from './step-result.js';
 export type * from './steps/step-types.js';
+export { type ConnectedWorker, type ConnectOptions, connect, type WorkerState } from './worker/connect.js';
+export type { DrainSignal } from './worker/signals.js';
+export type { SocketConstructor, SocketLike } from './worker/worker-connection.js';

@@ -30,6 +30,16 @@ export const LIMITS = Object.freeze({
   maxFilterValues: 100,
   requestTimeoutMs: 60 * SECOND_MS,
 
+  // worker connections
+  /** Maximum size of the first message of a worker, and time until it must arrive. */
+  maxWorkerHelloBytes: 128 * KiB,
+  workerHelloTimeoutMs: 10 * SECOND_MS,
+  /** Maximum size of a message of a worker: the longest reply with its frame. */
+  maxWorkerMessageBytes: 33 * MiB,
+  maxWorkersOfInstance: 1_000,
+  /** A connection without a frame for three times as long is closed. */
+  workerHeartbeatMs: 10 * SECOND_MS,
+
   // identifiers and texts
   maxWorkflowUrlLength: 2048,
   maxRunIdLength: 256,

@@ -20,6 +20,7 @@ export const Reason = Type.Object(
         'flow-control',
         'queue',
         'destination-held',
+        'no-worker',
         'queued',
         'in-flight',
       ],
@@ -41,17 +42,21 @@ export const Reason = Type.Object(
     waitListSize: Type.Optional(Type.Integer()),
     queueName: Type.Optional(Type.String({ description: 'For `queue`: name of the queue that the message is in.' })),
     because: Type.Optional(
-      Type.Enum(['parallelism', 'rate', 'paused', 'order', 'slots', 'plan', 'fair-share', 'long-deliveries', 'host', 'memory'], {
-        type: 'string',
-        description: 'For `flow-control`, `queue` and `queued`: the limit that applies.',
-      }),
+      Type.Enum(
+        ['parallelism', 'rate', 'paused', 'order', 'slots', 'plan', 'fair-share', 'long-deliveries', 'host', 'workers', 'memory'],
+        {
+          type: 'string',
+          description: 'For `flow-control`, `queue` and `queued`: the limit that applies.',
+        },
+      ),
     ),
     origin: Type.Optional(Type.String({ description: 'For `destination-held`: scheme, host and port.' })),
     heldBy: Type.Optional(Type.Enum(['breaker', 'hand'], { type: 'string' })),
     heldSince: unixMs('time when the destination was held', '`destination-held`'),
     reason: Type.Optional(Type.String({ description: 'For `destination-held`: why the destination is held.' })),
     nextProbeAt: unixMs('time when the next probe delivery is sent', '`destination-held`'),
-    url: Type.Optional(Type.String({ description: 'For `in-flight`: URL of the request.' })),
+    since: unixMs('time since which no worker that serves the workflow is connected', '`no-worker`'),
+    url: Type.Optional(Type.String({ description: 'For `in-flight` and `no-worker`: URL of the request.' })),
   },
   { ...CLOSED, description: 'Reason why a run is waiting. `kind` determines which other fields are present.' },
 );

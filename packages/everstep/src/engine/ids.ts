@@ -8,7 +8,7 @@ const TIME_CHARACTERS = 10;
 const RANDOM_BYTES = 10;
 
 /** Prefix of an id: run, message, dead letter, webhook, schedule, repair. */
-export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch' | 'rep';
+export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch' | 'rep' | 'con';
 
 /** The inputs of an id. */
 export interface IdSource {

@@ -10,6 +10,7 @@ import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
 import { AT_ONCE, type WorkSlices } from '../fairness/work-slices.js';
+import type { Clock } from '../ports/clock.js';
 import type { NodeStatus } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
 import { ONE_OWNER } from '../ports/stores/instance-owners.js';
@@ -18,6 +19,7 @@ import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkflowService } from '../runtime/services/workflow-service.js';
 import type { SearchService } from '../search/search-service.js';
 import type { SignIn } from '../sign-in/sign-in.js';
+import type { WorkerPools } from '../worker-connections/worker-pools.js';
 import { ReadBudget } from './admission/read-budget.js';
 import { Recording } from './audited/recording.js';
 import { type DashboardFiles, dashboardOperations } from './dashboard/index.js';
@@ -36,6 +38,7 @@ import { SEARCH_OPERATIONS } from './search/index.js';
 import { HeldRequests } from './server/held-requests.js';
 import { createServer, type Route } from './server/server.js';
 import type { TlsListener } from './tls/tls-listener.js';
+import { WorkerAcceptor } from './workers/acceptor.js';
 
 export { ReadBudget } from './admission/read-budget.js';
 export { type DashboardFiles, readDashboard } from './dashboard/index.js';
@@ -63,6 +66,8 @@ export interface HttpApiDependencies {
   readonly version: string;
   /** Base URL of the runtime API for apps. Absent: responses contain only paths. */
   readonly publicUrl?: () => string;
+  /** Id of this node. Absent: this process is alone. */
+  readonly nodeId?: () => string;
   /** Nodes of the cluster. Absent: only this process. */
   readonly nodes?: () => Promise<readonly NodeStatus[]>;
   /** Limits of open connections. Absent: no limit. */
@@ -100,6 +105,8 @@ export interface HttpApiDependencies {
   readonly accessLog?: boolean;
   /** Whether the public URL is https. Default: false. */
   readonly isPublicHttps?: boolean;
+  /** The connected workers. Absent: no worker can connect. */
+  readonly workers?: { readonly pools: WorkerPools; readonly clock: Clock };
   /** Absent: plain HTTP. */
   readonly tls?: TlsListener;
   /** Files of the dashboard; null when they were not built. Absent: no dashboard is served. */
@@ -205,12 +212,18 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     managementOpenApi: () => managementDocument(version),
   };
   const routes: Route[] = [];
+  const { workers, serves } = dependencies;
+  const defaultRegion = dependencies.defaultRegion ?? DEFAULT_REGION;
+  const newId = () => service.newId('con');
+  const nodeId = dependencies.nodeId ?? (() => ALONE);
+  const accepting = { ...{ authority, defaultRegion, log, nodeId, newId } };
   const app: FastifyInstance = createServer({
     context,
     recording: new Recording(dependencies.audit),
     onRoute: (route) => routes.push(route),
     reads: dependencies.reads ?? new ReadBudget(),
-    defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
+    defaultRegion,
+    workers: workers && serves !== 'management' ? new WorkerAcceptor({ ...workers, ...accepting }) : null,
     trustedProxies: dependencies.trustedProxies ?? [],
     isPublicHttps: dependencies.isPublicHttps ?? false,
     tls: dependencies.tls ?? null,

@@ -45,10 +45,8 @@ function frameOf({ body }: EndpointAnswer): Readonly<Record<string, unknown>> {
   }
 }
 
-function read(answer: EndpointAnswer, { request, hidesData }: ReplayCheck, now: number): ReplayVerdict {
-  const other = otherSdkProblem(answer.headers, 'native');
-  if (other !== null) return cannotTell(other);
-  const frame = headerOf(answer.headers, NATIVE_PREFIX + PROTOCOL_HEADER) === undefined ? {} : frameOf(answer);
+/** Returns the verdict of a frame, or null if it is something else than the result of a check. */
+export function readVerdict(frame: Readonly<Record<string, unknown>>, { request }: ReplayCheck): ReplayVerdict | null {
   const words = typeof frame.message === 'string' ? frame.message.slice(0, LIMITS.maxKeptErrorLength) : '';
   if (frame.kind === 'checked' && frame.protocol === PROTOCOL_VERSION) {
     const { outcome, stepId } = frame;
@@ -61,6 +59,16 @@ function read(answer: EndpointAnswer, { request, hidesData }: ReplayCheck, now: 
   const error = typeof frame.error === 'object' && frame.error !== null && 'message' in frame.error ? frame.error.message : null;
   if (frame.kind === 'failed' && typeof error === 'string')
     return cannotTell(`the endpoint refused the replay check: ${error.slice(0, LIMITS.maxKeptErrorLength)}`);
+  return null;
+}
+
+function read(answer: EndpointAnswer, check: ReplayCheck, now: number): ReplayVerdict {
+  const { hidesData } = check;
+  const other = otherSdkProblem(answer.headers, 'native');
+  if (other !== null) return cannotTell(other);
+  const verdict =
+    headerOf(answer.headers, NATIVE_PREFIX + PROTOCOL_HEADER) === undefined ? null : readVerdict(frameOf(answer), check);
+  if (verdict) return verdict;
   if (answer.status >= 200 && answer.status < 300)
     return cannotTell(
       `the endpoint answered ${answer.status} with an unexpected body; check that it is a workflow endpoint with @everstep/sdk`,

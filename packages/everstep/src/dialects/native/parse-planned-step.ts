@@ -1,12 +1,13 @@
 /** Reads the planned steps of an endpoint: each step type with the fields that the service needs to execute it. */
-import type {
-  CallSpec,
-  EncodedBody,
-  EventContent,
-  FlowControlSpec,
-  InvokeSpec,
-  PlannedStep,
-  StepType,
+import {
+  type CallSpec,
+  type EncodedBody,
+  type EventContent,
+  type FlowControlSpec,
+  type InvokeSpec,
+  type PlannedStep,
+  parseWorkerUrl,
+  type StepType,
 } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { type Fields, fields, id, integer, list, milliseconds, optional, Problem, shown, text, word } from '../frame-fields.js';
@@ -29,6 +30,11 @@ function httpUrl(value: unknown, where: string, most: number): string {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return url;
   throw new Problem(`${where} must be an http or https URL`, shown(url));
+}
+
+function workflowUrl(value: unknown, where: string, most: number): string {
+  const url = word(value, where, most);
+  return parseWorkerUrl(url) === null ? httpUrl(value, where, most) : url;
 }
 
 function headers(value: unknown, where: string): Readonly<Record<string, string>> {
@@ -114,7 +120,7 @@ function invokeSpec(value: unknown, where: string): InvokeSpec {
   const named = optional(given.labels, `${where}.labels`, labels);
   const forwarded = headers(given.headers, `${where}.headers`);
   return {
-    workflowUrl: httpUrl(given.workflowUrl, `${where}.workflowUrl`, LIMITS.maxWorkflowUrlLength),
+    workflowUrl: workflowUrl(given.workflowUrl, `${where}.workflowUrl`, LIMITS.maxWorkflowUrlLength),
     headers: Object.fromEntries(Object.entries(forwarded).map(([name, text_]) => [name.toLowerCase(), text_])),
     ...(sent ? { body: sent } : {}),
     ...(contentType === undefined ? {} : { contentType }),

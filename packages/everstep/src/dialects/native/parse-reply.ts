@@ -219,6 +219,11 @@ export function parseReply(body: string, request: StepRequest, now: number): Par
     }
     return { ok: false, problem: NO_JSON, summary: NO_JSON };
   }
+  return readReply(frame, request, now);
+}
+
+/** Reads a reply that is parsed JSON, within the bounds of `parseJson`. */
+export function readReply(frame: unknown, request: StepRequest, now: number): ParsedReply {
   try {
     return { ok: true, reply: replyOf(fields(frame, 'the body'), request, now) };
   } catch (problem) {

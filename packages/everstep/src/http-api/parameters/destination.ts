@@ -1,11 +1,28 @@
 /** URLs of destinations that Everstep calls. */
+import { parseWorkerUrl, WORKER_SCHEME } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { shown, Unacceptable } from './unacceptable.js';
 
 /** A URL that is raw in a path may have lost one of its two slashes in a proxy. */
 const SCHEME_AND_SLASHES = /^(https?):\/{1,2}(?=[^/])/i;
+const WORKER_SLASHES = /^worker:\/{1,2}(?=[^/])/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
 const UNPRINTABLE = /[\s\u0000-\u001f\u007f]/;
+
+/**
+ * Returns the URL of a workflow: a destination, or the URL of a workflow that workers serve. Throws Unacceptable with the
+ * code `bad-url`.
+ */
+export function parseWorkflowUrl(text: string): string {
+  const url = text.replace(WORKER_SLASHES, WORKER_SCHEME);
+  if (!url.startsWith(WORKER_SCHEME)) return parseDestination(text);
+  if (parseWorkerUrl(url) === null)
+    throw new Unacceptable(
+      `must have the form worker://<app>/<workflow>, where the app has lower-case letters, digits, "-", "_" and "." and at most 63 characters, not ${shown(text)}`,
+      'bad-url',
+    );
+  return url;
+}
 
 /** Returns the URL without its fragment, otherwise unchanged. Throws Unacceptable with the code `bad-url`. */
 export function parseDestination(text: string): string {

@@ -24,7 +24,7 @@ interface Splitting {
 const SPLITTING: Readonly<Record<CommaRule, Splitting>> = {
   separates: { separator: ',', keepsWhole: false },
   'may-be-inside': { separator: ',', keepsWhole: true },
-  'before-a-url': { separator: /,(?=https?:\/\/)/i, keepsWhole: true },
+  'before-a-url': { separator: /,(?=(?:https?|worker):\/\/)/i, keepsWhole: true },
 };
 
 const isCommaRule = (value: unknown): value is CommaRule => typeof value === 'string' && Object.hasOwn(SPLITTING, value);

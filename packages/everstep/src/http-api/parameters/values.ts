@@ -6,7 +6,7 @@ import Type, { type TSchemaOptions, type TStringOptions } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { fitsInPaths, NOT_IN_PATHS } from '../../dialects/ids-in-paths.js';
 import { parseRetryDelay } from '../../engine/schedules/retry-delay.js';
-import { parseDestination } from './destination.js';
+import { parseDestination, parseWorkflowUrl } from './destination.js';
 import { DURATION_WORDS, formatDuration, parseDuration } from './duration.js';
 import { parseFlowControlValue } from './flow-control-value.js';
 import { parseRedactFields } from './redact-fields.js';
@@ -83,6 +83,12 @@ export const RedactFields = (options: TSchemaOptions) =>
 export const Destination = (options: TSchemaOptions) =>
   Type.Codec(Type.String({ minLength: 1, format: 'uri', ...options }))
     .Decode(parseDestination)
+    .Encode(notWritten);
+
+/** Like Destination, or the URL of a workflow that workers serve. */
+export const WorkflowUrl = (options: TSchemaOptions) =>
+  Type.Codec(Type.String({ minLength: 1, format: 'uri', ...options }))
+    .Decode(parseWorkflowUrl)
     .Encode(notWritten);
 
 /** String that is not converted. */

@@ -1,5 +1,5 @@
 /** Presents explanations of why a run is waiting, as sentences and as fields. */
-import { STEP_TYPES, type StepType } from '@everstep/sdk/protocol';
+import { parseWorkerUrl, STEP_TYPES, type StepType } from '@everstep/sdk/protocol';
 import type { ExplanationAnswer, Reason } from '../../contract/explanation.js';
 import type { Redaction } from '../../engine/runs/run.js';
 import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from '../../runtime/services/workflow-service.js';
@@ -29,6 +29,7 @@ const NO_SLOT: Readonly<Record<QueuedBecause, string>> = {
   'fair-share': 'the account has used its fair share of slots',
   'long-deliveries': 'the delivery has a long timeout, and the account has used its fair share of long deliveries',
   host: 'the limit of deliveries to its host is reached',
+  workers: 'all places of the connected workers are in use',
   memory: 'the events and requests that its run sends need more memory than its account has available',
 };
 
@@ -99,6 +100,11 @@ function presentReason(reason: WaitReason, isCall: boolean, redact: Redaction | 
         ...optional('nextProbeAt', reason.probeAt),
       };
     }
+    case 'no-worker': {
+      const { url, since } = reason;
+      const app = parseWorkerUrl(url)?.app ?? url;
+      return { kind, message: `No worker for app ${app} that serves ${url} is connected since ${isoOf(since)}.`, url, since };
+    }
     case 'queued':
       return { kind, message: queuedMessage(reason.because ?? null), ...optional('because', reason.because ?? null) };
     case 'in-flight': {
@@ -148,6 +154,7 @@ const DOING: Readonly<Record<Reason['kind'] | 'parked', readonly [one: string, s
   'flow-control': ['waits for a flow control key', 'wait for a flow control key'],
   queue: ['waits in a queue', 'wait in a queue'],
   'destination-held': ['waits for a held destination', 'wait for a held destination'],
+  'no-worker': ['waits for a worker', 'wait for a worker'],
   queued: ['waits for a delivery slot', 'wait for a delivery slot'],
   'in-flight': ['is in flight', 'are in flight'],
   parked: ['is pending', 'are pending'],

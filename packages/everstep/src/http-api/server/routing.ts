@@ -6,7 +6,7 @@ import { ENQUEUE_PATH, PAGES_PATH, PUBLISH_PATH, SCHEDULE_PATH, splitTarget, TRI
 const ANY_WORKFLOW = '-';
 
 /** Path of an operation on a schedule, which is not a URL although it is in the position of one. */
-const OF_ONE_SCHEDULE = new RegExp(`^${SCHEDULE_PATH}(?!https?:)[^/]+/(?:pause|resume|run)$`, 'i');
+const OF_ONE_SCHEDULE = new RegExp(`^${SCHEDULE_PATH}(?!https?:|worker:)[^/]+/(?:pause|resume|run)$`, 'i');
 
 export const pathsOf = (operation: Operation): readonly string[] => [operation.path, ...(operation.otherPaths ?? [])];
 

@@ -20,6 +20,8 @@ import { RequestBodies } from '../requests/request-bodies.js';
 import { NO_QUERY } from '../requests/request-input.js';
 import { clientError, replyOnSocket } from '../responses/error-replies.js';
 import type { TlsListener } from '../tls/tls-listener.js';
+import type { WorkerAcceptor } from '../workers/acceptor.js';
+import { serveUpgrades } from '../workers/upgrades.js';
 import { Connections } from './connections.js';
 import { addErrorHandlers, createErrorSender } from './error-handlers.js';
 import { createOperationHandler } from './operation-handler.js';
@@ -78,6 +80,8 @@ export interface ServerOptions {
   /** Absent: no limit. */
   readonly connectionLimits?: ConnectionLimits;
   readonly bodies?: RequestBodies;
+  /** Accepts workers. Null: upgrade requests are ordinary requests. */
+  readonly workers: WorkerAcceptor | null;
   /** Called for each route of the server. */
   readonly onRoute?: (route: Route) => void;
 }
@@ -192,6 +196,7 @@ export function createServer({
   reads,
   connectionLimits,
   bodies = new RequestBodies(),
+  workers,
   onRoute,
 }: ServerOptions): FastifyInstance {
   const { log } = context;
@@ -239,6 +244,10 @@ export function createServer({
     secured.add(socket);
     connections.secured(socket);
   });
+  if (workers) {
+    const isStopping = () => closing || context.isStopping();
+    serveUpgrades(app.server, workers.asUpgradeTarget(connections, isStopping), tls ? 'secureConnection' : 'connection');
+  }
   if (tls || isPublicHttps) {
     app.addHook('onRequest', (request, reply, done) => {
       if (!isThisMachine(request.hostname)) reply.header('strict-transport-security', STRICT_TRANSPORT);
@@ -251,6 +260,7 @@ export function createServer({
   });
   app.addHook('preClose', (done) => {
     closing = true;
+    workers?.close();
     waiting.close();
     connections.closeUnused((socket) => latest.has(socket));
     done();

@@ -1,11 +1,17 @@
 /** The delivery of a task: where it goes and which limits apply to it. */
 import type { Run, Task } from '../../engine/runs/run.js';
 import type { DueTask } from '../../ports/stores/store.js';
+import { isWorkerUrl, poolOf } from '../../ports/workers.js';
 import type { Delivery, DeliveryLimits, DeliveryRef } from '../gates/delivery.js';
 import { callbackUrlOf } from '../services/callbacks.js';
 import type { DeliveryTask } from './delivery-task.js';
 import { originOf } from './origins.js';
 import { isLong, type Timeouts, timeoutOf, timeoutOfCallback } from './requests/timeouts.js';
+
+function destinationOf(instanceId: string, url: string): Pick<DeliveryLimits, 'instanceId' | 'origin' | 'pool'> {
+  if (!isWorkerUrl(url)) return { instanceId, origin: originOf(url) };
+  return { instanceId, origin: url, pool: poolOf(instanceId, url) };
+}
 
 function withLimits(ref: DeliveryRef, limits: DeliveryLimits, long: boolean, queue?: string): Delivery {
   const { runKey, slot } = ref;
@@ -17,7 +23,7 @@ export function deliveryOf(run: Run, task: DeliveryTask, timeouts: Timeouts): De
   const { key: runKey, instanceId, workflowUrl, settings } = run;
   const call = task.kind === 'call' ? task.call : null;
   const flowControl = call ? call.flowControl : settings.flowControl;
-  const limits = { instanceId, flowControlKey: flowControl?.key ?? null, origin: originOf(call?.url ?? workflowUrl) };
+  const limits = { ...destinationOf(instanceId, call?.url ?? workflowUrl), flowControlKey: flowControl?.key ?? null };
   const long = isLong(timeoutOf(run, task), instanceId, timeouts);
   return withLimits({ runKey, slot: task.slot }, limits, long, settings.message?.queue);
 }
@@ -25,13 +31,13 @@ export function deliveryOf(run: Run, task: DeliveryTask, timeouts: Timeouts): De
 /** Returns the delivery of a failure callback. No flow control key limits it. */
 export function callbackDeliveryOf(run: Run, { slot }: Task, timeouts: Timeouts): Delivery {
   const { key: runKey, instanceId } = run;
-  const limits = { instanceId, flowControlKey: null, origin: originOf(callbackUrlOf(run)) };
+  const limits = { ...destinationOf(instanceId, callbackUrlOf(run)), flowControlKey: null };
   return withLimits({ runKey, slot }, limits, isLong(timeoutOfCallback(run), instanceId, timeouts));
 }
 
 /** Returns the delivery of a task that a scan has read. Its timeout, and so if it is long, is unknown until its run is read. */
 export function dueDeliveryOf({ runKey, slot, instanceId, flowControlKey, workflowUrl, queue }: DueTask): Delivery {
-  return withLimits({ runKey, slot }, { instanceId, flowControlKey, origin: originOf(workflowUrl) }, false, queue);
+  return withLimits({ runKey, slot }, { ...destinationOf(instanceId, workflowUrl), flowControlKey }, false, queue);
 }
 
 /** Returns the same delivery with a slot for long deliveries. */

@@ -91,12 +91,14 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   private stopping = false;
 
   constructor(deps: RuntimeDeps, parts: DispatcherParts) {
-    const { store, clock, log } = deps;
+    const { store, clock, log, workers } = deps;
     this.deps = deps;
     this.parts = parts;
     this.slots = new SlotQueue(deps, this);
     const { commits } = parts;
-    this.gates = new DeliveryGates({ store, clock, log, commits, exit: this, slots: this.slots, transitMs: transitOf });
+    this.gates = new DeliveryGates({ store, clock, log, commits, exit: this, slots: this.slots, workers, transitMs: transitOf });
+    // After the gates, which also listen: deliveries that pass there need the new places.
+    workers.onChange(() => this.limitsChanged());
     this.holders = deps.cluster && new GateHolders({ ...deps, cluster: deps.cluster, due: parts.due }, this);
     this.sender = new DeliverySender(deps, { ...parts, gates: this.gates, redispatch: this });
   }
@@ -229,7 +231,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     this.slots.triggered(instanceId);
   }
 
-  /** Plans have changed: slots may be free. */
+  /** Plans or connected workers have changed: slots may be free. */
   limitsChanged(): void {
     if (this.stopping) return;
     this.gates.slotsFreed();

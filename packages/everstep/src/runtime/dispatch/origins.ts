@@ -1,4 +1,5 @@
-/** Origins of URLs, cached. */
+/** Origins of URLs, cached. A worker URL is its own origin: each workflow of a worker is a destination. */
+import { isWorkerUrl } from '../../ports/workers.js';
 
 const MAX_KNOWN_ORIGINS = 1_000;
 /** By URL: there are few, and each is requested often. */
@@ -6,6 +7,7 @@ const origins = new Map<string, string>();
 
 /** Returns the normalized scheme, host and port of a URL: `http://app.test` for `HTTP://App.test:80/x`. */
 export function originOf(url: string): string {
+  if (isWorkerUrl(url)) return url;
   const known = origins.get(url);
   if (known !== undefined) return known;
   const origin = URL.canParse(url) ? new URL(url).origin : url;

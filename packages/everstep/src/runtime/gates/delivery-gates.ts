@@ -5,6 +5,7 @@
 import { ADVANCE_SLOT, type FlowControl, type InstanceSettings, type Queue } from '../../engine/runs/run.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
+import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
 import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../services/workflow-service.js';
 import { type Delivery, type DeliveryLimits, type DeliveryRef, type DeliveryResult, idOf } from './delivery.js';
 import { type ControlCommits, ControlWrites, type GateDeps, type GateExit, type GateStore } from './gate-deps.js';
@@ -25,6 +26,8 @@ export interface DeliveryGatesOptions {
   readonly commits: ControlCommits;
   readonly exit: GatesExit;
   readonly slots: FreeSlots;
+  /** Absent: there are no workers. */
+  readonly workers?: WorkerPresence;
   /** Returns how long requests may take to arrive, for a rate with this period. */
   readonly transitMs: (periodMs: number) => number;
 }
@@ -39,9 +42,10 @@ export class DeliveryGates implements GateExit {
   private lastLimits: DeliveryLimits | null = null;
   private stopped = false;
 
-  constructor({ store, clock, log, commits, exit, slots, transitMs }: DeliveryGatesOptions) {
+  constructor({ store, clock, log, commits, exit, slots, workers = NO_WORKERS, transitMs }: DeliveryGatesOptions) {
     const control = new ControlWrites(commits, clock);
-    this.deps = { store, clock, log, control, slots: new SlotTurns(slots), exit: this, transitMs };
+    this.deps = { store, clock, log, control, slots: new SlotTurns(slots), exit: this, workers, transitMs };
+    workers.onChange(({ instanceId, app }) => this.instances.get(instanceId)?.workersChanged(app));
     this.exit = exit;
   }
 
@@ -285,6 +289,7 @@ export class DeliveryGates implements GateExit {
     const last = this.lastLimits;
     const same =
       last?.origin === limits.origin &&
+      last.pool === limits.pool &&
       last.flowControlKey === limits.flowControlKey &&
       last.queue === limits.queue &&
       last.isLong === limits.isLong &&

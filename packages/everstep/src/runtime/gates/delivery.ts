@@ -12,8 +12,10 @@ export interface DeliveryLimits {
   readonly flowControlKey: string | null;
   /** Queue of a plain message. The message must have its turn there before any other limit applies. */
   readonly queue?: string;
-  /** Scheme, host and port of the destination. */
+  /** Scheme, host and port of the destination; a worker URL as a whole. */
   readonly origin: string;
+  /** Pool of workers that the delivery needs a place in. Absent: it is sent over HTTP. */
+  readonly pool?: string;
   /** Set if the timeout is so long that the delivery takes one of the slots for long deliveries. */
   readonly isLong?: true;
 }
@@ -31,6 +33,9 @@ export type DeliveryResult =
   | { readonly kind: 'not-made' };
 
 export const NOT_MADE: DeliveryResult = { kind: 'not-made' };
+
+/** Returns the name of what limits the deliveries in flight besides the slots: the host, or the pool of workers. */
+export const hostOf = ({ origin, pool }: Pick<DeliveryLimits, 'origin' | 'pool'>): string => pool ?? origin;
 
 /** Returns the key of a delivery for maps. */
 export const idOf = ({ runKey, slot }: DeliveryRef): string => `${runKey}/${slot}`;

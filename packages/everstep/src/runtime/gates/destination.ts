@@ -1,6 +1,6 @@
 /**
  * One destination of one instance: whether it is held, by its breaker or by a person, and the deliveries that wait until the
- * hold ends. While the breaker holds it, one delivery per interval passes as a probe.
+ * hold ends. A worker URL without a connected worker holds its deliveries, too. While the breaker holds it, one delivery per interval passes as a probe.
  */
 import type { BreakerSettings, DestinationHold } from '../../engine/runs/run.js';
 import type { Clock } from '../../ports/clock.js';
@@ -17,6 +17,8 @@ export interface DestinationInstance {
   readonly breaker: BreakerSettings;
   /** Whether, as far as is known, only the destination prevents the delivery from starting. */
   couldStart(delivery: GatedDelivery): boolean;
+  /** Returns since when no worker serves the destination; null if one does, or if it is not a worker URL. */
+  noWorkerSince(origin: string): number | null;
   /** The delivery has passed its destination. */
   passedDestination(delivery: GatedDelivery): void;
   /** The hold has changed and must be stored. */
@@ -47,11 +49,11 @@ export class Destination {
   }
   /** Whether an offered delivery must wait here: also behind those that are not released yet. */
   get blocks(): boolean {
-    return this.current.hold !== null || this.list.size > 0;
+    return this.isHeld || this.list.size > 0;
   }
   /** Whether nothing about it has to be kept. */
   get idle(): boolean {
-    return !this.blocks && this.current.failures === 0;
+    return this.current.hold === null && this.list.size === 0 && this.current.failures === 0;
   }
   get busy(): boolean {
     return this.releasesLater;
@@ -59,7 +61,7 @@ export class Destination {
 
   /** Whether the delivery must not pass now, wherever it waits. */
   holds(delivery: GatedDelivery): boolean {
-    return this.current.hold !== null && !delivery.probe;
+    return this.noWorkerSince !== null || (this.current.hold !== null && !delivery.probe);
   }
 
   wait(delivery: GatedDelivery): void {
@@ -71,8 +73,7 @@ export class Destination {
   takeBack(delivery: GatedDelivery): void {
     this.list.add(delivery);
     this.clock.endOfTurn(() => {
-      if (this.current.hold) this.tryProbe();
-      else this.release();
+      this.continue();
     });
   }
 
@@ -99,8 +100,12 @@ export class Destination {
   /** Restores the state before a hold that could not be stored. */
   restore(state: DestinationState): void {
     this.current = state;
-    if (state.hold) this.tryProbe();
-    else this.release();
+    this.continue();
+  }
+
+  /** A worker has connected, or its connection has ended. */
+  workersChanged(): void {
+    this.continue();
   }
 
   /** Ends the hold; all waiting deliveries continue, in order. */
@@ -131,12 +136,28 @@ export class Destination {
   /** Returns why a delivery to it does not pass; null if it is not held. */
   get reason(): WaitReason | null {
     const { hold } = this.current;
+    const since = this.noWorkerSince;
+    if (since !== null && hold?.by !== 'hand') return { kind: 'no-worker', url: this.origin, since };
     return hold && { kind: 'destination-held', hold, probeAt: this.plannedProbeAt };
   }
 
   stop(): void {
     this.stopped = true;
     this.clearTimer();
+  }
+
+  private get noWorkerSince(): number | null {
+    return this.instance.noWorkerSince(this.origin);
+  }
+
+  private get isHeld(): boolean {
+    return this.current.hold !== null || this.noWorkerSince !== null;
+  }
+
+  /** Lets the deliveries pass that may pass now. */
+  private continue(): void {
+    if (this.current.hold) this.tryProbe();
+    else this.release();
   }
 
   private get plannedProbeAt(): number | null {
@@ -154,7 +175,15 @@ export class Destination {
   /** Lets the delivery pass that has waited longest and has no other limit to wait for, if a probe is due. */
   private tryProbe(): void {
     const { hold, probeAt } = this.current;
-    if (this.stopped || this.probe || hold?.by !== 'breaker' || probeAt === null || this.list.size === 0) return;
+    if (
+      this.stopped ||
+      this.noWorkerSince !== null ||
+      this.probe ||
+      hold?.by !== 'breaker' ||
+      probeAt === null ||
+      this.list.size === 0
+    )
+      return;
     const now = this.clock.now();
     if (now < probeAt) {
       this.setTimer(probeAt);
@@ -194,7 +223,7 @@ export class Destination {
     if (this.releasesLater) return;
     for (let count = 0; count < AT_ONCE; count++) {
       const { first } = this.list;
-      if (!first || this.current.hold || this.stopped) return;
+      if (!first || this.isHeld || this.stopped) return;
       this.list.remove(first);
       this.instance.passedDestination(first);
     }

@@ -4,7 +4,7 @@
  */
 import type { FlowControl, FlowControlState } from '../../engine/runs/run.js';
 import type { FlowControlStatus, WaitReason } from '../services/workflow-service.js';
-import type { DeliveryLimits, DeliveryResult } from './delivery.js';
+import { type DeliveryLimits, type DeliveryResult, hostOf } from './delivery.js';
 import type { GateDeps } from './gate-deps.js';
 import { type KeyLimits, limitsAfterTrigger, sameLimits } from './limit-changes.js';
 import {
@@ -333,8 +333,8 @@ export class FlowKey {
     const free = new Map<string, number>();
     let passedOver = 0;
     for (const delivery of this.list.inOrder()) {
-      const { origin, isLong } = delivery.limits;
-      const kind = isLong ? `${origin} long` : origin;
+      const host = hostOf(delivery.limits);
+      const kind = delivery.limits.isLong ? `${host} long` : host;
       const slots = free.get(kind) ?? freeFor(delivery.limits);
       const starts = slots > 0 && !this.instance.isHeld(delivery);
       free.set(kind, starts ? slots - 1 : slots);

@@ -3,6 +3,7 @@ import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { Store } from '../../ports/stores/store.js';
+import type { WorkerPresence } from '../../ports/workers.js';
 import type { SlotTurns } from './slot-turns.js';
 import type { GatedDelivery } from './wait-list.js';
 
@@ -24,6 +25,7 @@ export interface GateDeps {
   readonly control: ControlWrites;
   readonly slots: SlotTurns;
   readonly exit: GateExit;
+  readonly workers: Pick<WorkerPresence, 'missingSince'>;
   /** Returns how long requests may take to arrive, for a rate with this period. */
   readonly transitMs: (periodMs: number) => number;
 }

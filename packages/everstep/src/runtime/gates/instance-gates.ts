@@ -3,6 +3,7 @@
  * so a delivery to a held destination takes neither a slot nor a start of its key. The state of an instance and of a key is
  * read from the store when it is first needed; deliveries that are offered in the meantime wait in order.
  */
+import { WORKER_SCHEME } from '@everstep/sdk/protocol';
 import {
   DEFAULT_INSTANCE_SETTINGS,
   type DestinationHold,
@@ -105,8 +106,10 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
 
   /** Returns false if its destination was held after it had passed; then it waits here again. */
   mayStart(delivery: GatedDelivery): boolean {
-    const { origin, flowControlKey } = delivery.limits;
-    const destination = this.byOrigin.get(origin);
+    const { origin, flowControlKey, pool } = delivery.limits;
+    const known = this.byOrigin.get(origin);
+    const lacksWorker = pool !== undefined && this.noWorkerSince(origin) !== null;
+    const destination = lacksWorker ? this.destinationOf(origin) : known;
     if (!destination?.holds(delivery)) return true;
     destination.takeBack(delivery);
     if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, 'not-made');
@@ -135,7 +138,9 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
 
   async heldAt(origin: string): Promise<WaitReason | null> {
     await this.read();
-    return this.byOrigin.get(origin)?.reason ?? null;
+    const known = this.byOrigin.get(origin)?.reason ?? null;
+    const since = known ? null : this.noWorkerSince(origin);
+    return since === null ? known : { kind: 'no-worker', url: origin, since };
   }
 
   async flowControls(): Promise<FlowControlStatus[]> {
@@ -271,8 +276,10 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
   // ---------------------------------------------------------------- the steps of a delivery
 
   passedQueue(delivery: GatedDelivery): void {
-    const destination = this.byOrigin.get(delivery.limits.origin);
+    const { origin, pool } = delivery.limits;
+    const destination = this.byOrigin.get(origin);
     if (destination?.blocks) destination.wait(delivery);
+    else if (pool !== undefined && this.noWorkerSince(origin) !== null) this.waitAtDestination(delivery);
     else this.passedDestination(delivery);
   }
 
@@ -283,7 +290,23 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
   }
 
   isHeld(delivery: GatedDelivery): boolean {
-    return this.byOrigin.get(delivery.limits.origin)?.holds(delivery) ?? false;
+    const { origin, pool } = delivery.limits;
+    const known = this.byOrigin.get(origin);
+    return known ? known.holds(delivery) : pool !== undefined && this.noWorkerSince(origin) !== null;
+  }
+
+  noWorkerSince(origin: string): number | null {
+    return this.deps.workers.missingSince(this.instanceId, origin);
+  }
+
+  /** Workers of the app have connected, or their connections have ended. */
+  workersChanged(app: string): void {
+    const prefix = `${WORKER_SCHEME}${app}/`;
+    for (const [origin, destination] of [...this.byOrigin]) {
+      if (!origin.startsWith(prefix)) continue;
+      destination.workersChanged();
+      if (destination.idle) this.byOrigin.delete(origin);
+    }
   }
 
   waitAtDestination(delivery: GatedDelivery): void {

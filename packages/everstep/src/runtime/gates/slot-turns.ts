@@ -2,7 +2,7 @@
  * Assigns free slots to the flow control keys that have a rate. A start is granted only when it can be made at once. Keys
  * that find no free slot wait for one and take turns.
  */
-import type { DeliveryLimits } from './delivery.js';
+import { type DeliveryLimits, hostOf } from './delivery.js';
 import type { GatedDelivery } from './wait-list.js';
 
 /** The free slots for deliveries, as the gates see them. */
@@ -144,12 +144,12 @@ export class SlotTurns {
       this.instances,
       new Scopes({ nameOf: ({ instanceId, isLong }) => (isLong ? instanceId : null), free: freeLong, reservable: freeLong }),
       new Scopes({
-        nameOf: ({ instanceId, origin }) => instanceId + SEPARATOR + origin,
+        nameOf: (limits) => limits.instanceId + SEPARATOR + hostOf(limits),
         free: freeShare,
         reservable: freeShare,
       }),
       new Scopes({
-        nameOf: ({ origin }) => origin,
+        nameOf: hostOf,
         free: (origin) => slots.free(origin),
         reservable: (origin) => slots.reservable(origin),
       }),
@@ -216,6 +216,6 @@ export class SlotTurns {
       const name = kind.nameOf(limits);
       if (name !== null) kind.keep(name, change);
     }
-    this.slots.reserve(limits.origin, limits.instanceId, change);
+    this.slots.reserve(hostOf(limits), limits.instanceId, change);
   }
 }

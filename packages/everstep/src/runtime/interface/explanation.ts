@@ -14,6 +14,8 @@ export type QueuedBecause =
   | 'long-deliveries'
   /** Its host has as many deliveries in flight as allowed, of all accounts or of its own. */
   | 'host'
+  /** All places of the connected workers are in use. */
+  | 'workers'
   /** Its run is so large that it must wait for memory. */
   | 'memory';
 
@@ -50,6 +52,8 @@ export type WaitReason =
       readonly because: 'order' | 'paused';
     }
   | { readonly kind: 'destination-held'; readonly hold: DestinationHold; readonly probeAt: number | null }
+  /** No worker that serves the URL is connected since then, Unix ms. */
+  | { readonly kind: 'no-worker'; readonly url: string; readonly since: number }
   /** Due, and waits for a slot. `because` is absent when it is about to start, or waits on another node. */
   | { readonly kind: 'queued'; readonly because?: QueuedBecause }
   | { readonly kind: 'in-flight'; readonly url: string };

@@ -2,6 +2,7 @@
 import { canonicalHeaders } from '../../answers/header-names.js';
 import { mayBeSecret, NOT_KEPT } from '../../engine/runs/exchanges.js';
 import type { Run, RunPayload } from '../../engine/runs/run.js';
+import { originOf } from '../dispatch/origins.js';
 
 /** The stored response of the attempt. `status` 0: there was no response. */
 export interface NoticedAnswer {
@@ -11,8 +12,6 @@ export interface NoticedAnswer {
   /** Number of failed attempts before this one. */
   readonly retried: number;
 }
-
-const originOf = (url: string): string | null => (URL.canParse(url) ? new URL(url).origin : null);
 
 /**
  * Returns the headers of the request that started a run or a message, for the callback at `to`. They are meant for the endpoint

@@ -63,6 +63,9 @@ async function deliveryReasons(
   const held = dispatcher.gates.reasons(ref);
   if (held.length > 0) return [...reasons, ...held];
   const because = dispatcher.queuedBecause(ref);
+  // It had passed the gates when the last worker disconnected.
+  const missing = because === 'workers' ? await dispatcher.gates.heldAt(run.instanceId, originOf(urlOf(task, pending))) : null;
+  if (missing) return [...reasons, missing];
   return [...reasons, { kind: 'queued', ...(because ? { because } : {}) }];
 }
 

@@ -9,6 +9,7 @@ import type { StepCaller } from '../../ports/step-caller.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
+import type { WorkerPresence } from '../../ports/workers.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 
 export interface RunDriverOptions {
@@ -17,6 +18,8 @@ export interface RunDriverOptions {
   readonly random: Random;
   readonly stepCaller: StepCaller;
   readonly messageSender: MessageSender;
+  /** The connected workers; if absent, there are none. */
+  readonly workers?: WorkerPresence;
   readonly log: Log;
   /** Plans and budgets; if absent, nothing is limited. */
   readonly limits?: InstanceLimits;

@@ -8,6 +8,7 @@ import type { StepCaller } from '../../ports/step-caller.js';
 import { type InstanceLimits, NO_LIMITS } from '../../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
+import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
 import { StoreWrites, sendingWhileOpen, whileOpen } from '../commits/store-writes.js';
 import { callingInTime, sendingInTime } from '../dispatch/requests/timeouts.js';
 import type { RunDriverOptions } from './run-driver-options.js';
@@ -26,6 +27,7 @@ export interface RuntimeDeps {
   /** Sends nothing while the store accepts no writes, and limits each timeout by the plan of the instance. */
   readonly stepCaller: StepCaller;
   readonly messageSender: MessageSender;
+  readonly workers: WorkerPresence;
   /** Whether the queue instance was deleted: none of its work is delivered. */
   readonly isDeleted: (instanceId: string) => boolean;
   /** Returns what the next decision of the engine needs. */
@@ -34,10 +36,17 @@ export interface RuntimeDeps {
 
 export function runtimeDeps(options: RunDriverOptions): RuntimeDeps {
   const { store, clock, random, log, publicUrl } = options;
-  const { paceClock = clock, limits = NO_LIMITS, owners = ONE_OWNER, cluster = null, isDeleted = () => false } = options;
+  const {
+    paceClock = clock,
+    limits = NO_LIMITS,
+    owners = ONE_OWNER,
+    cluster = null,
+    isDeleted = () => false,
+    workers = NO_WORKERS,
+  } = options;
   const { writes = new StoreWrites(options) } = options;
   return {
-    ...{ store, clock, paceClock, log, limits, owners, writes, cluster, isDeleted },
+    ...{ store, clock, paceClock, log, limits, owners, writes, cluster, isDeleted, workers },
     stepCaller: whileOpen(callingInTime(options.stepCaller, limits), writes),
     messageSender: sendingWhileOpen(sendingInTime(options.messageSender, limits), writes),
     context: () => ({ now: clock.now(), random, publicUrl: publicUrl() }),

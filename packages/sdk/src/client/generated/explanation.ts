@@ -13,6 +13,7 @@ export interface WaitReason {
     | 'flow-control'
     | 'queue'
     | 'destination-held'
+    | 'no-worker'
     | 'queued'
     | 'in-flight';
   /** One sentence that explains the reason. */
@@ -48,6 +49,7 @@ export interface WaitReason {
     | 'fair-share'
     | 'long-deliveries'
     | 'host'
+    | 'workers'
     | 'memory';
   /** For `destination-held`: scheme, host and port. */
   readonly origin?: string;
@@ -58,7 +60,9 @@ export interface WaitReason {
   readonly reason?: string;
   /** For `destination-held`: time when the next probe delivery is sent, in Unix milliseconds. */
   readonly nextProbeAt?: number;
-  /** For `in-flight`: URL of the request. */
+  /** For `no-worker`: time since which no worker that serves the workflow is connected, in Unix milliseconds. */
+  readonly since?: number;
+  /** For `in-flight` and `no-worker`: URL of the request. */
   readonly url?: string;
 }
 

@@ -18,7 +18,7 @@ import { listedSchedules } from '../../read-models/schedule-list.js';
 import { SCHEDULE_PATH } from '../../server/target.js';
 import { checkDestination, FORWARD, ScheduleHeaders, TRIGGER_FAMILIES } from '../triggers/setting-headers.js';
 import { destinationOf, stringOrNull } from '../triggers/trigger.js';
-import { settingsOf, workflowUrlOf } from '../triggers/trigger-command.js';
+import { dialectFor, settingsOf, workflowUrlOf } from '../triggers/trigger-command.js';
 
 const TAG = 'Schedules';
 const DEFAULT_TIME_ZONE = 'UTC';
@@ -103,7 +103,7 @@ const createSchedule = operation({
     const scheduleId = headers['Schedule-Id'] ?? null;
     const command = {
       instanceId,
-      dialect: request.dialect.name,
+      dialect: dialectFor(workflowUrl, request),
       scheduleId,
       ...cronOf(headers, request),
       workflowUrl,

@@ -3,10 +3,10 @@ import Type, { type StaticDecode, type TOptional, type TSchema } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { OVERRIDE_HEADERS, SETTING_HEADERS, type SettingHeader, type SettingTable } from '../../../contract/run-settings.js';
+import { isWorkerUrl } from '../../../ports/workers.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import {
   ChosenId,
-  Destination,
   Duration,
   FlowControlValue,
   Labels,
@@ -14,6 +14,7 @@ import {
   ResultWait,
   RetryDelay,
   Text,
+  WorkflowUrl,
 } from '../../parameters/values.js';
 
 /** Longer than the name of any time zone. */
@@ -30,7 +31,7 @@ const SCHEMAS = {
   'flow-control-limits': ({ description, examples }: SettingOf<'flow-control-limits'>) =>
     FlowControlValue({ description, examples: [...examples] }),
   labels: ({ description }: SettingOf<'labels'>) => Labels({ description }),
-  url: ({ description }: SettingOf<'url'>) => Destination({ description }),
+  url: ({ description }: SettingOf<'url'>) => WorkflowUrl({ description }),
   redaction: ({ description, examples }: SettingOf<'redaction'>) => RedactFields({ description, examples: [...examples] }),
 };
 type SettingOf<Kind> = Extract<SettingHeader, { readonly kind: Kind }>;
@@ -128,6 +129,7 @@ export interface DestinationUse {
  * the workflow URL.
  */
 export function checkDestination(url: string, header: string | null, use: DestinationUse): void {
+  if (isWorkerUrl(url)) return;
   const verdict = use.context.addressPolicy?.check(url, use.instanceId);
   if (verdict === undefined || verdict.ok) return;
   const where = header === null ? 'the workflow URL' : use.request.dialect.spell(header);

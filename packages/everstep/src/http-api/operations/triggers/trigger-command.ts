@@ -7,11 +7,13 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { type HeaderSetting, SETTING_HEADERS, type SettingHeader, type SettingTable } from '../../../contract/run-settings.js';
 import type { TriggeredRun } from '../../../contract/runs.js';
+import type { DialectName } from '../../../engine/runs/run.js';
 import { type EverySetting, type FlowControl, type RunSettings, settingsFrom } from '../../../engine/runs/settings.js';
+import { isWorkerUrl } from '../../../ports/workers.js';
 import type { TriggerCommand, TriggerOutcome } from '../../../runtime/services/workflow-service.js';
 import { allowTimeout } from '../../admission/allowance.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
-import { parseDestination } from '../../parameters/destination.js';
+import { parseWorkflowUrl } from '../../parameters/destination.js';
 import { formatDuration } from '../../parameters/duration.js';
 import { Unacceptable } from '../../parameters/unacceptable.js';
 import { presentReference } from '../../presenters/run.js';
@@ -41,7 +43,7 @@ export interface TriggerRequest {
 /** Returns the validated workflow URL. Throws ApiError `bad-url`. */
 export function workflowUrlOf({ destination, destinationName }: Pick<TriggerRequest, 'destination' | 'destinationName'>): string {
   try {
-    return parseDestination(destination);
+    return parseWorkflowUrl(destination);
   } catch (error) {
     if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-url', `${destinationName} ${error.message}`);
     throw error;
@@ -132,6 +134,10 @@ export function deduplicationIdOf(trigger: Deduplicated, workflowUrl: string): s
   return `content:${hash.update('\n').update(trigger.body).digest('base64url')}`;
 }
 
+/** Returns the dialect of a run: workers understand the native step protocol only, whatever the client sent. */
+export const dialectFor = (workflowUrl: string, { dialect }: RequestContext): DialectName =>
+  isWorkerUrl(workflowUrl) ? 'native' : dialect.name;
+
 /** Returns the command of a trigger. Throws ApiError when the trigger is invalid. */
 export function triggerCommand(
   trigger: TriggerRequest,
@@ -146,7 +152,7 @@ export function triggerCommand(
   checkDestination(workflowUrl, null, use);
   return {
     instanceId,
-    dialect: request.dialect.name,
+    dialect: dialectFor(workflowUrl, request),
     workflowUrl,
     payload: { body: trigger.body, contentType: trigger.contentType, forwardHeaders: trigger.carried[FORWARD] ?? {} },
     settings: settingsOf(trigger, use),

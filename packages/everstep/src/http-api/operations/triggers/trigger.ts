@@ -14,7 +14,7 @@ import { type Target, TRIGGER_PATH } from '../../server/target.js';
 import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
 import { presentTriggered, triggerCommand } from './trigger-command.js';
 
-const RAW = /^https?:/i;
+const RAW = /^(?:https?|worker):/i;
 
 /**
  * The workflow URL behind `before` in the path. Written raw, it has the query of the request; percent-encoded, it has its
@@ -67,7 +67,7 @@ export const triggerRun = operation({
   pathParameters: Type.Object({
     workflowUrl: Type.String({
       description:
-        'Absolute http or https URL of the workflow, raw or percent-encoded. The query of the request is part of the URL.',
+        'URL of the workflow, raw or percent-encoded: an absolute http or https URL, whose query is that of the request, or `worker://<app>/<workflow>` for a workflow that connected workers serve.',
     }),
   }),
   headers: TriggerHeaders,

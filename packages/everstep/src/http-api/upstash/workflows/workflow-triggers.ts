@@ -5,6 +5,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { upstash } from '../../../dialects/upstash/index.js';
 import { HEADERS, PREFIX, runIdProblem } from '../../../dialects/upstash/wire.js';
 import type { FailureCallback } from '../../../engine/runs/run.js';
+import { isWorkerUrl } from '../../../ports/workers.js';
 import type { TriggerCommand } from '../../../runtime/services/workflow-service.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import { FAILURE_CALLBACK_FORWARD, FORWARD, settingHeaders, TriggerHeaders } from '../../operations/triggers/setting-headers.js';
@@ -49,6 +50,8 @@ export function startCommand(start: Start, context: ApiContext, request: Request
     caller,
   );
   const { settings, workflowUrl } = command;
+  // A worker reports its failure function itself, and its steps are not those of this dialect.
+  if (isWorkerUrl(workflowUrl)) return command;
   const given = settings.failureCallback;
   const retries = values['Failure-Callback-Retries'];
   const retryDelay = values['Failure-Callback-Retry-Delay'];

@@ -1,5 +1,5 @@
 /** The queued deliveries of one queue instance: by urgency, and within that by host, so no host delays others. */
-import type { Delivery } from '../../gates/delivery.js';
+import { type Delivery, hostOf } from '../../gates/delivery.js';
 import { Fifo } from './fifo.js';
 
 /** `counted` has a reserved slot, `continuing` continues a run, `fresh` is the first delivery of a run. */
@@ -54,7 +54,9 @@ export class QueuedDeliveries {
 
   add(queued: Queued): void {
     const kind = this.kinds[queued.urgency];
-    const { isLong, origin: host } = queued.delivery.limits;
+    const { limits } = queued.delivery;
+    const { isLong } = limits;
+    const host = hostOf(limits);
     const lines = isLong ? kind.long : kind.short;
     const line = lines.get(host);
     if (line) line.push(queued);

@@ -13,7 +13,7 @@
  */
 import { FairShare } from '../../../fairness/fair-share.js';
 import { type InstanceOwners, ONE_OWNER } from '../../../ports/stores/instance-owners.js';
-import { type Delivery, type DeliveryRef, idOf } from '../../gates/delivery.js';
+import { type Delivery, type DeliveryRef, hostOf, idOf } from '../../gates/delivery.js';
 import type { QueuedBecause } from '../../services/workflow-service.js';
 import { type Queued, QueuedDeliveries, type Urgency } from './queued-deliveries.js';
 import { type SlotLimits, SlotShares } from './slot-shares.js';
@@ -180,7 +180,7 @@ export class ReadyQueue {
 
   /** Reserves this many more slots for counted starts of this instance to this host; fewer if negative. */
   reserve(host: string, instanceId: string, change: number): void {
-    const load = this.hostOf(host);
+    const load = this.loadAt(host);
     const instance = this.loadOf(instanceId);
     load.reserved += change;
     instance.reserved += change;
@@ -193,8 +193,9 @@ export class ReadyQueue {
   add(delivery: Delivery, urgency: Urgency, since: number): boolean {
     const id = idOf(delivery);
     if (this.known.has(id)) return false;
-    const { origin: host, instanceId } = delivery.limits;
-    const load = this.hostOf(host);
+    const { instanceId } = delivery.limits;
+    const host = hostOf(delivery.limits);
+    const load = this.loadAt(host);
     const instance = this.loadOf(instanceId);
     const queued: Queued = { delivery, urgency, since, isQueued: true };
     this.known.set(id, { instance, queued });
@@ -243,18 +244,19 @@ export class ReadyQueue {
     const known = this.known.get(idOf(ref));
     if (!known?.queued.isQueued) return null;
     const { instance, queued } = known;
-    const { instanceId, isLong, origin } = queued.delivery.limits;
+    const { limits } = queued.delivery;
+    const { instanceId, isLong } = limits;
     if (this.unreservedOf(instance) <= 0) return 'plan';
     if (this.slots.free - this.reservedTotal <= 0) return 'slots';
     if (!this.slots.allows(instanceId)) return 'fair-share';
     if (isLong && !this.slots.allowsLong(instanceId)) return 'long-deliveries';
-    return this.isFree(origin, instanceId) ? null : 'host';
+    if (this.isFree(hostOf(limits), instanceId)) return null;
+    return limits.pool === undefined ? 'host' : 'workers';
   }
 
   private nextCounted(instance: InstanceLoad): Queued | null {
     if (instance.counted === 0 || instance.inFlight >= this.planOf(instance.instanceId)) return null;
-    const { maxInFlightPerHost } = this.limits;
-    return instance.queued.takeCounted((host) => (this.hosts.get(host)?.inFlight ?? 0) < maxInFlightPerHost);
+    return instance.queued.takeCounted((host) => (this.hosts.get(host)?.inFlight ?? 0) < this.slots.capacityAt(host));
   }
 
   /** Returns the next delivery other than a counted start. It cannot take a reserved slot. */
@@ -274,7 +276,7 @@ export class ReadyQueue {
 
   private startOne(instance: InstanceLoad, queued: Queued): void {
     const { delivery } = queued;
-    const load = this.hostOf(delivery.limits.origin);
+    const load = this.loadAt(hostOf(delivery.limits));
     const counted = queued.urgency === 'counted';
     const kind = counted ? 'counted' : 'waiting';
     load[kind]--;
@@ -348,7 +350,7 @@ export class ReadyQueue {
     this.lastCounted = counted;
   }
 
-  private hostOf(host: string): HostLoad {
+  private loadAt(host: string): HostLoad {
     let load = this.hosts.get(host);
     if (!load) {
       load = { ...noLoad(), waitingOf: new Map() };
@@ -377,7 +379,7 @@ export class ReadyQueue {
     for (const instance of [...this.instances.values()]) {
       for (const queued of instance.queued.takeAll()) {
         const { limits } = queued.delivery;
-        const load = this.hostOf(limits.origin);
+        const load = this.loadAt(hostOf(limits));
         this.known.delete(idOf(queued.delivery));
         this.backlog.give(instance.instanceId);
         const counted = queued.urgency === 'counted';
@@ -386,7 +388,7 @@ export class ReadyQueue {
         instance[kind]--;
         if (counted) this.slots.give(limits);
         else this.noLongerWaits(load, instance);
-        this.removeIfIdle(limits.origin, load, instance);
+        this.removeIfIdle(hostOf(limits), load, instance);
       }
     }
     this.turns.clear();
@@ -398,12 +400,12 @@ export class ReadyQueue {
     const known = this.known.get(id);
     if (!known || !this.started.delete(id)) return;
     const { limits } = known.queued.delivery;
-    const load = this.hostOf(limits.origin);
+    const load = this.loadAt(hostOf(limits));
     this.known.delete(id);
     this.backlog.give(known.instance.instanceId);
     load.inFlight--;
     known.instance.inFlight--;
     this.slots.give(limits);
-    this.removeIfIdle(limits.origin, load, known.instance);
+    this.removeIfIdle(hostOf(limits), load, known.instance);
   }
 }

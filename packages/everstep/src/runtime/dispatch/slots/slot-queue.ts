@@ -7,6 +7,7 @@ import type { Clock } from '../../../ports/clock.js';
 import type { InstanceLimits } from '../../../ports/stores/instance-limits.js';
 import type { InstanceOwners } from '../../../ports/stores/instance-owners.js';
 import type { StoreWritesState } from '../../../ports/stores/store-writes.js';
+import type { WorkerPresence } from '../../../ports/workers.js';
 import type { Delivery, DeliveryRef } from '../../gates/delivery.js';
 import type { FreeSlots } from '../../gates/slot-turns.js';
 import { BURST_RECHECK_MS, BurstGate } from './burst-gate.js';
@@ -19,6 +20,7 @@ export interface SlotQueueDeps {
   readonly clock: Clock;
   readonly limits: Pick<InstanceLimits, 'maxParallelism'>;
   readonly owners: InstanceOwners;
+  readonly workers: Pick<WorkerPresence, 'capacityOf'>;
   /** While it is closed no delivery starts; `drainSoon` must be called when it opens. */
   readonly writes: StoreWritesState;
 }
@@ -45,6 +47,7 @@ export class SlotQueue implements FreeSlots {
     this.ready = new ReadyQueue({
       maxInFlight: LIMITS.maxDeliveriesInFlight,
       maxInFlightPerHost: LIMITS.maxConnectionsPerHost,
+      capacityOf: (pool) => deps.workers.capacityOf(pool),
       maxLongInFlight: LIMITS.maxLongDeliveriesInFlight,
       maxInFlightOf: (instanceId) => deps.limits.maxParallelism(instanceId),
       owners: deps.owners,

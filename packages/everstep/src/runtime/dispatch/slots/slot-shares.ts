@@ -1,23 +1,60 @@
 /** The slots of deliveries and who has taken them: all slots, those of one host, and those for long deliveries. */
 import { FairShare } from '../../../fairness/fair-share.js';
 import type { InstanceOwners } from '../../../ports/stores/instance-owners.js';
-import type { DeliveryLimits } from '../../gates/delivery.js';
+import { type DeliveryLimits, hostOf } from '../../gates/delivery.js';
 
 export interface SlotLimits {
   readonly maxInFlight: number;
   readonly maxInFlightPerHost: number;
+  /** Returns the number of places in a pool of workers, which may change at any time. Absent: there are no workers. */
+  readonly capacityOf?: (pool: string) => number;
   /** Limit of deliveries with a long timeout; if absent, as many as there are slots. */
   readonly maxLongInFlight?: number;
 }
 
-type Holder = Pick<DeliveryLimits, 'instanceId' | 'isLong' | 'origin'>;
+type Holder = Pick<DeliveryLimits, 'instanceId' | 'isLong' | 'origin' | 'pool'>;
+
+/** Names of pools contain a space, and origins do not. */
+const isPool = (host: string): boolean => host.includes(' ');
+
+/** What has taken the slots of one host. */
+type HostShare = Pick<FairShare, 'free' | 'isUnused' | 'countFor' | 'allows' | 'take' | 'give'>;
+
+/** The places of a pool of workers, which belongs to one instance. */
+class PoolPlaces implements HostShare {
+  private readonly capacity: () => number;
+  private taken = 0;
+
+  constructor(capacity: () => number) {
+    this.capacity = capacity;
+  }
+
+  get free(): number {
+    return this.capacity() - this.taken;
+  }
+  get isUnused(): boolean {
+    return this.taken === 0;
+  }
+  countFor(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+  allows(): boolean {
+    return this.free > 0;
+  }
+  take(): void {
+    this.taken++;
+  }
+  give(): void {
+    this.taken--;
+  }
+}
 
 export class SlotShares {
   private readonly limits: SlotLimits;
   private readonly owners: InstanceOwners;
   private readonly all: FairShare;
   private readonly longs: FairShare;
-  private readonly hosts = new Map<string, FairShare>();
+  private readonly hosts = new Map<string, HostShare>();
   /** The share of a host without taken slots. */
   private readonly unusedHost: FairShare;
 
@@ -34,6 +71,10 @@ export class SlotShares {
   }
   freeAt(host: string): number {
     return this.at(host).free;
+  }
+  /** Returns how many slots the host has in total. */
+  capacityAt(host: string): number {
+    return isPool(host) ? this.poolCapacity(host) : this.limits.maxInFlightPerHost;
   }
   /** Returns how many more long deliveries of the instance could start. */
   freeLong(instanceId: string): number {
@@ -62,10 +103,12 @@ export class SlotShares {
     return this.at(host).allows(instanceId);
   }
 
-  take({ origin: host, instanceId, isLong }: Holder): void {
+  take(limits: Holder): void {
+    const { instanceId, isLong } = limits;
+    const host = hostOf(limits);
     let share = this.hosts.get(host);
     if (!share) {
-      share = new FairShare(this.limits.maxInFlightPerHost, this.owners);
+      share = isPool(host) ? this.placesOf(host) : new FairShare(this.limits.maxInFlightPerHost, this.owners);
       this.hosts.set(host, share);
     }
     share.take(instanceId);
@@ -73,7 +116,9 @@ export class SlotShares {
     if (isLong) this.longs.take(instanceId);
   }
 
-  give({ origin: host, instanceId, isLong }: Holder): void {
+  give(limits: Holder): void {
+    const { instanceId, isLong } = limits;
+    const host = hostOf(limits);
     const share = this.hosts.get(host);
     share?.give(instanceId);
     if (share?.isUnused) this.hosts.delete(host);
@@ -81,7 +126,15 @@ export class SlotShares {
     if (isLong) this.longs.give(instanceId);
   }
 
-  private at(host: string): FairShare {
-    return this.hosts.get(host) ?? this.unusedHost;
+  private at(host: string): HostShare {
+    return this.hosts.get(host) ?? (isPool(host) ? this.placesOf(host) : this.unusedHost);
+  }
+
+  private placesOf(pool: string): HostShare {
+    return new PoolPlaces(() => this.poolCapacity(pool));
+  }
+
+  private poolCapacity(pool: string): number {
+    return this.limits.capacityOf?.(pool) ?? 0;
   }
 }

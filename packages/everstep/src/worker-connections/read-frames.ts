@@ -1,0 +1,128 @@
+/** Reads the messages of workers. A worker is another party's program, so everything is checked before it is used. */
+import {
+  CONNECTION_VERSION,
+  type HelloFrame,
+  JsonBoundsError,
+  PROTOCOL_VERSION,
+  parseJson,
+  type RejectionCode,
+  WORKER_APP,
+  WORKER_WORKFLOW,
+} from '@everstep/sdk/protocol';
+
+/** A frame of a worker. Replies are checked later, together with their request. */
+export type ReceivedFrame =
+  | { readonly kind: 'answer'; readonly id: number; readonly reply: unknown; readonly bytes: number }
+  | { readonly kind: 'noticed'; readonly id: number; readonly outcome: unknown }
+  | { readonly kind: 'too-long'; readonly id: number; readonly bytes: number }
+  | { readonly kind: 'received'; readonly through: number }
+  | { readonly kind: 'pong' }
+  | { readonly kind: 'drain' };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const MAX_WORKFLOWS = 1_000;
+const MAX_CONCURRENCY = 10_000;
+const MAX_TEXT_LENGTH = 256;
+const MAX_TOKEN_LENGTH = 4_096;
+
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isCount = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= MAX_TEXT_LENGTH;
+
+/** Returns the frames of a message, or the reason why it is malformed. */
+function parseMessage(text: string): readonly Fields[] | string {
+  let message: unknown;
+  try {
+    message = parseJson(text);
+  } catch (error) {
+    return error instanceof JsonBoundsError ? `the message exceeds a limit: ${error.message}` : 'the message is not JSON';
+  }
+  return Array.isArray(message) && message.every(isFields) ? message : 'the message is not an array of frames';
+}
+
+function readFrame(frame: Fields, bytes: number): ReceivedFrame | null | string {
+  const { kind, id } = frame;
+  switch (kind) {
+    case 'answer':
+      return isCount(id) ? { kind, id, reply: frame.reply, bytes } : 'an answer has no id';
+    case 'noticed':
+      return isCount(id) ? { kind, id, outcome: frame.outcome } : 'an answer has no id';
+    case 'too-long':
+      return isCount(id) && isCount(frame.bytes) ? { kind, id, bytes: frame.bytes } : 'an answer has no id';
+    case 'received':
+      return isCount(frame.through) ? { kind, through: frame.through } : 'a frame "received" has no "through"';
+    case 'pong':
+    case 'drain':
+      return { kind };
+    default:
+      // A newer worker sends it only as additional information.
+      return typeof kind === 'string' ? null : 'a frame has no kind';
+  }
+}
+
+/** Returns the frames of a message of a connected worker, or the reason why it is malformed. */
+export function readFrames(text: string): readonly ReceivedFrame[] | string {
+  const message = parseMessage(text);
+  if (typeof message === 'string') return message;
+  const frames: ReceivedFrame[] = [];
+  const bytes = Math.ceil(text.length / Math.max(1, message.length));
+  for (const each of message) {
+    const frame = readFrame(each, bytes);
+    if (typeof frame === 'string') return frame;
+    if (frame) frames.push(frame);
+  }
+  return frames;
+}
+
+export type ReadHello =
+  | { readonly ok: true; readonly hello: HelloFrame }
+  | { readonly ok: false; readonly code: RejectionCode; readonly message: string };
+
+const bad = (message: string): ReadHello => ({ ok: false, code: 'bad-request', message });
+
+function versionProblem({ connection, protocol }: Fields): string | null {
+  if (connection !== CONNECTION_VERSION)
+    return `the worker uses version ${String(connection)} of worker connections, but Everstep uses version ${CONNECTION_VERSION}`;
+  if (protocol !== PROTOCOL_VERSION)
+    return `the worker uses version ${String(protocol)} of the step protocol, but Everstep uses version ${PROTOCOL_VERSION}`;
+  return null;
+}
+
+const newerOf = ({ connection, protocol }: Fields): boolean =>
+  Number(connection) > CONNECTION_VERSION || (connection === CONNECTION_VERSION && Number(protocol) > PROTOCOL_VERSION);
+
+/** Reads the first message of a worker. */
+export function readHello(text: string): ReadHello {
+  const message = parseMessage(text);
+  if (typeof message === 'string') return bad(message);
+  const [frame] = message;
+  if (!frame || message.length > 1 || frame.kind !== 'hello') return bad('the first message must be one frame "hello"');
+  const problem = versionProblem(frame);
+  if (problem !== null) {
+    const which = newerOf(frame) ? 'Everstep' : '@everstep/sdk in this app';
+    return { ok: false, code: 'unsupported-version', message: `${problem}: upgrade ${which}` };
+  }
+  const { token, app, workflows, maxConcurrency, workerId, host, version, sdk } = frame;
+  if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH) return bad('"token" must be the token of a queue instance');
+  if (typeof app !== 'string' || !WORKER_APP.test(app))
+    return bad('"app" must consist of lower-case letters, digits, "-", "_" and ".", and have at most 63 characters');
+  if (!Array.isArray(workflows) || workflows.length === 0 || workflows.length > MAX_WORKFLOWS)
+    return bad(`"workflows" must name 1 to ${MAX_WORKFLOWS} workflows`);
+  const names = workflows.filter((name): name is string => typeof name === 'string' && WORKER_WORKFLOW.test(name));
+  if (names.length !== workflows.length) return bad('"workflows" contains an invalid name');
+  if (!isCount(maxConcurrency) || maxConcurrency < 1 || maxConcurrency > MAX_CONCURRENCY)
+    return bad(`"maxConcurrency" must be a whole number from 1 to ${MAX_CONCURRENCY}`);
+  if (!isText(workerId) || workerId === '' || !isText(sdk)) return bad('"workerId" and "sdk" must be short texts');
+  if ((host !== undefined && !isText(host)) || (version !== undefined && !isText(version)))
+    return bad('"host" and "version" must be short texts');
+  return {
+    ok: true,
+    hello: {
+      ...{ kind: 'hello', connection: CONNECTION_VERSION, protocol: PROTOCOL_VERSION },
+      ...{ token, app, workflows: names, maxConcurrency, workerId, sdk },
+      ...(host === undefined ? {} : { host }),
+      ...(version === undefined ? {} : { version }),
+    },
+  };
+}

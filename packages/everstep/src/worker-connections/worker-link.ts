@@ -1,0 +1,248 @@
+/**
+ * One connection of a worker as the service sees it, from the accepted handshake until it is closed: the requests in
+ * flight, their timeouts, heartbeats and batches of frames. It does not depend on WebSockets.
+ */
+import { type HelloFrame, MISSED_HEARTBEATS, type ServiceFrame } from '@everstep/sdk/protocol';
+import type { Clock } from '../ports/clock.js';
+import { type ReceivedFrame, readFrames } from './read-frames.js';
+
+/** The transport of a connection. */
+export interface FrameSocket {
+  /** Sends a message. Never throws; a message on a closed socket is dropped. */
+  send(message: string): void;
+  /** Ends the connection after the messages that were sent. `code`: WebSocket close code. */
+  close(code: number, reason: string): void;
+}
+
+/** What a worker has said about itself, without its token. */
+export type WorkerProfile = Omit<HelloFrame, 'kind' | 'token' | 'connection' | 'protocol'>;
+
+/** A request to a worker. The connection adds the id. */
+export type WorkerRequest =
+  | Omit<Extract<ServiceFrame, { kind: 'step' }>, 'id'>
+  | Omit<Extract<ServiceFrame, { kind: 'check' }>, 'id'>
+  | Omit<Extract<ServiceFrame, { kind: 'notice' }>, 'id'>;
+
+export type ExchangeOutcome =
+  | { readonly kind: 'replied'; readonly reply: unknown; readonly bytes: number }
+  | { readonly kind: 'noticed'; readonly outcome: unknown }
+  /** The reply was too long, so the worker did not send it. */
+  | { readonly kind: 'too-long'; readonly bytes: number }
+  | { readonly kind: 'timed-out' }
+  | { readonly kind: 'aborted' }
+  /** The connection ended. `started`: the worker had started the work, as far as is known. */
+  | { readonly kind: 'lost'; readonly started: boolean };
+
+export interface ExchangeOptions {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** Called when the request is sent. */
+  readonly onSent?: (() => void) | undefined;
+  /** Settles when the reply is recorded or dropped. */
+  readonly recorded?: Promise<void> | undefined;
+}
+
+interface Exchange {
+  readonly finish: (outcome: ExchangeOutcome) => void;
+}
+
+export interface WorkerLinkOptions {
+  readonly connectionId: string;
+  readonly instanceId: string;
+  readonly profile: WorkerProfile;
+  readonly socket: FrameSocket;
+  readonly clock: Clock;
+  readonly heartbeatMs: number;
+  /** The number of free places, or whether it accepts work, has changed. */
+  readonly changed: (link: WorkerLink) => void;
+  /** Called once, when the connection has ended. */
+  readonly ended: (link: WorkerLink) => void;
+}
+
+/** WebSocket close codes. */
+export const CLOSE = { normal: 1000, goingAway: 1001, policy: 1008 } as const;
+
+const MAX_REASON_LENGTH = 120;
+
+export class WorkerLink {
+  readonly connectionId: string;
+  readonly instanceId: string;
+  readonly profile: WorkerProfile;
+  readonly connectedAt: number;
+  /** Why the last failed request failed; null if none has. */
+  lastError: string | null = null;
+  private readonly options: WorkerLinkOptions;
+  private readonly exchanges = new Map<number, Exchange>();
+  private lastId = 0;
+  /** All work up to this id has started. */
+  private started = 0;
+  private outgoing: string[] = [];
+  private flushing = false;
+  private lastReceivedAt: number;
+  private lastSentAt: number;
+  private cancelHeartbeat: () => void;
+  private workerDrains = false;
+  private serviceDrains = false;
+  private closed = false;
+
+  constructor(options: WorkerLinkOptions) {
+    this.options = options;
+    const { connectionId, instanceId, profile, clock } = options;
+    this.connectionId = connectionId;
+    this.instanceId = instanceId;
+    this.profile = profile;
+    this.connectedAt = clock.now();
+    this.lastReceivedAt = this.connectedAt;
+    this.lastSentAt = this.connectedAt;
+    this.cancelHeartbeat = this.nextHeartbeat();
+  }
+
+  get inFlight(): number {
+    return this.exchanges.size;
+  }
+  /** Whether it accepts new work. */
+  get isOpen(): boolean {
+    return !this.closed && !this.workerDrains && !this.serviceDrains;
+  }
+  get isDraining(): boolean {
+    return this.workerDrains || this.serviceDrains;
+  }
+  get free(): number {
+    return this.isOpen ? Math.max(0, this.profile.maxConcurrency - this.exchanges.size) : 0;
+  }
+  serves(workflow: string): boolean {
+    return this.profile.workflows.includes(workflow);
+  }
+
+  /** Sends a frame that expects no answer. */
+  tell(frame: Exclude<ServiceFrame, { readonly kind: WorkerRequest['kind'] }>): void {
+    this.send(JSON.stringify(frame));
+  }
+
+  /** Sends a request. Never rejects. */
+  exchange(request: WorkerRequest, { timeoutMs, signal, onSent }: ExchangeOptions): Promise<ExchangeOutcome> {
+    if (signal.aborted) return Promise.resolve({ kind: 'aborted' });
+    if (this.closed) return Promise.resolve({ kind: 'lost', started: false });
+    const { clock } = this.options;
+    const id = ++this.lastId;
+    return new Promise((resolve) => {
+      const cancel = (outcome: ExchangeOutcome) => {
+        this.tell({ kind: 'cancel', id });
+        exchange.finish(outcome);
+      };
+      const onAborted = () => cancel({ kind: 'aborted' });
+      const cancelTimer = clock.setTimer(clock.now() + timeoutMs, () => cancel({ kind: 'timed-out' }));
+      const exchange: Exchange = {
+        finish: (outcome) => {
+          this.exchanges.delete(id);
+          cancelTimer();
+          signal.removeEventListener('abort', onAborted);
+          resolve(outcome);
+          if (!this.closed) this.options.changed(this);
+        },
+      };
+      this.exchanges.set(id, exchange);
+      signal.addEventListener('abort', onAborted);
+      this.send(JSON.stringify({ ...request, id }));
+      onSent?.();
+    });
+  }
+
+  /** Handles a message of the worker. */
+  receive(text: string): void {
+    if (this.closed) return;
+    this.lastReceivedAt = this.options.clock.now();
+    const frames = readFrames(text);
+    if (typeof frames === 'string') {
+      this.close(CLOSE.policy, frames);
+      return;
+    }
+    for (const frame of frames) this.take(frame);
+  }
+
+  /** Sends no more work. The connection ends when the work in flight is answered. */
+  drain(): void {
+    if (this.closed || this.serviceDrains) return;
+    this.serviceDrains = true;
+    this.tell({ kind: 'drain' });
+    this.options.changed(this);
+    this.closeIfDrained();
+  }
+
+  /** Ends the connection. Work in flight is lost. */
+  close(code: number, reason: string): void {
+    if (this.closed) return;
+    this.flush();
+    this.options.socket.close(code, reason.slice(0, MAX_REASON_LENGTH));
+    this.end();
+  }
+
+  /** The transport has ended the connection. */
+  end(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.cancelHeartbeat();
+    for (const [id, { finish }] of [...this.exchanges]) finish({ kind: 'lost', started: id <= this.started });
+    this.options.ended(this);
+  }
+
+  private take(frame: ReceivedFrame): void {
+    switch (frame.kind) {
+      case 'answer':
+        this.started = Math.max(this.started, frame.id);
+        this.exchanges.get(frame.id)?.finish({ kind: 'replied', reply: frame.reply, bytes: frame.bytes });
+        break;
+      case 'noticed':
+        this.exchanges.get(frame.id)?.finish({ kind: 'noticed', outcome: frame.outcome });
+        break;
+      case 'too-long':
+        this.exchanges.get(frame.id)?.finish({ kind: 'too-long', bytes: frame.bytes });
+        break;
+      case 'received':
+        this.started = Math.max(this.started, Math.min(frame.through, this.lastId));
+        break;
+      case 'drain':
+        this.workerDrains = true;
+        this.options.changed(this);
+        break;
+      case 'pong':
+    }
+    this.closeIfDrained();
+  }
+
+  /** A draining worker closes the connection itself. */
+  private closeIfDrained(): void {
+    if (this.serviceDrains && this.exchanges.size === 0) this.close(CLOSE.goingAway, 'the service stops');
+  }
+
+  private send(frame: string): void {
+    if (this.closed) return;
+    this.outgoing.push(frame);
+    if (this.flushing) return;
+    this.flushing = true;
+    this.options.clock.endOfTurn(() => {
+      this.flushing = false;
+      this.flush();
+    });
+  }
+
+  private flush(): void {
+    if (this.outgoing.length === 0 || this.closed) return;
+    this.options.socket.send(`[${this.outgoing.join(',')}]`);
+    this.outgoing = [];
+    this.lastSentAt = this.options.clock.now();
+  }
+
+  private nextHeartbeat(): () => void {
+    const { clock, heartbeatMs } = this.options;
+    return clock.setTimer(clock.now() + heartbeatMs, () => {
+      const now = clock.now();
+      if (now - this.lastReceivedAt > MISSED_HEARTBEATS * heartbeatMs) {
+        this.close(CLOSE.policy, 'the worker did not send anything for too long');
+        return;
+      }
+      if (now - this.lastSentAt >= heartbeatMs || now - this.lastReceivedAt >= heartbeatMs) this.tell({ kind: 'ping' });
+      this.cancelHeartbeat = this.nextHeartbeat();
+    });
+  }
+}

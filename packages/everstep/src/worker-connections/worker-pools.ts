@@ -1,0 +1,159 @@
+/** The connected workers of this process by queue instance and app, and which of them gets a request. */
+import { parseWorkerUrl } from '@everstep/sdk/protocol';
+import type { Clock } from '../ports/clock.js';
+import { poolName, type WorkerChange, type WorkerPresence } from '../ports/workers.js';
+import type { WorkerLink } from './worker-link.js';
+
+/** Apps without a connection whose last one is remembered. */
+const MAX_REMEMBERED = 10_000;
+/** Runs whose connection is remembered, for each pool. */
+const MAX_HELD_RUNS = 50_000;
+
+interface Pool extends WorkerChange {
+  readonly links: Set<WorkerLink>;
+  /** The connection that last answered a run, by run key: it holds the run in memory. */
+  readonly holders: Map<string, WorkerLink>;
+  /** Requests that wait for a free connection that serves their workflow, in order. */
+  readonly waiting: Set<() => void>;
+}
+
+export class WorkerPools implements WorkerPresence {
+  private readonly clock: Clock;
+  private readonly startedAt: number;
+  private readonly pools = new Map<string, Pool>();
+  private readonly poolOf = new Map<WorkerLink, Pool>();
+  /** When the last connection of a pool ended, Unix ms. */
+  private readonly endedAt = new Map<string, number>();
+  private readonly listeners: ((change: WorkerChange) => void)[] = [];
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+    this.startedAt = clock.now();
+  }
+
+  /** All connections. */
+  get links(): readonly WorkerLink[] {
+    return [...this.pools.values()].flatMap(({ links }) => [...links]);
+  }
+  /** Returns the connections of an instance. */
+  linksOf(instanceId: string): readonly WorkerLink[] {
+    return this.links.filter((link) => link.instanceId === instanceId);
+  }
+
+  onChange(listener: (change: WorkerChange) => void): void {
+    this.listeners.push(listener);
+  }
+
+  add(link: WorkerLink): void {
+    const { instanceId, profile } = link;
+    const name = poolName(instanceId, profile.app);
+    let pool = this.pools.get(name);
+    if (!pool) {
+      pool = { instanceId, app: profile.app, links: new Set(), holders: new Map(), waiting: new Set() };
+      this.pools.set(name, pool);
+    }
+    pool.links.add(link);
+    this.poolOf.set(link, pool);
+    this.endedAt.delete(name);
+    this.tryWaiting(pool);
+    this.notify(pool);
+  }
+
+  /** The free places of the connection, or whether it accepts work, have changed. */
+  placesChanged(link: WorkerLink): void {
+    const pool = this.poolOf.get(link);
+    if (!pool) return;
+    this.tryWaiting(pool);
+    if (!link.isOpen) this.notify(pool);
+  }
+
+  /** The connection has ended. */
+  remove(link: WorkerLink): void {
+    const pool = this.poolOf.get(link);
+    if (!pool) return;
+    this.poolOf.delete(link);
+    pool.links.delete(link);
+    for (const [runKey, holder] of pool.holders) if (holder === link) pool.holders.delete(runKey);
+    if (pool.links.size === 0) {
+      const name = poolName(pool.instanceId, pool.app);
+      this.pools.delete(name);
+      this.endedAt.delete(name);
+      this.endedAt.set(name, this.clock.now());
+      const [oldest] = this.endedAt.keys();
+      if (oldest !== undefined && this.endedAt.size > MAX_REMEMBERED) this.endedAt.delete(oldest);
+    }
+    this.tryWaiting(pool);
+    this.notify(pool);
+  }
+
+  missingSince(instanceId: string, url: string): number | null {
+    const named = parseWorkerUrl(url);
+    if (!named) return null;
+    const name = poolName(instanceId, named.app);
+    const pool = this.pools.get(name);
+    for (const link of pool?.links ?? []) if (link.isOpen && link.serves(named.workflow)) return null;
+    return this.endedAt.get(name) ?? this.startedAt;
+  }
+
+  capacityOf(pool: string): number {
+    let capacity = 0;
+    for (const link of this.pools.get(pool)?.links ?? []) if (link.isOpen) capacity += link.profile.maxConcurrency;
+    return capacity;
+  }
+
+  /**
+   * Resolves with a connection that serves the workflow and has a free place: the one that holds the run, otherwise the least
+   * loaded one. Resolves with null if no connection serves it, or if the signal aborts.
+   */
+  async choose(
+    request: { readonly instanceId: string; readonly app: string; readonly workflow: string; readonly runKey: string },
+    signal: AbortSignal,
+  ): Promise<WorkerLink | null> {
+    for (;;) {
+      const pool = this.pools.get(poolName(request.instanceId, request.app));
+      if (!pool || signal.aborted) return null;
+      const holder = pool.holders.get(request.runKey);
+      if (holder && holder.free > 0 && holder.serves(request.workflow)) return holder;
+      let isServed = false;
+      let best: WorkerLink | null = null;
+      for (const link of pool.links) {
+        if (!link.isOpen || !link.serves(request.workflow)) continue;
+        isServed = true;
+        if (link.free > 0 && (best === null || link.inFlight < best.inFlight)) best = link;
+      }
+      if (best || !isServed) return best;
+      await this.changeOf(pool, signal);
+    }
+  }
+
+  /** The connection has answered a request of the run; `holds`: it keeps the run in memory. */
+  answered(link: WorkerLink, runKey: string, holds: boolean): void {
+    const holders = this.poolOf.get(link)?.holders;
+    if (!holders) return;
+    holders.delete(runKey);
+    if (!holds) return;
+    holders.set(runKey, link);
+    const [oldest] = holders.keys();
+    if (oldest !== undefined && holders.size > MAX_HELD_RUNS) holders.delete(oldest);
+  }
+
+  private changeOf(pool: Pool, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        pool.waiting.delete(done);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      pool.waiting.add(done);
+      signal.addEventListener('abort', done);
+    });
+  }
+
+  private tryWaiting({ waiting }: Pool): void {
+    if (waiting.size > 0) for (const retry of [...waiting]) retry();
+  }
+
+  private notify({ instanceId, app }: WorkerChange): void {
+    for (const listener of this.listeners) listener({ instanceId, app });
+  }
+}

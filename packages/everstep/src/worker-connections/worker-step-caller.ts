@@ -1,0 +1,226 @@
+/**
+ * Calls workflows at worker URLs over the connections of their workers. Calls to all other URLs are passed on.
+ * Keeps invariant 32.
+ */
+import { NON_RETRYABLE_STATUS, type NoticeAnswer, parseJson, parseWorkerUrl, type StepReply } from '@everstep/sdk/protocol';
+import { keptOf } from '../answers/http-advice.js';
+import { LIMITS } from '../config/limits.js';
+import { fields, Problem } from '../dialects/frame-fields.js';
+import { readVerdict } from '../dialects/native/check-codec.js';
+import { readReply } from '../dialects/native/parse-reply.js';
+import type { SentRequest } from '../engine/runs/exchanges.js';
+import type { DeliveryFailure } from '../engine/runs/run.js';
+import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import { NotAttemptedError } from '../ports/not-attempted.js';
+import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import { isWorkerUrl } from '../ports/workers.js';
+import { readNotice, readNoticeAnswer } from './notices.js';
+import type { ExchangeOutcome, WorkerLink, WorkerRequest } from './worker-link.js';
+import type { WorkerPools } from './worker-pools.js';
+
+/** Times that a request may be lost before a worker starts it, until a loss counts as a failed attempt. */
+const LOSSES_WITHOUT_ATTEMPT = 3;
+const METHOD = 'WORKER';
+const NO_BODY = new Uint8Array(0);
+const BACKOFF = { kind: 'backoff' } as const;
+const NEVER = { kind: 'never' } as const;
+
+type Failed = Extract<StepAnswer, { kind: 'failure' }>;
+
+function failureOf(
+  cause: DeliveryFailure['cause'],
+  message: string,
+  sent?: SentRequest,
+  retry: DeliveryFailure['retry'] = BACKOFF,
+): Failed {
+  const nothing = { status: null, responseHeaders: {}, responseBody: NO_BODY };
+  return { kind: 'failure', failure: { cause, message, retry, ...nothing, ...(sent ? { sent } : {}) } };
+}
+
+/** Where a request goes. */
+interface Destination {
+  readonly instanceId: string;
+  readonly url: string;
+  /** Empty if it does not belong to a run that a worker may hold. */
+  readonly runKey: string;
+}
+
+interface Asked {
+  readonly outcome: Exclude<ExchangeOutcome, { readonly kind: 'lost' | 'aborted' }>;
+  readonly link: WorkerLink;
+  readonly sent: SentRequest;
+}
+
+/** Returns the HTTP status of an equal reply over HTTP, which dead letters and logs show. */
+function statusOf(reply: StepReply): number {
+  if (reply.kind === 'refused') return 400;
+  if (reply.kind !== 'failed') return 200;
+  switch (reply.retry.kind) {
+    case 'never':
+      return NON_RETRYABLE_STATUS;
+    case 'after':
+      return 429;
+    case 'backoff':
+      return 500;
+  }
+}
+
+export interface WorkerCallerOptions {
+  readonly pools: WorkerPools;
+  /** For all URLs that are not worker URLs. */
+  readonly others: { readonly stepCaller: StepCaller; readonly messageSender: MessageSender };
+  /** Unix ms. */
+  readonly now: () => number;
+}
+
+export class WorkerStepCaller implements StepCaller, MessageSender {
+  private readonly options: WorkerCallerOptions;
+
+  constructor(options: WorkerCallerOptions) {
+    this.options = options;
+  }
+
+  call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
+    if (!isWorkerUrl(call.workflowUrl)) return this.options.others.stepCaller.call(call, signal, onSent);
+    return this.callWorker(call, signal, onSent);
+  }
+
+  async check(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
+    const { stepCaller } = this.options.others;
+    const { instanceId, workflowUrl: url, request, timeoutMs } = check;
+    const unknown = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
+    if (!isWorkerUrl(url)) return stepCaller.check?.(check, signal) ?? unknown('this transport does not support replay checks');
+    try {
+      const workflow = parseWorkerUrl(url)?.workflow ?? '';
+      const asked = await this.ask({ instanceId, url, runKey: '' }, { kind: 'check', workflow, request }, { timeoutMs, signal });
+      if (!('outcome' in asked)) return unknown(asked.failure.message);
+      const { outcome } = asked;
+      const verdict = outcome.kind === 'replied' ? readVerdict(fields(outcome.reply, 'the reply'), check) : null;
+      return verdict ?? unknown('the worker did not answer the replay check');
+    } catch (error) {
+      if (error instanceof Problem) return unknown(`the worker answered with an invalid frame: ${error.summary}`);
+      if (error instanceof NotAttemptedError) return unknown(error.message);
+      throw error;
+    }
+  }
+
+  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
+    const { url, instanceId, timeoutMs, signed } = message;
+    if (!isWorkerUrl(url)) return this.options.others.messageSender.send(message, signal, onSent);
+    const isNotice = signed?.kind === 'failure-function' || signed?.kind === 'failure-callback';
+    if (!isNotice || message.body === null)
+      return failureOf('refused', 'a worker URL accepts workflow runs and failure callbacks only', undefined, NEVER);
+    const notice = readNotice(parseJson(Buffer.from(message.body).toString('utf8')));
+    const workflow = parseWorkerUrl(url)?.workflow ?? '';
+    const destination = { instanceId, url, runKey: '' };
+    const asked = await this.ask(destination, { kind: 'notice', workflow, notice }, { timeoutMs, signal, onSent });
+    if (!('outcome' in asked)) return asked;
+    const { outcome, sent } = asked;
+    if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, sent);
+    const answer = outcome.kind === 'noticed' ? readNoticeAnswer(outcome.outcome) : null;
+    if (!answer) return failureOf('not-protocol', 'the worker answered a failure notice with an invalid frame', sent);
+    return { ...messageAnswerOf(answer), sent };
+  }
+
+  close(): Promise<void> {
+    return this.options.others.stepCaller.close();
+  }
+
+  private async callWorker(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepAnswer> {
+    const { instanceId, workflowUrl: url, request, timeoutMs, hidesData } = call;
+    const workflow = parseWorkerUrl(url)?.workflow ?? '';
+    const asked = await this.ask(
+      { instanceId, url, runKey: request.run.key },
+      { kind: 'step', workflow, request },
+      { timeoutMs, signal, onSent },
+    );
+    if (!('outcome' in asked)) return asked;
+    const { outcome, link, sent } = asked;
+    if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, sent);
+    if (outcome.kind === 'too-long') {
+      const limit = `${LIMITS.maxReplyBytes} bytes (maxReplyBytes)`;
+      return failureOf('http', `the worker's reply has ${outcome.bytes} bytes, more than ${limit}`, sent);
+    }
+    const parsed = outcome.kind === 'replied' ? readReply(outcome.reply, request, this.options.now()) : null;
+    if (!parsed?.ok) {
+      const problem = parsed ? (hidesData ? parsed.summary : parsed.problem) : 'it is not an answer to a step';
+      link.lastError = 'invalid reply';
+      return failureOf('not-protocol', `the worker sent an invalid reply: ${problem}`, sent, NEVER);
+    }
+    const { reply } = parsed;
+    const isFailed = reply.kind === 'failed' || reply.kind === 'refused';
+    if (reply.kind === 'failed') link.lastError = reply.error.name;
+    const holds = (reply.kind === 'progress' || reply.kind === 'failed') && reply.hold !== undefined;
+    this.options.pools.answered(link, request.run.key, holds);
+    // Only a failure is shown with its response. The reply itself has everything else.
+    const responseBody = isFailed
+      ? keptOf(Buffer.from(JSON.stringify(outcome.kind === 'replied' ? outcome.reply : null)))
+      : NO_BODY;
+    return { kind: 'reply', reply, status: statusOf(reply), responseHeaders: {}, responseBody, sent };
+  }
+
+  /**
+   * Sends a request to a worker. If the connection is lost before a worker has started it, another worker gets it. Rejects
+   * with NotAttemptedError if no worker serves the workflow.
+   */
+  private async ask(
+    destination: Destination,
+    request: WorkerRequest,
+    options: { readonly timeoutMs: number; readonly signal: AbortSignal; readonly onSent?: (() => void) | undefined },
+  ): Promise<Asked | Failed> {
+    const { pools, now } = this.options;
+    const named = parseWorkerUrl(destination.url);
+    if (!named) return failureOf('refused', 'the worker URL is invalid', undefined, NEVER);
+    for (let losses = 1; ; losses++) {
+      const link = await pools.choose({ ...destination, ...named }, options.signal);
+      if (!link) {
+        if (options.signal.aborted) return failureOf('network', 'the request was aborted');
+        throw new NotAttemptedError(`no worker that serves ${destination.url} is connected`);
+      }
+      const startedAt = now();
+      const outcome = await link.exchange(request, options);
+      const sent = this.sentOf(destination.url, link, startedAt, outcome);
+      if (outcome.kind === 'aborted') return failureOf('network', 'the request was aborted', sent);
+      if (outcome.kind !== 'lost') return { outcome, link, sent };
+      // A request that ends every worker before it can say that it has started must not be repeated forever.
+      if (outcome.started || losses >= LOSSES_WITHOUT_ATTEMPT)
+        return failureOf('network', 'the connection to the worker was lost before it answered', sent);
+    }
+  }
+
+  private timedOut(timeoutMs: number, sent: SentRequest): Failed {
+    return failureOf('timeout', `the worker did not answer within ${timeoutMs} ms`, sent);
+  }
+
+  private sentOf(url: string, { profile }: WorkerLink, startedAt: number, outcome: ExchangeOutcome): SentRequest {
+    return {
+      startedAt,
+      durationMs: Math.max(0, this.options.now() - startedAt),
+      method: METHOD,
+      url,
+      headers: ['worker-id', profile.workerId, ...(profile.host === undefined ? [] : ['worker-host', profile.host])],
+      bodyBytes: 0,
+      body: null,
+      answerBytes: outcome.kind === 'replied' ? outcome.bytes : null,
+    };
+  }
+}
+
+/** Returns the HTTP response of an endpoint with the same outcome, by which the retries are decided. */
+function messageAnswerOf(answer: NoticeAnswer): Extract<MessageAnswer, { kind: 'answered' }> {
+  if (answer.kind === 'handled') return { kind: 'answered', status: 200, headers: {}, body: NO_BODY };
+  const body = Buffer.from(JSON.stringify({ error: answer.message }));
+  switch (answer.retry.kind) {
+    case 'never':
+      return { kind: 'answered', status: NON_RETRYABLE_STATUS, headers: { 'nonretryable-error': ['true'] }, body };
+    case 'after':
+      return {
+        kind: 'answered',
+        status: 429,
+        headers: { 'retry-after': [String(Math.ceil(answer.retry.delayMs / 1000))] },
+        body,
+      };
+    case 'backoff':
+      return { kind: 'answered', status: 500, headers: {}, body };
+  }
+}

@@ -1,0 +1,42 @@
+/** Performs the work of a connection with the workflows of the app. */
+import { describeError } from '../errors.js';
+import { refusal } from '../executor/executor.js';
+import { PROTOCOL_VERSION } from '../protocol.js';
+import type { NoticeOutcome, ServedWorkflow } from '../served-workflow.js';
+import type { NoticeAnswer } from './frames.js';
+import type { Work, WorkAnswer } from './worker-connection.js';
+
+const noWorkflow = (name: string): string => `this worker does not serve the workflow ${JSON.stringify(name)}`;
+
+function noticeAnswer(outcome: NoticeOutcome): NoticeAnswer {
+  switch (outcome.kind) {
+    case 'handled':
+      return outcome;
+    // Another worker of the app may have the function.
+    case 'rejected':
+      return { kind: 'failed', message: outcome.message, retry: { kind: 'backoff' } };
+    case 'failed':
+      return { kind: 'failed', message: outcome.message, retry: outcome.retry };
+  }
+}
+
+/** Never rejects. */
+export async function performWork(workflows: ReadonlyMap<string, ServedWorkflow>, work: Work): Promise<WorkAnswer> {
+  const { id, workflow } = work;
+  const served = workflows.get(workflow);
+  if (work.kind === 'notice') {
+    const outcome: NoticeAnswer = served
+      ? noticeAnswer(await served.notice(work.notice))
+      : { kind: 'failed', message: noWorkflow(workflow), retry: { kind: 'backoff' } };
+    return { kind: 'noticed', id, outcome };
+  }
+  if (!served) return { kind: 'answer', id, reply: refusal('bad-request', noWorkflow(workflow)) };
+  try {
+    return { kind: 'answer', id, reply: await served.answer(work.request) };
+  } catch (error) {
+    const { name, message } = describeError(error);
+    const retry = { kind: 'backoff' } as const;
+    const reply = { protocol: PROTOCOL_VERSION, kind: 'failed', base: 0, done: [], error: { name, message }, retry } as const;
+    return { kind: 'answer', id, reply };
+  }
+}
