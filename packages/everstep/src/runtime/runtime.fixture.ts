@@ -17,6 +17,7 @@ import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import { type InstanceLimits, NO_LIMITS } from '../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../ports/stores/instance-owners.js';
 import type { DueTask, Store } from '../ports/stores/store.js';
+import { NO_WORKERS, type WorkerPresence } from '../ports/workers.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { createRuntime, type Runtime } from './runtime.js';
 import type { TriggerCommand } from './services/workflow-service.js';
@@ -153,12 +154,14 @@ export async function withRuntime(
     limits = NO_LIMITS,
     owners = ONE_OWNER,
     cluster,
+    workers = NO_WORKERS,
   }: {
     readonly wrap?: (store: Store) => Store;
     readonly sender?: MessageSender;
     readonly limits?: InstanceLimits;
     readonly owners?: InstanceOwners;
     readonly cluster?: Cluster;
+    readonly workers?: WorkerPresence;
   } = {},
 ): Promise<void> {
   const store = await openSqliteStore({ file: ':memory:' });
@@ -173,6 +176,7 @@ export async function withRuntime(
     publicUrl,
     limits,
     owners,
+    workers,
     ...(cluster ? { cluster } : {}),
   });
   await runtime.start();
