@@ -228,7 +228,7 @@ class Worker {
 
   private problem(message: string): void {
     if (this.options.onProblem) this.options.onProblem(message);
-    else console.warn(`everstep worker: ${message}`);
+    else console.warn(`Worker connection: ${message}`);
   }
 }
 

@@ -10,6 +10,7 @@ import * as failureFunctions from '@everstep/example-guides/failure-functions';
 import * as failures from '@everstep/example-guides/failures';
 import * as invoke from '@everstep/example-guides/invoke';
 import * as webhooks from '@everstep/example-guides/webhooks';
+import * as workers from '@everstep/example-guides/workers';
 import { type StartedTestService, startTestService } from '@everstep/sdk/testing';
 import { serveOne, thirdParty } from './example-servers.fixture.js';
 
@@ -231,4 +232,22 @@ test('cancel: by id, by label, and from inside the workflow', async (t) => {
   await service.advance('30d');
   assert.equal(await service.resultOf(other), 'trial ended');
   assert.deepEqual((await client.dlq.list({ workflowUrl: url })).messages, []);
+});
+
+test('workers: a connected app runs its workflows; without it, runs wait', async () => {
+  const body = { sku: 'A1', customer: 'ada' };
+  const { workflowRunId: waiting } = await service.triggerAndSettle('worker://shop/pack', { body });
+  assert.equal(await service.stateOf(waiting), 'RUN_STARTED');
+  const explained = await service.client.runs.explain(waiting);
+  assert.match(explained.summary, /No worker for app shop that serves worker:\/\/shop\/pack is connected since/);
+  const worker = workers.start(service.url, service.token);
+  try {
+    await worker.connected;
+    await service.settle();
+    assert.equal(await service.resultOf(waiting), 'packed A1 for ada');
+    const { workflowRunId } = await service.triggerAndSettle(worker.urls.refund, { body });
+    assert.equal(await service.resultOf(workflowRunId), 'refunded ada');
+  } finally {
+    await worker.close();
+  }
 });

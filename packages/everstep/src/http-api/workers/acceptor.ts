@@ -1,7 +1,7 @@
 /**
  * Accepts the connections of workers: WebSockets at CONNECT_PATH. A connection without a valid first frame gets no further
  * than a few KiB and seconds. Errors are frames, because clients cannot read the HTTP response to a WebSocket.
- * Keeps invariants 35 and 38.
+ * Keeps invariant 38.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
