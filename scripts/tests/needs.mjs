@@ -10,9 +10,9 @@ const NEEDS = {
   browser: (name) => name === 'playwright-core',
 };
 
-/** Changes the process for other files, or depends on what they did to it. */
+/** Changes the process for other files, or depends on what they did to it. A quote before it makes it a text. */
 const OWN_STATE =
-  /\bprocess\.(env\.\w+ \??\??=[^=]|on\(|once\(|emit|exit|memoryUsage|chdir|umask|stdout\.|stderr\.)|\bdelete process\.env|Object\.assign\(process\b|\bglobalThis\b|\bmock\.|node:(v8|vm|perf_hooks|diagnostics_channel)|\bsetGlobalDispatcher\b/;
+  /(?<!['"`])\b(process\.(env\.\w+ \??\??=[^=]|on\(|once\(|emit|exit|memoryUsage|chdir|umask|stdout\.|stderr\.)|delete process\.env|Object\.assign\(process\b|globalThis(\.\w+ =[^=]|,)|mock\.|setGlobalDispatcher\b)|node:(v8|vm|perf_hooks|diagnostics_channel)/;
 /** `require` loads a shared file, and cannot wait. */
 const TOP_LEVEL_AWAIT = /^(?!.*\basync\b)(await\b|[^\s/*].*\bawait\b)/m;
 

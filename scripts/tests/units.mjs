@@ -12,10 +12,13 @@ import { needsOf } from './needs.mjs';
  * @property {number} seconds recorded duration; see `durations.json`
  */
 
-/** A process of shared files runs about this long, so that the last ones do not wait for one another. */
-const UNIT_SECONDS = 8;
+/**
+ * A process of shared files runs at most about this long, so that the last processes end at almost the same time. Each process
+ * loads and compiles the server again, which takes about 2 s of a processor.
+ */
+const UNIT_SECONDS = 16;
 /** Of a file without a recorded duration. */
-const USUAL_SECONDS = 0.3;
+const USUAL_SECONDS = 0.1;
 
 const slashes = (source) => source.replaceAll('\\', '/');
 

@@ -30,15 +30,15 @@ const testsIn = (root, names) =>
   names.map((name) => ({ file: join(root, DIST, `${name}.test.js`), source: `packages/a/src/${name}.test.ts` }));
 
 test('neighbors share a process until it would run too long; some files have their own', () => {
-  const seconds = { a: 3, b: 3, own: 1, c: 1, d: 4 };
+  const seconds = { a: 6, b: 6, own: 2, c: 2, d: 8 };
   const tests = Object.keys(seconds).map((source) => ({ source, file: source }));
   const units = unitsOf(tests, { secondsOf: (source) => seconds[source], needsOwn: ({ source }) => source === 'own' });
   assert.deepEqual(
     units.map(({ tests, seconds }) => [tests.map(({ source }) => source), seconds]),
     [
-      [['a', 'b', 'c'], 7],
-      [['own'], 1],
-      [['d'], 4],
+      [['a', 'b', 'c'], 14],
+      [['own'], 2],
+      [['d'], 8],
     ],
   );
 });
@@ -56,6 +56,8 @@ test('a file has its own process if it or its support starts processes, waits wh
     [`${DIST}/listens.test.js`]: `import './listening.fixture.js';`,
     [`${DIST}/environment.test.js`]: `test('a', () => {\n  process.env.TZ = 'UTC';\n});`,
     [`${DIST}/reads.test.js`]: `if (process.env.TZ === 'UTC') test();`,
+    [`${DIST}/global.test.js`]: `globalThis.fetch = () => {};`,
+    [`${DIST}/texts.test.js`]: `for (const text of ['process.exit()', 'globalThis']) rejects(text);`,
   });
   const needed = (name) => {
     const needs = needsOf(join(root, DIST, `${name}.test.js`));
@@ -67,7 +69,8 @@ test('a file has its own process if it or its support starts processes, waits wh
   assert.deepEqual(needed('page'), ['browser', 'own']);
   for (const name of ['waits', 'listens']) assert.deepEqual(needed(name), ['own'], name);
   assert.deepEqual(needed('environment'), ['own']);
-  assert.deepEqual(needed('reads'), []);
+  assert.deepEqual(needed('global'), ['own']);
+  for (const name of ['reads', 'texts']) assert.deepEqual(needed(name), [], name);
   const quick = testsIn(root, ['plain', 'spawns', 'database', 'page', 'waits', 'environment']).filter((each) => isQuick(each));
   assert.deepEqual(
     quick.map(({ source }) => source),

@@ -1,4 +1,4 @@
-/** A real endpoint on a free port, with callers for it. One instance exists per test file. */
+/** A real endpoint on a free port, with callers for it. Test files in one process share it, one after the other. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -68,8 +68,8 @@ const server = createServer((request, response) => {
   });
 });
 server.on('connection', () => endpoint.connections++);
-await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-const { port } = server.address() as AddressInfo;
+// Without an address to look up, the server listens at once.
+const { port } = server.listen(0).address() as AddressInfo;
 
 /** The next response of the endpoint, and the requests that it received. */
 export const endpoint = {
@@ -82,12 +82,19 @@ export const endpoint = {
 
 export const caller = callerWith();
 export const sender = senderWith();
-after(async () => {
-  await caller.close();
-  await sender.close();
-  server.closeAllConnections();
-  server.close();
-});
+
+let files = 0;
+/** Closes the endpoint and the callers after the last file that uses them. Each file calls it once, outside of its tests. */
+export function sharesEndpoint(): void {
+  files++;
+  after(async () => {
+    if (--files > 0) return;
+    await caller.close();
+    await sender.close();
+    server.closeAllConnections();
+    server.close();
+  });
+}
 
 export const REQUEST: StepRequest = {
   protocol: 1,

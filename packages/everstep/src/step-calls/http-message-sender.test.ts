@@ -4,7 +4,9 @@ import net, { type AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { jwtVerify } from 'jose';
 import type { Message, MessageAnswer } from '../ports/message-sender.js';
-import { answering, endpoint, KEYS, message, NOW, type Respond, sender } from './endpoint.fixture.js';
+import { answering, endpoint, KEYS, message, NOW, type Respond, sender, sharesEndpoint } from './endpoint.fixture.js';
+
+sharesEndpoint();
 
 type Answered = Extract<MessageAnswer, { readonly kind: 'answered' }>;
 

@@ -18,8 +18,11 @@ import {
   REQUEST,
   type Respond,
   SPOKEN,
+  sharesEndpoint,
   stepCall,
 } from './endpoint.fixture.js';
+
+sharesEndpoint();
 
 test('a step call is one signed POST with the run in its headers', async () => {
   const answer = await callWith(agreeing, {

@@ -6,7 +6,9 @@ import { LIMITS } from '../config/limits.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
 import type { Message } from '../ports/message-sender.js';
 import { createAddressPolicy } from './addresses/address-policy.js';
-import { answering, endpoint, failureOf, message, type Respond, sender, senderWith } from './endpoint.fixture.js';
+import { answering, endpoint, failureOf, message, type Respond, sender, senderWith, sharesEndpoint } from './endpoint.fixture.js';
+
+sharesEndpoint();
 
 const BACKOFF = { kind: 'backoff' };
 const NEVER = { kind: 'never' };

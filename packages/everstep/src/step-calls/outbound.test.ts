@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { agreeing, answering, endpoint, failureOf, message, outboundOptions, stepCall } from './endpoint.fixture.js';
+import {
+  agreeing,
+  answering,
+  endpoint,
+  failureOf,
+  message,
+  outboundOptions,
+  sharesEndpoint,
+  stepCall,
+} from './endpoint.fixture.js';
 import { createOutbound } from './outbound.js';
+
+sharesEndpoint();
 
 test('steps and messages to one host share connections', async (t) => {
   const { stepCaller, messageSender, close } = createOutbound(outboundOptions());

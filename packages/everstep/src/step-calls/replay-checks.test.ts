@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { createEndpoint } from '@everstep/sdk';
 import type { CheckRequest } from '@everstep/sdk/protocol';
 import type { ReplayCheck, ReplayVerdict } from '../ports/step-caller.js';
-import { answering, caller, callerWith, endpoint, KEYS, NOW, type Respond, SPOKEN } from './endpoint.fixture.js';
+import { answering, caller, callerWith, endpoint, KEYS, NOW, type Respond, SPOKEN, sharesEndpoint } from './endpoint.fixture.js';
+
+sharesEndpoint();
 
 const REQUEST: CheckRequest = {
   protocol: 1,

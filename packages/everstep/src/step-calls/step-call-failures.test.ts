@@ -16,9 +16,12 @@ import {
   REPLY,
   type Respond,
   SPOKEN,
+  sharesEndpoint,
   stepCall,
 } from './endpoint.fixture.js';
 import { NameError } from './names/index.js';
+
+sharesEndpoint();
 
 test('every other answer is a failure with a cause, a retry decision and advice', async (t) => {
   const html = { 'content-type': 'text/html' };

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OutboundRules } from '../../ports/stores/account-store.js';
-import { answering, endpoint, failureOf, message, senderWith } from '../endpoint.fixture.js';
+import { answering, endpoint, failureOf, message, senderWith, sharesEndpoint } from '../endpoint.fixture.js';
 import { createAddressPolicies } from './address-policies.js';
+
+sharesEndpoint();
 
 const rules = new Map<string, OutboundRules>();
 const policyOf = createAddressPolicies({

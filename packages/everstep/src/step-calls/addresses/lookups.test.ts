@@ -13,12 +13,15 @@ import {
   message,
   outboundOptions,
   senderWith,
+  sharesEndpoint,
   stepCall,
 } from '../endpoint.fixture.js';
 import { Destinations } from '../exchanges/destinations.js';
 import { createNameResolver, NameError, type Resolved } from '../names/index.js';
 import { type Reply, startNameServer } from '../names/name-server.fixture.js';
 import { createAddressPolicy } from './address-policy.js';
+
+sharesEndpoint();
 
 const urlOf = (host: string): string => `http://${host}:${endpoint.port}/w`;
 const never = new AbortController().signal;

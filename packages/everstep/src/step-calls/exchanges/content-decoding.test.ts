@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 import type { Message, MessageAnswer } from '../../ports/message-sender.js';
-import { endpoint, failureOf, message, sender } from '../endpoint.fixture.js';
+import { endpoint, failureOf, message, sender, sharesEndpoint } from '../endpoint.fixture.js';
+
+sharesEndpoint();
 
 const TEXT = Buffer.from('grüße, '.repeat(100));
 const MAX_ANSWER_BYTES = 64 * 1024;

@@ -5,7 +5,9 @@ import net, { type AddressInfo } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { LOCAL_CERTIFICATE, OTHER_CA, TEST_CA } from '../../config/certificates.fixture.js';
 import { createAddressPolicy } from '../addresses/address-policy.js';
-import { answering, endpoint, failureOf, message, senderWith } from '../endpoint.fixture.js';
+import { answering, endpoint, failureOf, message, senderWith, sharesEndpoint } from '../endpoint.fixture.js';
+
+sharesEndpoint();
 
 const PASSWORD = 'pro/xy secret';
 /** Requests that the proxy received, and the status that it answers. */

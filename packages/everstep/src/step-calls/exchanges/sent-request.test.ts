@@ -9,8 +9,11 @@ import {
   failureOf,
   message,
   senderWith,
+  sharesEndpoint,
   stepCall,
 } from '../endpoint.fixture.js';
+
+sharesEndpoint();
 
 /** Returns a clock that advances by 40 ms with each call. */
 function ticking(): () => number {

@@ -21,9 +21,12 @@ import {
   REQUEST,
   type Received,
   senderWith,
+  sharesEndpoint,
   stepCall,
 } from '../endpoint.fixture.js';
 import type { OutboundOptions } from '../http-step-caller.js';
+
+sharesEndpoint();
 
 const unaborted = (): AbortSignal => new AbortController().signal;
 const messageKeyOf = (key: string) => `sig_${createHmac('sha256', key).update('everstep.message-key.1').digest('base64url')}`;
