@@ -35,12 +35,10 @@ async function bring(root) {
  * none is.
  *
  * @param {string} root of the repository, absolute
- * @param {readonly { source: string }[]} tests
  * @param {(line: string) => void} print
  * @returns {Promise<() => Promise<void>>} stops the server
  */
-export async function openPostgres(root, tests, print) {
-  if (!tests.some(({ source }) => /postgres|nodes/.test(source))) return async () => {};
+export async function openPostgres(root, print) {
   const load = (name) => import(pathToFileURL(join(root, ...AREA, name)).href);
   const [{ findBinaries }, { openTestServer }] = await Promise.all([load('binaries.js'), load('server.js')]);
   let failure = '';

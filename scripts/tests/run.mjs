@@ -21,6 +21,8 @@ const { values: options, positionals } = parseArgs({
 const [root = '.', failedBefore = '0', ...filters] = positionals;
 // Without it the SDK prints a warning in each file with an endpoint without keys.
 process.env.NODE_ENV ??= 'test';
+// Of each kind of simulated world, a third of those of a whole run.
+if (options.quick) process.env.SIMULATION_SEEDS ??= '4';
 // Inherited by child processes: the warning about node:sqlite would hide relevant output.
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --disable-warning=ExperimentalWarning`.trim();
 
@@ -48,11 +50,12 @@ let closePostgres = async () => {};
 try {
   const tests = selected(resolve(root));
   const imports = new Imports();
+  const needs = tests.map(({ file }) => needsOf(file, imports));
   await startSooner(
     resolve(root),
-    tests.some(({ file }) => needsOf(file, imports).processes),
+    needs.some(({ processes }) => processes),
   );
-  closePostgres = await openPostgres(resolve(root), tests, print);
+  if (needs.some(({ postgres }) => postgres)) closePostgres = await openPostgres(resolve(root), print);
   const startedMs = performance.now();
   const tally = await runAll(unitsOf(tests), resolve(root), runUnit);
   for (const line of reportOf(tally)) print(line);

@@ -67,7 +67,7 @@ function nameAndSizeProblems({ path, text }: Source): readonly string[] {
 
 function codeProblems(source: Source): readonly string[] {
   const { path, text } = source;
-  if (!inEngine(path) && !isTest(path) && !MAY_MATTER.test(text)) return [];
+  if (!inEngine(path) && !MAY_MATTER.test(text)) return [];
   const rules = USE_RULES.filter(({ applies }) => applies(path));
   const lineOf = (start: number): number => text.slice(0, start).split('\n').length;
   const uses = usesOf(source).flatMap(({ name, start }) =>

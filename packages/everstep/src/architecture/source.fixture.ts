@@ -29,11 +29,21 @@ export const moduleOf = (path: string): string => path.replace(/\.tsx?$/, '');
 export const isTest = (path: string): boolean => /\.(test|fixture|bench)$|\/(testing|simulation)\/|-check$/.test(moduleOf(path));
 export const below = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
 
+/** The last source that was parsed: several rules look at it, one after the other. */
+let parsed: { readonly source: Source; readonly program: ESTree.Program } | null = null;
+
+function programOf(source: Source): ESTree.Program {
+  if (parsed?.source !== source) {
+    const { program, errors } = parseSync(source.path, source.text);
+    if (errors.length > 0) throw new Error(`${source.path}: ${errors[0]?.message}`);
+    parsed = { source, program };
+  }
+  return parsed.program;
+}
+
 /** Visits the nodes of a source, outer nodes first. Throws when it is not valid TypeScript. */
-export function visit({ path, text }: Source, visitor: VisitorObject): void {
-  const { program, errors } = parseSync(path, text);
-  if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);
-  new Visitor(visitor).visit(program);
+export function visit(source: Source, visitor: VisitorObject): void {
+  new Visitor(visitor).visit(programOf(source));
 }
 
 export interface Import {
@@ -148,6 +158,7 @@ const counts = (test: ESTree.Expression | null): boolean =>
 
 /** Returns the offsets at which a source sleeps for a fixed time: outside of a loop that ends with a condition. */
 export function sleepsOf(source: Source): readonly number[] {
+  if (!source.text.includes('setTimeout')) return [];
   const sleeps: number[] = [];
   const loops: { readonly start: number; readonly end: number }[] = [];
   const pauses = new Set<string>();

@@ -193,8 +193,12 @@ test('rejects a missing body, invalid JSON and other content types', async () =>
 });
 
 test('rejects deeply nested JSON before parsing it, in every operation', async () => {
+  const limits = new Set<number>();
   for (const { operation, schema, send } of takers) {
-    const maxBytes = maxBodyBytesOf(operation);
+    // One operation of each limit receives the longest bodies, which take most of the time.
+    const limit = maxBodyBytesOf(operation);
+    const maxBytes = limits.has(limit) ? Math.min(limit, 16 * MAX_JSON_DEPTH) : limit;
+    limits.add(limit);
     for (const bracket of ['{', '[', '{"a":', '[{"":']) {
       // The longer bodies are not that deep.
       if (maxBytes / bracket.length <= 2 * MAX_JSON_DEPTH) continue;
