@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, '..');
 const dist = join(root, 'packages/everstep/dist');
 const nodes = readdirSync(join(dist, 'end-to-end/nodes')).filter((name) => name.endsWith('.test.js'));
 const files = [
-  ...['simulation/simulation', 'runtime/gates/properties', 'end-to-end/nodes-together'].map((name) =>
+  ...['simulation/simulation', 'runtime/gates/properties', 'end-to-end/nodes-consistency'].map((name) =>
     join(dist, `${name}.test.js`),
   ),
   ...nodes.map((name) => join(dist, 'end-to-end/nodes', name)),

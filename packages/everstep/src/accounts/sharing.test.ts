@@ -31,7 +31,7 @@ class Days implements SharedDailyRuns {
     this.taken.set(key, used + runs);
     return { taken: true, used: used + runs };
   }
-  async giveBack({ instanceId, day, runs }: Parameters<SharedDailyRuns['giveBack']>[0]) {
+  async release({ instanceId, day, runs }: Parameters<SharedDailyRuns['release']>[0]) {
     const key = `${instanceId} ${day}`;
     this.taken.set(key, (this.taken.get(key) ?? 0) - runs);
   }

@@ -386,7 +386,7 @@ export const RunJournal = Type.Object(
 );
 export type RunJournal = Static<typeof RunJournal>;
 
-export const Cancelled = Type.Object(
+export const CanceledRuns = Type.Object(
   { cancelled: Type.Integer({ description: 'Number of runs that this request canceled.' }) },
   CLOSED,
 );

@@ -11,7 +11,7 @@ const OTHER_PROGRAMS: Readonly<Record<string, string>> = {
   createdb: 'end-to-end/durability/postgres-backup.test.ts restores a dump into a new database',
   docker: 'scripts/deploy/ checks the image and the compose file',
   kubectl: 'scripts/deploy/manifests.test.mjs checks the manifests',
-  pg_basebackup: 'end-to-end/durability/postgres-moment.test.ts recovers from a base backup',
+  pg_basebackup: 'end-to-end/durability/postgres-point-in-time.test.ts recovers from a base backup',
   pg_dump: 'end-to-end/durability/postgres-backup.test.ts dumps a database',
   pg_restore: 'end-to-end/durability/postgres-backup.test.ts restores a dump',
 };

@@ -34,10 +34,10 @@ export interface ClusterEvents {
   /** The lease has expired: start nothing, and abort deliveries in flight. */
   suspended(): void;
   /**
-   * The lease is valid again. `anew`: under a new node id. Other nodes have taken over this node's work, so all its
+   * The lease is valid again. `isNewNode`: under a new node id. Other nodes have taken over this node's work, so all its
    * state must be discarded.
    */
-  resumed(how: { readonly anew: boolean }): void;
+  resumed(how: { readonly isNewNode: boolean }): void;
   /** Resolves when this node applies the change to everything that it starts from then on. Never rejects. */
   changed(change: SharedChange): void | Promise<void>;
 }
@@ -57,7 +57,7 @@ export interface QueuedQuery {
   /** Unix ms; messages due then or earlier are skipped. Null: none are skipped. */
   readonly after: number | null;
   /** Also returns messages that this node has already claimed. `instanceId` is then ignored. */
-  readonly anew: boolean;
+  readonly includesClaimed: boolean;
   /** Only this instance; absent: all. */
   readonly instanceId?: string;
   /** Number of messages per page; more if several are due in the millisecond of the last one. */

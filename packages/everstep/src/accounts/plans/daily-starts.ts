@@ -45,7 +45,7 @@ export class DailyStarts {
   }
 
   /** Subtracts runs that were admitted at `at` (Unix ms) but not started. */
-  giveBack(instanceId: string, runs: number, at: number): void {
+  release(instanceId: string, runs: number, at: number): void {
     const known = this.days.get(instanceId);
     if (known?.day === dayOf(at)) known.runs = Math.max(0, known.runs - runs);
   }

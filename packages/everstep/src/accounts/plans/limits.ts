@@ -232,7 +232,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     },
     onChange: (changed) => listeners.push(changed),
     releaseRuns(instanceId, runs, { at }) {
-      if (at !== null) starts.giveBack(instanceId, runs, at);
+      if (at !== null) starts.release(instanceId, runs, at);
     },
     recount: (instanceId) => starts.forget(instanceId),
     ...limitsOfPlan(planOf, maxTimeoutMs),

@@ -44,8 +44,8 @@ export class SharedDailyStarts {
   }
 
   /** Subtracts runs that were admitted at `at` (Unix ms) but not started. If this fails, they stay counted. */
-  giveBack(instanceId: string, runs: number, at: number): void {
-    this.options.days.giveBack({ instanceId, day: dayOf(at), runs }).catch(() => {});
+  release(instanceId: string, runs: number, at: number): void {
+    this.options.days.release({ instanceId, day: dayOf(at), runs }).catch(() => {});
   }
 
   startedToday(instanceId: string): Promise<number> {

@@ -4,8 +4,8 @@ import { after, before, test } from 'node:test';
 import * as destinations from '@everstep/example-guides/destinations';
 import * as explain from '@everstep/example-guides/explain';
 import * as flowControl from '@everstep/example-guides/flow-control';
+import * as fork from '@everstep/example-guides/fork';
 import * as redaction from '@everstep/example-guides/redaction';
-import * as repairOne from '@everstep/example-guides/repair-one';
 import * as repairs from '@everstep/example-guides/repairs';
 import * as retention from '@everstep/example-guides/retention';
 import * as schedules from '@everstep/example-guides/schedules';
@@ -216,15 +216,15 @@ test('repairs: a canary of ten runs first, then the rest at its rate, and no run
 
 test('repairing one run: compare, fork with an edited result, skip a step, and find incompatible runs', async (t) => {
   const { client } = service;
-  const url = await serveOne(t, repairOne.order);
+  const url = await serveOne(t, fork.order);
   const start = (article: string) => service.triggerAndSettle(url, { body: { article }, labels: ['order'], retries: 0 });
   await start('pen');
   const { workflowRunId: failed } = await start('book');
-  assert.match(await repairOne.firstDifferenceOf(client, failed), / at \.body\.article$/);
-  const corrected = await repairOne.correctPrice(client, failed, 1200);
+  assert.match(await fork.firstDifferenceOf(client, failed), / at \.body\.article$/);
+  const corrected = await fork.correctPrice(client, failed, 1200);
   await service.settle();
   assert.equal(await service.resultOf(corrected), 'charged 1200, shipped');
-  const phoned = await repairOne.skipCharge(client, failed);
+  const phoned = await fork.skipCharge(client, failed);
   await service.settle();
   assert.equal(await service.resultOf(phoned), 'charged by phone, shipped');
   assert.equal(await service.stateOf(failed), 'RUN_FAILED');
@@ -237,7 +237,7 @@ test('repairing one run: compare, fork with an edited result, skip a step, and f
       ['ship', undefined],
     ],
   );
-  assert.deepEqual(await repairOne.incompatibleRuns(client), []);
-  repairOne.deployed.quoteStep = 'price';
-  assert.deepEqual(await repairOne.incompatibleRuns(client), [failed]);
+  assert.deepEqual(await fork.incompatibleRuns(client), []);
+  fork.deployed.quoteStep = 'price';
+  assert.deepEqual(await fork.incompatibleRuns(client), [failed]);
 });

@@ -200,12 +200,12 @@ test('a message that fails permanently calls its failure callback, becomes a dea
   assert.equal(Buffer.from(notice.body, 'base64').toString(), 'a teapot');
 
   const { responses } = await client.dlq.retry(entry.dlqId);
-  const anew = only(responses);
-  assert.notEqual(anew.messageId, messageId);
-  assert.match(anew.messageId, /^msg_/);
+  const retried = only(responses);
+  assert.notEqual(retried.messageId, messageId);
+  assert.match(retried.messageId, /^msg_/);
   await service.settle();
   assert.deepEqual(endpoints.bodiesAt('/broken'), ['tea', 'tea', 'tea']);
-  assert.equal(endpoints.at('/broken').at(-1)?.headers['upstash-message-id'], anew.messageId);
+  assert.equal(endpoints.at('/broken').at(-1)?.headers['upstash-message-id'], retried.messageId);
   assert.deepEqual((await client.dlq.listMessages({ filter: { label: 'tea' } })).messages, []);
   await assert.rejects(client.dlq.retry(entry.dlqId), { name: 'QstashError', status: 404 });
 });

@@ -55,8 +55,8 @@ describe('the changes of a batch', () => {
     const changes = new GroupChanges();
     assert.equal(changes.any, false);
     for (const instanceId of ['b', 'a'])
-      for (const message of ['one', 'two', 'one']) changes.entryCame(instanceId, group(message), 500, T0 + HOUR_MS);
-    changes.entryCame('a', group('one', 'https://app.test/b'), 500, T0);
+      for (const message of ['one', 'two', 'one']) changes.entryAdded(instanceId, group(message), 500, T0 + HOUR_MS);
+    changes.entryAdded('a', group('one', 'https://app.test/b'), 500, T0);
     const { groups, workflows, hours } = changes.take();
     const keys = groups.map(({ instanceId, fingerprint }) => instanceId + fingerprint);
     assert.deepEqual(keys, keys.toSorted());
@@ -83,12 +83,12 @@ describe('the changes of a batch', () => {
 
   test('report how the last entry left, and omit entries that were added and removed', () => {
     const changes = new GroupChanges();
-    changes.entryCame('a', group('one'), null, T0);
-    changes.entryLeft('a', group('one'), null);
-    changes.entryLeft('a', group('two'), T0 + 1);
-    changes.entryLeft('a', group('two'), null);
-    changes.entryLeft('a', group('three'), null);
-    changes.entryLeft('a', group('three'), T0 + 2);
+    changes.entryAdded('a', group('one'), null, T0);
+    changes.entryRemoved('a', group('one'), null);
+    changes.entryRemoved('a', group('two'), T0 + 1);
+    changes.entryRemoved('a', group('two'), null);
+    changes.entryRemoved('a', group('three'), null);
+    changes.entryRemoved('a', group('three'), T0 + 2);
     const { groups, workflows } = changes.take();
     const recovered = (message: string) =>
       groups.find(({ fingerprint }) => fingerprint === group(message).fingerprint)?.recoveredAt;

@@ -107,7 +107,7 @@ export class GroupChanges {
   }
 
   /** Adds an entry that failed at this time. */
-  entryCame(instanceId: string, group: FailureGroup, responseStatus: number | null, at: number): void {
+  entryAdded(instanceId: string, group: FailureGroup, responseStatus: number | null, at: number): void {
     const { fingerprint, workflowUrl, kind, stepName, message } = group;
     const change = this.groupOf(instanceId, fingerprint);
     change.properties ??= { kind, stepName, message, responseStatus };
@@ -119,7 +119,7 @@ export class GroupChanges {
   }
 
   /** Removes an entry. `recoveredAt`: when it was resumed or restarted; null if it was deleted. */
-  entryLeft(instanceId: string, left: Pick<FailureGroup, 'fingerprint' | 'workflowUrl'>, recoveredAt: number | null): void {
+  entryRemoved(instanceId: string, left: Pick<FailureGroup, 'fingerprint' | 'workflowUrl'>, recoveredAt: number | null): void {
     const change = this.groupOf(instanceId, left.fingerprint);
     change.removed++;
     change.recoveredAt = recoveredAt;

@@ -21,7 +21,7 @@ export const Published = Type.Object(
 );
 export type Published = Static<typeof Published>;
 export const PublishedToGroup = Type.Array(Published, { description: 'One message for each endpoint of the URL group.' });
-export const Cancelled = Type.Object(
+export const CanceledMessages = Type.Object(
   { cancelled: Type.Integer({ description: 'Number of canceled messages.' }) },
   { ...CLOSED, description: 'Canceled.' },
 );

@@ -108,7 +108,7 @@ export interface RepairItemStore {
     readonly dlqIds: readonly string[];
   }): Promise<readonly ScheduledDeletion[]>;
   /** Returns the number of entries of each cohort. */
-  lanes(query: RepairId): Promise<readonly RepairCohort[]>;
+  cohorts(query: RepairId): Promise<readonly RepairCohort[]>;
   /** Returns pending entries in order: of the canary only, or all. */
   pending(query: RepairId & { readonly canaryOnly: boolean; readonly limit: number }): Promise<readonly RepairItemRecord[]>;
   counts(query: RepairId): Promise<{ readonly all: RepairCounts; readonly canary: RepairCounts }>;

@@ -17,7 +17,7 @@ export interface SharedDailyRuns {
    */
   take(query: RunsOfDay & { readonly most: number }): Promise<{ readonly taken: boolean; readonly used: number }>;
   /** Returns this number of taken runs that were not started. */
-  giveBack(query: RunsOfDay): Promise<void>;
+  release(query: RunsOfDay): Promise<void>;
   /** Returns the number of taken runs. */
   used(query: Omit<RunsOfDay, 'runs'>): Promise<number>;
 }

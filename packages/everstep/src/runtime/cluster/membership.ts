@@ -20,7 +20,7 @@ const END_POLL_MS = 100;
 /** Interval at which the state of the gates is published to other nodes. */
 const GATE_STATUS_MS = 1_000;
 /** Interval at which a stopping node returns tasks. */
-const GIVE_BACK_MS = 50;
+const RELEASE_INTERVAL_MS = 50;
 const MAX_KEY_LIMITS = 10_000;
 
 export interface MembershipOptions {
@@ -69,28 +69,28 @@ export class Membership {
    * Returns tasks while the node stops: other nodes continue with what is not in flight here, and with what follows from the
    * deliveries in flight when they end. It continues until the returned function is called. Never rejects.
    */
-  async giveBackMeanwhile(): Promise<() => Promise<void>> {
+  async releaseWhileStopping(): Promise<() => Promise<void>> {
     const { clock } = this.options;
     let cancel = (): void => {};
     let ended = false;
-    let giving = this.giveBack();
+    let releasing = this.releaseTasks();
     const again = (): void => {
       if (ended) return;
-      cancel = clock.setTimer(clock.now() + GIVE_BACK_MS, () => {
-        giving = this.giveBack().then(again);
+      cancel = clock.setTimer(clock.now() + RELEASE_INTERVAL_MS, () => {
+        releasing = this.releaseTasks().then(again);
       });
     };
-    await giving;
+    await releasing;
     again();
     return async () => {
       ended = true;
       cancel();
-      await giving;
+      await releasing;
     };
   }
 
   /** Never rejects. Must be called again while deliveries are in flight. */
-  private async giveBack(): Promise<void> {
+  private async releaseTasks(): Promise<void> {
     const { cluster, dispatcher, log } = this.options;
     const tasks = dispatcher.deliveriesInFlight;
     const limited = tasks.filter(({ limits }) => dispatcher.isLimited(limits));
@@ -119,9 +119,9 @@ export class Membership {
     return {
       work: () => due.look(),
       suspended: () => cache.giveUpDeliveries(),
-      resumed: ({ anew }) => {
+      resumed: ({ isNewNode }) => {
         dispatcher.forgetHolders();
-        if (anew) {
+        if (isNewNode) {
           // Other nodes have taken over all work of this node.
           cache.clear();
           dispatcher.takenOver();

@@ -118,7 +118,7 @@ test('a request is not sent if the lease of its node has expired since the deliv
     node.canStartWork = true;
     node.claims.push(...tasks);
     await look(bench);
-    assert.ok(node.looks.some(({ anew }) => anew));
+    assert.ok(node.looks.some(({ includesClaimed }) => includesClaimed));
     assert.deepEqual(endpoint.texts, ['1', '2']);
   }));
 
@@ -129,7 +129,7 @@ test('a request is not sent if its node has a new id since the delivery started'
     endpoint.beforeSend = () => {
       node.nodeId = 'n_3';
       node.events?.suspended();
-      node.events?.resumed({ anew: true });
+      node.events?.resumed({ isNewNode: true });
     };
     await look(bench);
     await look(bench);
@@ -148,7 +148,7 @@ test('a message that a node claims under a new id is delivered, even if its earl
     assert.deepEqual(endpoint.texts, ['1']);
     node.nodeId = 'n_3';
     node.events?.suspended();
-    node.events?.resumed({ anew: true });
+    node.events?.resumed({ isNewNode: true });
     node.claims.push(...tasks);
     await look(bench);
     answerNow();
@@ -167,9 +167,9 @@ test('a message that a node claims before it knows that the message is due is re
     node.claims.push(...retries);
     await look(bench);
     assert.deepEqual(endpoint.texts, ['1'], 'it is not due yet');
-    assert.equal(node.looks.at(-1)?.anew, false);
+    assert.equal(node.looks.at(-1)?.includesClaimed, false);
     await look(bench);
-    assert.ok(node.looks.some(({ anew }) => anew));
+    assert.ok(node.looks.some(({ includesClaimed }) => includesClaimed));
     bench.clock.move(60_000);
     node.claims.push(...retries);
     await look(bench);
@@ -233,7 +233,7 @@ test('the rest of a page is skipped when other nodes have taken over, and claime
     return { ...run, slot: 0, kind: 'message', dueAt: 1, queue: 'q' };
   });
   const pages = [page, page.slice(0, 1)];
-  const anew: boolean[] = [];
+  const includesClaimed: boolean[] = [];
   const taken: string[] = [];
   const due: DueTasks = new DueTasks({
     store: { dueTasks: async () => [], dueInstances: async () => [], nextDueAt: async () => null },
@@ -250,7 +250,7 @@ test('the rest of a page is skipped when other nodes have taken over, and claime
     cluster: {
       claimDue: async () => [],
       claimQueued: async (query) => {
-        anew.push(query.anew);
+        includesClaimed.push(query.includesClaimed);
         return pages.shift() ?? [];
       },
     },
@@ -259,5 +259,5 @@ test('the rest of a page is skipped when other nodes have taken over, and claime
   await settle();
   await due.stop();
   assert.deepEqual(taken, ['1', '2', '1']);
-  assert.deepEqual(anew, [false, true]);
+  assert.deepEqual(includesClaimed, [false, true]);
 });

@@ -100,7 +100,7 @@ export class UnclaimedTasks implements DueSource {
     const tasks: DueTask[] = [];
     let isCrowded = isRestarted || open.size > 0;
     if (!isCrowded) {
-      const queued = await this.claims.claimQueued({ before, after: null, anew: false, limit: PAGE });
+      const queued = await this.claims.claimQueued({ before, after: null, includesClaimed: false, limit: PAGE });
       const due = await this.claims.claimDue({ before, limit: PAGE });
       tasks.push(...queued, ...due);
       isCrowded = queued.length >= PAGE || due.length >= PAGE;
@@ -120,7 +120,7 @@ export class UnclaimedTasks implements DueSource {
         return { tasks, isLast: false };
       }
       if (this.readsClaimedQueues) return { tasks: [], isLast: false };
-      const tasks = await this.claims.claimQueued({ before, after, anew: false, limit: SLICE, instanceId });
+      const tasks = await this.claims.claimQueued({ before, after, includesClaimed: false, limit: SLICE, instanceId });
       after = tasks.at(-1)?.dueAt ?? after;
       return { tasks, isLast: tasks.length < SLICE };
     };
@@ -132,7 +132,7 @@ export class UnclaimedTasks implements DueSource {
     this.readsClaimedQueues = true;
     return async (before) => {
       if (this.readsClaimedQueues) {
-        const tasks = await this.claims.claimQueued({ before, after: queuedAfter, anew: true, limit: PAGE });
+        const tasks = await this.claims.claimQueued({ before, after: queuedAfter, includesClaimed: true, limit: PAGE });
         queuedAfter = tasks.at(-1)?.dueAt ?? queuedAfter;
         this.readsClaimedQueues = tasks.length >= PAGE;
         return { tasks, isLast: false };

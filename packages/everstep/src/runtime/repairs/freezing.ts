@@ -69,7 +69,7 @@ export class Freezing {
   }
 
   private async recount(repair: Repair): Promise<Cohorts> {
-    const cohorts = await this.options.repairs.lanes(repair);
+    const cohorts = await this.options.repairs.cohorts(repair);
     return new Map(cohorts.map((cohort) => [cohortKey(cohort), cohort]));
   }
 

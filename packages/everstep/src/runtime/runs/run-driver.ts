@@ -130,7 +130,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     await this.due.stop();
     await this.gates.stop();
     const { clock } = this.deps;
-    const stopGiving = await this.membership?.giveBackMeanwhile();
+    const stopReleasing = await this.membership?.releaseWhileStopping();
     await new Promise<void>((resolve) => {
       const cancel = clock.setTimer(clock.now() + graceMs, resolve);
       void this.work.settled().then(() => {
@@ -138,7 +138,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
         resolve();
       });
     });
-    await stopGiving?.();
+    await stopReleasing?.();
     this.writes.stop();
     this.dispatcher.forgetWaiting();
     this.cache.giveUpDeliveries();

@@ -204,8 +204,8 @@ export function repairConformance(open: OpenStore): void {
         assert.equal((await store.repairs.pending({ ...ID, canaryOnly: false, limit: 10 })).length, 5);
         const { all, canary } = await store.repairs.counts(ID);
         assert.deepEqual([all.pending, canary.pending], [5, 3]);
-        const lanes = await store.repairs.lanes(ID);
-        assert.deepEqual(lanes.map(({ workflowUrl, fingerprint, count }) => [workflowUrl, fingerprint, count]).toSorted(), [
+        const cohorts = await store.repairs.cohorts(ID);
+        assert.deepEqual(cohorts.map(({ workflowUrl, fingerprint, count }) => [workflowUrl, fingerprint, count]).toSorted(), [
           ['http://app.example/order', null, 4],
           [other, 'f3', 1],
         ]);

@@ -5,7 +5,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { oneOrMoreFilters } from '../../../contract/filters/body-filters.js';
 import { CANCEL_FILTERS } from '../../../contract/filters/run-filters.js';
-import { Cancelled } from '../../../contract/runs.js';
+import { CanceledRuns } from '../../../contract/runs.js';
 import type { RunFilter, RunRecord } from '../../../ports/stores/store.js';
 import { bulkChange } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, operation } from '../../operation.js';
@@ -88,7 +88,7 @@ export const cancelRuns = operation({
   path: '/v2/workflows/runs',
   unknownQuery: 'refuse',
   body: { kind: 'json', required: true, schema: CancelFilter },
-  responses: { 200: Cancelled },
+  responses: { 200: CanceledRuns },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
   async handle({ body = {} }, context, { instanceId }) {
     const { workflowUrlExactMatch, ...fields } = body;

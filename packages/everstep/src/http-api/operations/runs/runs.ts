@@ -3,7 +3,7 @@
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
-import { ActiveRun, Cancelled, JournalStep, RunJournal, RunResult } from '../../../contract/runs.js';
+import { ActiveRun, CanceledRuns, JournalStep, RunJournal, RunResult } from '../../../contract/runs.js';
 import { NO_LENGTH_LIMIT } from '../../../ports/stores/history-parts.js';
 import type { RunId, RunRecord } from '../../../ports/stores/store.js';
 import { change } from '../../audited/audit-rule.js';
@@ -133,7 +133,7 @@ export const cancelRun = operation({
   path: '/v2/workflows/runs/{workflowRunId}',
   unknownQuery: 'refuse',
   pathParameters: RunIdPath,
-  responses: { 200: Cancelled },
+  responses: { 200: CanceledRuns },
   errors: ['bad-parameter', 'not-found', 'run-not-active'],
   async handle({ path: { workflowRunId } }, { service }, { instanceId }) {
     const outcome = await service.runs.cancel({ instanceId, workflowRunId });

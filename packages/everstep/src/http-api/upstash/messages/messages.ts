@@ -11,7 +11,7 @@ import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { Text } from '../../parameters/values.js';
 import { FILTERS_BODY, filtersOf } from '../body-filters.js';
-import { Cancelled, MessageEntry } from '../shapes.js';
+import { CanceledMessages, MessageEntry } from '../shapes.js';
 import { MESSAGE_FILTERS } from './message-filters.js';
 import { presentMessage } from './present-message.js';
 
@@ -61,7 +61,7 @@ const cancelMessage = operation({
   dialect: 'upstash',
   unknownQuery: 'refuse',
   pathParameters: MessagePath,
-  responses: { 202: Cancelled },
+  responses: { 202: CanceledMessages },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { messageId } }, { service }, { instanceId }) {
     const outcome = await service.messages.cancel({ instanceId, messageId });
@@ -101,7 +101,7 @@ const cancelMessages = operation({
   unknownQuery: 'refuse',
   query: CancelQuery,
   body: FILTERS_BODY,
-  responses: { 202: Cancelled },
+  responses: { 202: CanceledMessages },
   errors: ['bad-parameter', 'bad-body', 'body-too-large', 'unsupported-media-type'],
   async handle({ query: inQuery, body, request }, context, { instanceId }) {
     const { asked: query, nothing } = filtersOf(CancelQuery, inQuery, body, request);

@@ -6,7 +6,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { oneOrMoreFilters } from '../../../contract/filters/body-filters.js';
 import type { OneOrMoreFilters } from '../../../contract/filters/filter.js';
 import { CANCEL_FILTERS } from '../../../contract/filters/run-filters.js';
-import { Cancelled } from '../../../contract/runs.js';
+import { CanceledRuns } from '../../../contract/runs.js';
 import type { RunFilter } from '../../../ports/stores/store.js';
 import { bulkChange } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, operation } from '../../operation.js';
@@ -110,7 +110,7 @@ export const cancelWorkflowRuns = operation({
   unknownQuery: 'refuse',
   query: CancelQuery,
   body: { kind: 'json', required: false, schema: CancelBody },
-  responses: { 200: Cancelled },
+  responses: { 200: CanceledRuns },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
   async handle({ query, body }, context, { instanceId }) {
     const inQuery = Object.values(query).some((value) => value !== undefined);

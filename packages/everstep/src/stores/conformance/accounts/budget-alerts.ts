@@ -117,10 +117,10 @@ export function budgetAlertConformance(open: OpenStore): void {
           const { accounts } = await underTest.reopen();
           assert.deepEqual(await due(accounts), []);
           assert.equal(await note(accounts, alert(80)), false, 'of the budget before');
-          const anew = { ...OF_BUDGET, ...change };
+          const changed = { ...OF_BUDGET, ...change };
           const body = 'of the budget of now';
-          assert.equal(await accounts.createBudgetAlert({ alert: alert(100, { body }), lesser: [80], ...anew }), true);
-          assert.equal(await accounts.createBudgetAlert({ alert: alert(80, { body }), lesser: [], ...anew }), false);
+          assert.equal(await accounts.createBudgetAlert({ alert: alert(100, { body }), lesser: [80], ...changed }), true);
+          assert.equal(await accounts.createBudgetAlert({ alert: alert(80, { body }), lesser: [], ...changed }), false);
           await accounts.rescheduleBudgetAlert({ alert: alert(100), retried: 1, dueAt: null });
           assert.deepEqual(await due(accounts), [alert(100, { body })]);
           const others = await due(accounts, T0 + 9);

@@ -38,7 +38,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await take(one, 3, 3), { taken: true, used: 3 });
       assert.deepEqual(await take(two, 1, 3, OTHER_INSTANCE), { taken: true, used: 1 });
       assert.deepEqual(await take(two, 3, 3, INSTANCE, DAY + 1), { taken: true, used: 3 });
-      await two.sharedDailyRuns.giveBack({ instanceId: INSTANCE, day: DAY, runs: 2 });
+      await two.sharedDailyRuns.release({ instanceId: INSTANCE, day: DAY, runs: 2 });
       assert.deepEqual(await take(two, 3, 3), { taken: false, used: 1 });
       assert.deepEqual(await take(two, 2, 3), { taken: true, used: 3 });
       assert.equal(await one.sharedDailyRuns.used({ instanceId: INSTANCE, day: DAY + 2 }), 0);

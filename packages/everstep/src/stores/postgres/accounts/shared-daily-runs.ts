@@ -23,7 +23,7 @@ const TAKE = statement(`
   )
   SELECT coalesce((SELECT runs FROM taken), (SELECT runs FROM known)) AS used, (SELECT count(*) FROM taken) AS taken`);
 const DELETE_OLD = statement('DELETE FROM day_taken WHERE instance_id = $1 AND day < $2');
-const GIVE_BACK = statement(`
+const RELEASE = statement(`
   UPDATE day_taken SET runs = greatest(0, runs - $3::bigint) WHERE instance_id = $1 AND day = $2`);
 const USED = statement(`
   SELECT greatest(coalesce((SELECT t.runs FROM day_taken t WHERE t.instance_id = $1 AND t.day = $2), 0), ${STARTED}) AS used`);
@@ -39,8 +39,8 @@ export function createSharedDailyRuns(database: Database): SharedDailyRuns {
         if (!row) throw new Error(`the day ${day} of ${instanceId} was removed while runs of it were taken`);
         return { taken: integer(row, 'taken') === 1, used: integer(row, 'used') };
       }),
-    async giveBack({ instanceId, day, runs }) {
-      await database.execute(GIVE_BACK, [instanceId, day, runs]);
+    async release({ instanceId, day, runs }) {
+      await database.execute(RELEASE, [instanceId, day, runs]);
     },
     async used({ instanceId, day }) {
       const [row] = await database.query(USED, [instanceId, day]);

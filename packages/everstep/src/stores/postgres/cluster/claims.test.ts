@@ -32,8 +32,8 @@ class Heard implements ClusterEvents {
     this.states.push('suspended');
     this.wake();
   }
-  resumed({ anew }: { readonly anew: boolean }): void {
-    this.states.push(anew ? 'anew' : 'resumed');
+  resumed({ isNewNode }: { readonly isNewNode: boolean }): void {
+    this.states.push(isNewNode ? 'new node' : 'resumed');
     this.wake();
   }
   changed(change: SharedChange): void {
@@ -236,8 +236,8 @@ if (typeof schemas === 'string') {
       });
       assert.deepEqual(await two.store.commit([decided('two')]), [{ kind: 'applied' }]);
       assert.deepEqual(await one.store.commit([decided('one')]), [{ kind: 'run-moved' }]);
-      await one.heard.until(() => one.heard.states.includes('anew'));
-      assert.deepEqual(one.heard.states, ['suspended', 'anew']);
+      await one.heard.until(() => one.heard.states.includes('new node'));
+      assert.deepEqual(one.heard.states, ['suspended', 'new node']);
       assert.notEqual(one.cluster.nodeId, was);
       assert.deepEqual(keys(await own(one)), []);
       assert.ok(one.cluster.canStartWork);

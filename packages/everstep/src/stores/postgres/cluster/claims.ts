@@ -39,11 +39,13 @@ const HAND_OVER = statement(`
   )
   SELECT count(*) FILTER (WHERE wanted_by IS NULL) AS left_over FROM handed`);
 const BEGIN_LEAVING = statement('UPDATE node SET leaving = true WHERE node_id = $1 AND NOT leaving');
-const GIVE_BACK_GATES = statement('DELETE FROM gate_lease WHERE node_id = $1 AND instance_id <> ALL($2::text[])');
-const GIVE_BACK_CLAIMS = statement(`
+const RELEASE_UNUSED_GATES = statement('DELETE FROM gate_lease WHERE node_id = $1 AND instance_id <> ALL($2::text[])');
+const RELEASE_UNUSED_CLAIMS = statement(`
   UPDATE task t SET claimed_by = NULL, wanted_by = NULL WHERE t.claimed_by = $3 AND NOT EXISTS (
     SELECT 1 FROM ${unnest(TASK_REFERENCE)} AS u(${names(TASK_REFERENCE)}) WHERE u.run_key = t.run_key AND u.slot = t.slot)`);
-const GIVE_BACK_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = $1 AND instance_id <> ALL($2::text[])');
+const RELEASE_UNUSED_WANTED = statement(
+  'UPDATE task SET wanted_by = NULL WHERE wanted_by = $1 AND instance_id <> ALL($2::text[])',
+);
 const RELEASE_CLAIMS = statement('UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE claimed_by = ANY($1::text[])');
 const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE wanted_by = ANY($1::text[])');
 const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE node_id = ANY($1::text[])');
@@ -108,9 +110,9 @@ const referenceArrays = (tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[
 export async function releaseClaims(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
   await session.execute(BEGIN_LEAVING, [nodeId]);
   // Before the tasks that were handed over because of these gates: a node that hands over meanwhile sees the release.
-  const given = await session.execute(GIVE_BACK_GATES, [nodeId, gates]);
-  session.send(GIVE_BACK_CLAIMS, [...referenceArrays(tasks), nodeId]);
-  session.send(GIVE_BACK_WANTED, [nodeId, gates]);
+  const given = await session.execute(RELEASE_UNUSED_GATES, [nodeId, gates]);
+  session.send(RELEASE_UNUSED_CLAIMS, [...referenceArrays(tasks), nodeId]);
+  session.send(RELEASE_UNUSED_WANTED, [nodeId, gates]);
   return given > 0;
 }
 

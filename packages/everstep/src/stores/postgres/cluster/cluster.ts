@@ -281,7 +281,7 @@ export class PostgresCluster implements Cluster {
     if (this.suspended) {
       this.suspended = false;
       this.log.info({ node: this.nodeId }, 'lease renewed, node starts work again');
-      this.events.resumed({ anew: false });
+      this.events.resumed({ isNewNode: false });
     }
     clearTimeout(this.bury);
     if (nextEnd !== null) this.bury = setTimeout(() => void this.takeOver(), Math.max(0, nextEnd - now) + BURY_AFTER_MS);
@@ -296,7 +296,7 @@ export class PostgresCluster implements Cluster {
     this.suspended = false;
     this.watchEnd();
     this.log.warn({ previousNode, node: this.nodeId }, 'lease was taken over, node joined again');
-    this.events.resumed({ anew: true });
+    this.events.resumed({ isNewNode: true });
   }
 
   /** Detects that a lease was not renewed in time, which causes no event. */

@@ -68,19 +68,19 @@ const CLAIM = claim(unclaimed(DUE));
 /** Written so that the index of all queued messages is not used: other instances may have many. */
 const CLAIM_OF_INSTANCE = claim(unclaimed(due('p.instance_id = $5 AND num_nonnulls(p.queue) = 1')));
 /** One snapshot for both: a claim whose answer was lost may become visible at any moment. */
-const CLAIM_ANEW = claim(`${unclaimed(DUE)} UNION ALL ${DUE} AND p.claimed_by = $2`);
+const CLAIM_WITH_CLAIMED = claim(`${unclaimed(DUE)} UNION ALL ${DUE} AND p.claimed_by = $2`);
 
 export async function claimQueued(
   session: Session,
   nodeId: string,
-  { before, after, anew, limit, instanceId }: QueuedQuery,
+  { before, after, includesClaimed, limit, instanceId }: QueuedQuery,
 ): Promise<readonly DueTask[]> {
   const parameters = [before, nodeId, limit, after ?? -1];
   // A separate statement: the next one must see what an earlier claim, for which this one has waited, has marked.
-  if (instanceId !== undefined && !anew) {
+  if (instanceId !== undefined && !includesClaimed) {
     if (after === null) await session.execute(TAKE_GATES_OF_INSTANCE, [before, nodeId, instanceId]);
     return (await session.query(CLAIM_OF_INSTANCE, [...parameters, instanceId])).map(dueTaskOf);
   }
   if (after === null) await session.execute(TAKE_GATES, [before, nodeId]);
-  return (await session.query(anew ? CLAIM_ANEW : CLAIM, parameters)).map(dueTaskOf);
+  return (await session.query(includesClaimed ? CLAIM_WITH_CLAIMED : CLAIM, parameters)).map(dueTaskOf);
 }

@@ -78,11 +78,16 @@ if (typeof schemas === 'string') {
     return { run, writes: [creation(run), ...putTasks(key, [task])] };
   }
   /** Keys that a read claims, in pages of that length. */
-  const claimed = async ({ cluster }: Node, { anew = false, limit = 500 } = {}) => {
+  const claimed = async ({ cluster }: Node, { includesClaimed = false, limit = 500 } = {}) => {
     const all: string[] = [];
     let after: number | null = null;
     for (;;) {
-      const page: readonly DueTask[] = await cluster.claimQueued({ before: Number.MAX_SAFE_INTEGER, after, anew, limit });
+      const page: readonly DueTask[] = await cluster.claimQueued({
+        before: Number.MAX_SAFE_INTEGER,
+        after,
+        includesClaimed,
+        limit,
+      });
       all.push(...page.map(({ runKey }) => runKey));
       if (page.length < limit) return all;
       after = page.at(-1)?.dueAt ?? after;
@@ -176,7 +181,12 @@ if (typeof schemas === 'string') {
       await apply(node.store, [...later.writes, ...tried.writes]);
       const again = { kind: 'message', slot: 0, messageId: 'msg_again', createdAt: 1, retried: 1 } as const;
       await apply(node.store, [{ kind: 'put-task', runKey: tried.run.key, task: { ...again, dueAt: 1_000 } }]);
-      const due = await node.cluster.claimQueued({ before: Number.MAX_SAFE_INTEGER, after: null, anew: false, limit: 10 });
+      const due = await node.cluster.claimQueued({
+        before: Number.MAX_SAFE_INTEGER,
+        after: null,
+        includesClaimed: false,
+        limit: 10,
+      });
       assert.deepEqual(
         due.map(({ runKey, dueAt }) => [runKey, dueAt]),
         [
@@ -259,7 +269,12 @@ if (typeof schemas === 'string') {
       await kill(one);
       // Its claim has started and is not committed.
       const held = await open((session) =>
-        claimQueued(session, one.cluster.nodeId, { before: Number.MAX_SAFE_INTEGER, after: null, anew: false, limit: 500 }),
+        claimQueued(session, one.cluster.nodeId, {
+          before: Number.MAX_SAFE_INTEGER,
+          after: null,
+          includesClaimed: false,
+          limit: 500,
+        }),
       );
       const joining = join(0);
       await held.blocks();
@@ -288,12 +303,12 @@ if (typeof schemas === 'string') {
       const node = await join(0);
       await node.cluster.gateHolderOf(INSTANCE);
       const sent = await send(4, [node]);
-      const query = { before: Number.MAX_SAFE_INTEGER, after: null, anew: false, limit: 2 };
+      const query = { before: Number.MAX_SAFE_INTEGER, after: null, includesClaimed: false, limit: 2 };
       const held = await open((session) => claimQueued(session, node.cluster.nodeId, query));
       const more = await send(2, [node]);
-      assert.deepEqual(await claimed(node, { anew: true }), [...sent, ...more]);
+      assert.deepEqual(await claimed(node, { includesClaimed: true }), [...sent, ...more]);
       await held.commit();
-      assert.deepEqual(await claimed(node, { anew: true, limit: 1 }), [...sent, ...more]);
+      assert.deepEqual(await claimed(node, { includesClaimed: true, limit: 1 }), [...sent, ...more]);
       assert.deepEqual(await claimed(node), []);
     });
 
@@ -302,9 +317,9 @@ if (typeof schemas === 'string') {
       const sent = await send(4, [node]);
       const { nodeId } = node.cluster;
       const held = await open((session) =>
-        claimQueued(session, nodeId, { before: Number.MAX_SAFE_INTEGER, after: null, anew: false, limit: 2 }),
+        claimQueued(session, nodeId, { before: Number.MAX_SAFE_INTEGER, after: null, includesClaimed: false, limit: 2 }),
       );
-      const looking = claimed(node, { anew: true });
+      const looking = claimed(node, { includesClaimed: true });
       await held.blocks();
       await held.commit();
       assert.deepEqual(await looking, sent);
@@ -330,7 +345,12 @@ if (typeof schemas === 'string') {
       await two.cluster.gateHolderOf(OTHER_INSTANCE);
       const others = await send(6, [one], OTHER_INSTANCE);
       const own = await send(3, [two]);
-      const page = await one.cluster.claimQueued({ before: Number.MAX_SAFE_INTEGER, after: null, anew: false, limit: 2 });
+      const page = await one.cluster.claimQueued({
+        before: Number.MAX_SAFE_INTEGER,
+        after: null,
+        includesClaimed: false,
+        limit: 2,
+      });
       assert.deepEqual(
         page.map(({ runKey }) => runKey),
         own.slice(0, 2),

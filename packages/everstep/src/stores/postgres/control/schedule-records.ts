@@ -60,7 +60,7 @@ const DELETE = statement(
   ),
 );
 /** Of schedules that are replaced next. Their rows are locked until then. */
-const GIVE_BACK = statement(
+const RELEASE = statement(
   charged(
     `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s JOIN ${NAMED}
        ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id
@@ -116,7 +116,7 @@ export function writeSchedules(session: TransactionSession, writes: readonly Sch
   }
   const schedules = [...last.values()];
   if (schedules.length === 0) return;
-  session.send(GIVE_BACK, [schedules.map(({ instanceId }) => instanceId), schedules.map(({ scheduleId }) => scheduleId)]);
+  session.send(RELEASE, [schedules.map(({ instanceId }) => instanceId), schedules.map(({ scheduleId }) => scheduleId)]);
   session.send(
     PUT,
     WRITTEN.map(([, , of]) => schedules.map(of)),

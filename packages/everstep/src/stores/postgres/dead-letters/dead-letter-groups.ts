@@ -223,7 +223,7 @@ export function createDeadLetterGroups(database: Database): DeadLetterGroupStore
         for (const row of locked) {
           const instanceId = text(row, 'instance_id');
           const group = groups.get(`${instanceId}\n${text(row, 'dlq_id')}`);
-          if (group) changes.entryCame(instanceId, group, integerOrNull(row, 'response_status'), integer(row, 'created_at'));
+          if (group) changes.entryAdded(instanceId, group, integerOrNull(row, 'response_status'), integer(row, 'created_at'));
         }
         session.send(SET_FINGERPRINTS, values);
         sendGroupChanges(session, changes);

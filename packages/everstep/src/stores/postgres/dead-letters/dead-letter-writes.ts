@@ -101,7 +101,7 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
         this.runs.deadLetterAdded(entry.runKey);
         // Without a group, entries are not counted by URL.
         state.entryAdded({ ...entry, workflowUrl: group?.workflowUrl ?? '', fingerprint: group?.fingerprint ?? null });
-        if (group) this.groups.entryCame(entry.instanceId, group, entry.responseStatus, entry.createdAt);
+        if (group) this.groups.entryAdded(entry.instanceId, group, entry.responseStatus, entry.createdAt);
         break;
       }
       case 'take-dead-letter': {
@@ -109,7 +109,8 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
         const { fingerprint, workflowUrl } = entry;
         this.take(entry, write.became);
         state.entryTaken(entry);
-        if (fingerprint !== null) this.groups.entryLeft(entry.instanceId, { fingerprint, workflowUrl }, write.became?.at ?? null);
+        if (fingerprint !== null)
+          this.groups.entryRemoved(entry.instanceId, { fingerprint, workflowUrl }, write.became?.at ?? null);
         this.tasks.delete(entry, CALLBACK_SLOT, false);
         state.taskDeleted(entry.runKey, CALLBACK_SLOT);
         break;

@@ -61,7 +61,7 @@ export function createPostgresRepairs(store: SqlSession): RepairStore {
       );
       return entries.map(ENTRY.read);
     },
-    async lanes(id) {
+    async cohorts(id) {
       const cohorts = await store.read(
         rows(sql`
           SELECT workflow_url, fingerprint, count(*) AS items FROM repair_item WHERE ${ofRepair(id)}

@@ -183,7 +183,7 @@ async function removeFound(
   if (state === 'deadLetter') {
     for (const row of await session.query(COUNT_GROUPED, values)) {
       const left = { fingerprint: text(row, 'fingerprint'), workflowUrl: text(row, 'workflow_url') };
-      for (let n = integer(row, 'entries'); n > 0; n--) changes.entryLeft(instanceId, left, null);
+      for (let n = integer(row, 'entries'); n > 0; n--) changes.entryRemoved(instanceId, left, null);
     }
   }
   session.send(GIVE_BACK_RUNS, values);

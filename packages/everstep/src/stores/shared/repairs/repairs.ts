@@ -123,7 +123,7 @@ function* removeBefore({ instanceId, before, plannedBefore, limit }: RemoveQuery
 }
 
 /** What each store does in its own way, because it reads runs or counts many entries. */
-export interface OwnRepairs extends Pick<RepairStore, 'describe' | 'lanes' | 'counts' | 'endedItems'> {
+export interface OwnRepairs extends Pick<RepairStore, 'describe' | 'cohorts' | 'counts' | 'endedItems'> {
   readonly addAudit: AddAudit;
   /** Called in the transaction that creates a repair, before it. */
   noteCreation(instanceId: string, at: number): Procedure<void>;

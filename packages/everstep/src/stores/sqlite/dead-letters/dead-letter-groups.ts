@@ -214,7 +214,7 @@ export class DeadLetterGroups implements DeadLetterGroupStore {
     const seq = integer(row, 'seq');
     this.updateEntry.run(group.fingerprint, seq);
     facets.add(tenant, { facet: FACET.deadLetterFingerprint, value: group.fingerprint }, seq);
-    groups.entryCame(instanceId, group, integerOrNull(row, 'response_status'), integer(row, 'created_at'));
+    groups.entryAdded(instanceId, group, integerOrNull(row, 'response_status'), integer(row, 'created_at'));
   }
 
   private write(tenant: number, fingerprint: string, { kind, at, by }: GroupMark): number {

@@ -95,7 +95,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     deadLetterOrder.added(seq, listedAt);
     if (this.linkRun.run(seq, run.seq).changes !== 1) throw new Error(`the run ${entry.runKey} has a dead letter already`);
     this.index(tenant, seq, 'add');
-    if (group) groups.entryCame(entry.instanceId, group, entry.responseStatus, entry.createdAt);
+    if (group) groups.entryAdded(entry.instanceId, group, entry.responseStatus, entry.createdAt);
   }
 
   /** Removes the entry and its pending failure callback. `became` is null if the entry was deleted. */
@@ -126,7 +126,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     this.parts.stored.add(tenant, -integer(row, 'bytes'));
     const fingerprint = textOrNull(row, 'fingerprint');
     if (fingerprint !== null) {
-      this.parts.groups.entryLeft(instanceId, { fingerprint, workflowUrl: text(row, 'workflow_url') }, recoveredAt);
+      this.parts.groups.entryRemoved(instanceId, { fingerprint, workflowUrl: text(row, 'workflow_url') }, recoveredAt);
     }
     return integer(row, 'run_seq');
   }

@@ -97,7 +97,7 @@ export function createSqliteRepairs({ tenants, counters }: StoreParts, store: Sq
         counters.raise('latest_time', at);
       }),
     describe: ({ instanceId, dlqIds }) => describe(store, instanceId, dlqIds),
-    lanes: (id) => cohorts(store, id),
+    cohorts: (id) => cohorts(store, id),
     counts: (id) => counts(store, id),
     async endedItems({ after, limit, ...id }) {
       const started = store.run(
