@@ -1,6 +1,7 @@
 /** Describes how a table of the embedded store is read for PostgreSQL, with helpers that several tables share. */
 import type { Columns, RowOf } from '../stores/postgres/connection/first-load.js';
 import { KEY } from '../stores/postgres/runs/tables.js';
+import { type SummedTable, UNSETTLED_SUMS } from '../stores/sqlite/commit/unsettled-sums.js';
 
 /** A row of the embedded store, with the names of the target columns. */
 export type SourceRow = Readonly<Record<string, unknown>>;
@@ -12,6 +13,8 @@ export interface CopiedTable {
   readonly select: string;
   /** The embedded table whose rows must all be returned by `select`; null: `select` returns a part. */
   readonly allOf: string | null;
+  /** Selects further rows of the target, which are not rows of that table. */
+  readonly further?: string;
   /** Converts a row to target rows. Absent: each row becomes one, with values taken by name. */
   rowsOf?(row: SourceRow): readonly Readonly<Record<string, unknown>>[];
 }
@@ -52,10 +55,15 @@ export const ofRun = (table: string, columns: Columns, more = ''): CopiedTable =
   select: `SELECT ${OF_RUN}, ${columnList(columns, 'x', ...Object.keys(KEY))}${more} FROM ${table} x ${runOf('x')}`,
   allOf: table,
 });
+/** Sums of the embedded store that are not yet added to the table; `columns` are SQL on the fields of `x`. */
+export const unsettled = (table: SummedTable, columns: string): string =>
+  `SELECT ${columns}, 1 AS shard FROM (${UNSETTLED_SUMS}) x WHERE x.summed = '${table}'`;
+
 /** A table of counts, which has several rows per count in PostgreSQL, so that commits do not wait for each other. */
-export const counted = (table: string, columns: Columns): CopiedTable => ({
+export const counted = (table: SummedTable, columns: Columns, further: string): CopiedTable => ({
   table,
   columns: { ...columns, shard: 'integer' },
   select: `SELECT ${columnList(columns, 'x')}, 0 AS shard FROM ${table} x`,
   allOf: table,
+  further: unsettled(table, further),
 });

@@ -6,7 +6,7 @@ import type { Columns, FirstLoad } from '../stores/postgres/connection/first-loa
 import { beginFirstLoad } from '../stores/postgres/connection/first-load.js';
 import type { WholeFile } from '../stores/sqlite/connection/whole-store.js';
 import { RowSum, type Sum } from './checksum.js';
-import type { CopiedTable, TargetRow } from './copied-table.js';
+import type { CopiedTable, SourceRow, TargetRow } from './copied-table.js';
 import { CopyError } from './copy-error.js';
 import { type CopySource, openCopySource } from './source.js';
 import { COPIED_TABLES } from './tables.js';
@@ -79,7 +79,7 @@ function targetRow(columns: Columns, row: Readonly<Record<string, unknown>>, cop
   return target;
 }
 
-async function writeTable(copying: Copying, { table, columns, select, allOf, rowsOf }: CopiedTable): Promise<Sum> {
+async function writeTable(copying: Copying, { table, columns, select, allOf, further, rowsOf }: CopiedTable): Promise<Sum> {
   const { source, load, options } = copying;
   const expected = allOf === null ? null : source.store.count(allOf);
   const sum = new RowSum(columns);
@@ -91,16 +91,18 @@ async function writeTable(copying: Copying, { table, columns, select, allOf, row
     options.onProgress({ doing: 'writing', what: table, done, of: expected });
     [rows, size] = [[], 0];
   };
+  const add = (row: SourceRow) => {
+    const target = targetRow(columns, row, copying);
+    sum.add(target);
+    rows.push(target);
+    size += sizeOf(target);
+  };
   for (const row of source.store.rows(select)) {
     read++;
-    for (const made of rowsOf ? rowsOf(row) : [row]) {
-      const target = targetRow(columns, made, copying);
-      sum.add(target);
-      rows.push(target);
-      size += sizeOf(target);
-    }
+    for (const made of rowsOf ? rowsOf(row) : [row]) add(made);
     if (rows.length >= ROWS_AT_ONCE || size >= SIZE_AT_ONCE) await send();
   }
+  for (const row of further === undefined ? [] : source.store.rows(further)) add(row);
   await send();
   if (expected !== null && read !== expected)
     throw new CopyError(

@@ -18,6 +18,7 @@ import {
   ofRun,
   runOf,
   type SourceRow,
+  unsettled,
 } from './copied-table.js';
 import { REPAIRS } from './repair-tables.js';
 
@@ -176,6 +177,9 @@ const CONTROLS: readonly CopiedTable[] = [
     columns: { instance_id: 'text', shard: 'integer', bytes: 'bigint', active_runs: 'bigint' },
     select: 'SELECT t.instance_id, 0 AS shard, x.bytes, x.active_runs FROM instance_totals x JOIN tenant t ON t.seq = x.tenant',
     allOf: 'instance_totals',
+    further: `SELECT t.instance_id, s.shard, s.bytes, s.active_runs
+      FROM (${unsettled('instance_totals', 'x.key ->> 0 AS tenant, x.amounts ->> 0 AS bytes, x.amounts ->> 1 AS active_runs')}) s
+      JOIN tenant t ON t.seq = s.tenant`,
   },
   ofInstance('flow_control', {
     key: 'text',
@@ -217,8 +221,17 @@ const CONTROLS: readonly CopiedTable[] = [
     updated_at: 'bigint',
   }),
   ofInstance('url_group', { name: 'text', created_at: 'bigint', updated_at: 'bigint', endpoints: 'text' }),
-  counted('usage', { instance_id: 'text', month: 'text', account_id: 'text', price: 'double precision', messages: 'bigint' }),
-  counted('day_count', { instance_id: 'text', day: 'integer', what: 'text', count: 'bigint', last_at: 'bigint' }),
+  counted(
+    'usage',
+    { instance_id: 'text', month: 'text', account_id: 'text', price: 'double precision', messages: 'bigint' },
+    `x.key ->> 0 AS instance_id, x.key ->> 1 AS month, x.key ->> 2 AS account_id, x.key ->> 3 AS price,
+      x.amounts ->> 0 AS messages`,
+  ),
+  counted(
+    'day_count',
+    { instance_id: 'text', day: 'integer', what: 'text', count: 'bigint', last_at: 'bigint' },
+    'x.key ->> 0 AS instance_id, x.key ->> 1 AS day, x.key ->> 2 AS what, x.amounts ->> 0 AS count, x.last_at',
+  ),
   {
     table: 'clock_mark',
     columns: { shard: 'integer', latest_time: 'bigint' },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { addUsers, sampleAudit, sampleInstance } from '../../conformance/accounts/account-samples.js';
 import { apply, INSTANCE, OTHER_INSTANCE, T0, unit } from '../../conformance/samples.js';
-import { openConnection } from '../connection/connection.js';
+import { type Connection, openConnection } from '../connection/connection.js';
 import { createSqliteStore } from '../index.js';
 
 function openStore() {
@@ -36,7 +36,7 @@ describe('the audit log in SQLite', () => {
 });
 
 describe('usage in SQLite', () => {
-  test('is written once for each instance and month of a batch', async () => {
+  test('is written once for each instance and day when it is read, and survives a restart before', async () => {
     const { connection, store } = openStore();
     connection.exec(`
       CREATE TABLE written (instance_id TEXT);
@@ -45,19 +45,23 @@ describe('usage in SQLite', () => {
     `);
     const counts = (instanceId: string) =>
       Array.from({ length: 50 }, () => unit([{ kind: 'count-messages', instanceId, messages: 2, at: T0 }]));
+    const written = () => connection.prepare('SELECT instance_id FROM written').all();
     await store.commit([...counts(INSTANCE), ...counts(OTHER_INSTANCE)]);
     await store.commit(counts(INSTANCE));
-    const written = connection.prepare('SELECT instance_id FROM written').all();
+    assert.deepEqual(written(), []);
+    const reopened = createSqliteStore(connection);
+    for (const [instanceId, messages] of [
+      [INSTANCE, 200],
+      [OTHER_INSTANCE, 100],
+    ] as const) {
+      const [usage] = await reopened.accounts.usage({ instanceId, fromMonth: '2000-01' });
+      assert.equal(usage?.messages, messages);
+    }
     assert.deepEqual(
-      written.map(({ instance_id }) => instance_id),
-      [INSTANCE, OTHER_INSTANCE, INSTANCE],
+      written().map(({ instance_id }) => instance_id),
+      [INSTANCE, OTHER_INSTANCE],
     );
-    const usage = await store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2000-01' });
-    assert.deepEqual(
-      usage.map(({ messages }) => messages),
-      [200],
-    );
-    await store.close();
+    await reopened.close();
   });
 
   test('of a batch that could not be written is not in the next one', async () => {
@@ -65,7 +69,7 @@ describe('usage in SQLite', () => {
     await addUsers(store.accounts, 'ann');
     await store.accounts.createInstance(sampleInstance(INSTANCE, { accountId: 'usr_ann' }));
     const count = { kind: 'count-messages', instanceId: INSTANCE, messages: 1, at: T0 } as const;
-    connection.exec(`CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT raise(ABORT, 'the disk is full'); END`);
+    connection.exec(`CREATE TRIGGER full BEFORE INSERT ON counter BEGIN SELECT raise(ABORT, 'the disk is full'); END`);
     await assert.rejects(store.commit([unit([count])]), /the disk is full/);
     connection.exec('DROP TRIGGER full');
     await apply(store, [count]);
@@ -74,6 +78,40 @@ describe('usage in SQLite', () => {
       usage.map(({ accountId, messages }) => [accountId, messages]),
       [['usr_ann', 1]],
     );
+    await store.close();
+  });
+});
+
+describe('sums of commits in SQLite', () => {
+  const count = (instanceId: string) => unit([{ kind: 'count-messages', instanceId, messages: 1, at: T0 }]);
+  const settled = (connection: Connection) =>
+    Number(connection.prepare('SELECT coalesce(sum(messages), 0) AS messages FROM usage').get()?.messages);
+
+  test('are added to their tables after 200 commits', async () => {
+    const { connection, store } = openStore();
+    for (let n = 1; n <= 201; n++) {
+      await store.commit([count(INSTANCE)]);
+      assert.equal(settled(connection), n < 200 ? 0 : 200);
+    }
+    await store.close();
+  });
+
+  test('are added at once when there are many', async () => {
+    const { connection, store } = openStore();
+    await store.commit(Array.from({ length: 100 }, (_, n) => count(`qi_${n}`)));
+    assert.equal(settled(connection), 100);
+    assert.equal(connection.prepare("SELECT sums FROM counter WHERE name = 'commits'").get()?.sums, '');
+    await store.close();
+  });
+
+  test('are read from their tables while the store rejects writes', async () => {
+    const { connection, store } = openStore();
+    await store.commit([count(INSTANCE)]);
+    connection.exec('PRAGMA query_only = 1');
+    assert.deepEqual(await store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2000-01' }), []);
+    connection.exec('PRAGMA query_only = 0');
+    const [usage] = await store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2000-01' });
+    assert.equal(usage?.messages, 1);
     await store.close();
   });
 });

@@ -1,22 +1,19 @@
-/** Writes the day counts of a batch at its end, and removes days that are no longer read. */
+/** The day counts of the embedded store, and the removal of days that are no longer read. */
 import type { StatementSync } from 'node:sqlite';
 import { type CountOfDay, DAYS_KEPT } from '../../../ports/stores/account-store.js';
-import { DaySums, REMOVED_AT_ONCE } from '../../shared/accounts/day-counts.js';
+import { DAY_MS, REMOVED_AT_ONCE } from '../../shared/accounts/day-counts.js';
+import type { UnsettledSums } from '../commit/unsettled-sums.js';
 import type { Connection } from '../connection/connection.js';
 
 export class DayCounts {
-  private readonly upsert: StatementSync;
+  private readonly sums: UnsettledSums;
   private readonly deleteOld: StatementSync;
-  private readonly unwritten = new DaySums();
+  private today = Number.NEGATIVE_INFINITY;
   /** Days before this one were removed. */
   private keptFrom = Number.NEGATIVE_INFINITY;
 
-  constructor(connection: Connection) {
-    this.upsert = connection.prepare(
-      `INSERT INTO day_count (instance_id, day, what, count, last_at) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (instance_id, day, what) DO UPDATE SET
-         count = count + excluded.count, last_at = max(last_at, excluded.last_at)`,
-    );
+  constructor(connection: Connection, sums: UnsettledSums) {
+    this.sums = sums;
     this.deleteOld = connection.prepare(
       `DELETE FROM day_count WHERE (instance_id, day, what) IN
          (SELECT instance_id, day, what FROM day_count WHERE day < ? ORDER BY day LIMIT ${REMOVED_AT_ONCE})`,
@@ -24,37 +21,24 @@ export class DayCounts {
   }
 
   /** Only inside a transaction, whose end writes it. `at` is Unix ms. */
-  add(count: Omit<CountOfDay, 'kind'>): void {
-    this.unwritten.add(count);
+  add({ instanceId, what, count, at }: Omit<CountOfDay, 'kind'>): void {
+    if (count === 0) return;
+    const day = Math.floor(at / DAY_MS);
+    this.today = Math.max(this.today, day);
+    this.sums.add('day_count', [instanceId, day, what], [count], at);
   }
 
+  /** Removes some of the old days. */
   flush(): void {
-    const counts = this.unwritten.take();
-    if (counts.length === 0) return;
-    let today = Number.NEGATIVE_INFINITY;
-    for (const { instanceId, day, what, count, lastAt } of counts) {
-      this.upsert.run(instanceId, day, what, count, lastAt);
-      today = Math.max(today, day);
-    }
-    const keptFrom = today - DAYS_KEPT;
+    const keptFrom = this.today - DAYS_KEPT;
     if (keptFrom <= this.keptFrom) return;
+    this.sums.settle();
     if (this.deleteOld.run(keptFrom).changes < REMOVED_AT_ONCE) this.keptFrom = keptFrom;
   }
 
-  /** Adds these at once, inside a transaction of their own. */
-  write(counts: readonly Omit<CountOfDay, 'kind'>[]): void {
-    try {
-      for (const each of counts) this.add(each);
-      this.flush();
-    } catch (error) {
-      this.forget();
-      throw error;
-    }
-  }
-
-  /** Drops counts that a rollback undid. */
+  /** A rollback has undone the removal. */
   forget(): void {
-    this.unwritten.take();
+    this.today = Number.NEGATIVE_INFINITY;
     this.keptFrom = Number.NEGATIVE_INFINITY;
   }
 }

@@ -1,10 +1,11 @@
 /**
- * Messages that instances are billed for. They are summed in memory over a batch. At its end, one row is written for each
- * instance and day, for the owner and the price that the instance has at that moment.
+ * Messages that instances are billed for, summed for each instance and day, and for the owner and the price that the instance
+ * has when they are counted.
  * Keeps invariants 17 and 20.
  */
 import type { StatementSync } from 'node:sqlite';
-import { NO_OWNER, NO_PRICE, UsageSums } from '../../shared/accounts/usage.js';
+import { dayOf, NO_OWNER, NO_PRICE } from '../../shared/accounts/usage.js';
+import type { UnsettledSums } from '../commit/unsettled-sums.js';
 import { numberOrNull, textOrNull } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 
@@ -17,18 +18,14 @@ interface Bill {
 }
 
 export class UsageCounts {
-  private readonly upsert: StatementSync;
+  private readonly sums: UnsettledSums;
   private readonly selectBill: StatementSync;
   private readonly addPriced: StatementSync;
   private readonly deleteUnpriced: StatementSync;
-  private readonly unwritten = new UsageSums();
   private readonly bills = new Map<string, Bill>();
 
-  constructor(connection: Connection) {
-    this.upsert = connection.prepare(
-      `INSERT INTO usage (instance_id, month, account_id, price, messages) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (instance_id, month, account_id, price) DO UPDATE SET messages = messages + excluded.messages`,
-    );
+  constructor(connection: Connection, sums: UnsettledSums) {
+    this.sums = sums;
     this.selectBill = connection.prepare('SELECT account_id, price FROM queue_instance WHERE instance_id = ?');
     this.addPriced = connection.prepare(
       `INSERT INTO usage (instance_id, month, account_id, price, messages)
@@ -40,27 +37,23 @@ export class UsageCounts {
 
   /** Only inside a transaction, whose end writes it. `at` is Unix ms. */
   add(instanceId: string, messages: number, at: number): void {
-    this.unwritten.add(instanceId, messages, at);
+    if (messages === 0) return;
+    const { owner, price } = this.billOf(instanceId);
+    this.sums.add('usage', [instanceId, dayOf(at), owner, price], [messages]);
   }
 
-  flush(): void {
-    for (const { instanceId, day, messages } of this.unwritten.take()) {
-      const { owner, price } = this.billOf(instanceId);
-      this.upsert.run(instanceId, day, owner, price, messages);
-    }
-  }
-
-  /** Drops counts that a rollback undid. */
+  /** Discards what a rollback may have undone. */
   forget(): void {
-    this.unwritten.take();
     this.bills.clear();
   }
 
   /** Must be called, inside the transaction, whenever the instance is created or changed. */
   instanceChanged(instanceId: string, price: number | undefined): void {
     this.bills.delete(instanceId);
+    if (price === undefined) return;
     // Messages that were counted before there was a price get the first one, and keep it.
-    if (price !== undefined && this.addPriced.run(price, instanceId).changes > 0) this.deleteUnpriced.run(instanceId);
+    this.sums.settle();
+    if (this.addPriced.run(price, instanceId).changes > 0) this.deleteUnpriced.run(instanceId);
   }
 
   private billOf(instanceId: string): Bill {

@@ -40,18 +40,21 @@ export function identify(database: DatabaseSync): string {
 
 export class CommitCount {
   private readonly increment: StatementSync;
+  private readonly incrementWithSums: StatementSync;
   private readonly select: StatementSync;
 
   constructor(database: DatabaseSync) {
-    this.increment = database.prepare(
-      'INSERT INTO counter (name, value) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = value + 1',
-    );
+    const increment =
+      'INSERT INTO counter (name, value, sums) VALUES (?, 1, ?) ON CONFLICT (name) DO UPDATE SET value = value + 1';
+    this.increment = database.prepare(increment);
+    this.incrementWithSums = database.prepare(`${increment}, sums = excluded.sums`);
     this.select = database.prepare(SELECT);
   }
 
-  /** Counts the transaction that is about to commit, inside of it. */
-  add(): void {
-    this.increment.run(COMMITS);
+  /** Counts the transaction that is about to commit, inside of it. `sums` replaces the unsettled sums in the same row. */
+  add(sums?: string): void {
+    if (sums === undefined) this.increment.run(COMMITS, null);
+    else this.incrementWithSums.run(COMMITS, sums);
   }
 
   /** Commits so far; read between transactions. */

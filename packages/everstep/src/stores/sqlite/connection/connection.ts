@@ -55,8 +55,11 @@ export interface Connection {
   /** Each statement is prepared once and kept by its caller. */
   prepare(sql: string): StatementSync;
   exec(sql: string): void;
-  /** Counts the open transaction immediately before it commits, so that its loss can be detected. */
-  countCommit(): void;
+  /**
+   * Counts the open transaction immediately before it commits, so that its loss can be detected. `sums` replaces the unsettled
+   * sums, which are in the same row.
+   */
+  countCommit(sums?: string): void;
   /** Resolves when everything that was committed before is on the disk. `alone`: nothing else is in progress. */
   durable(alone?: boolean): Promise<void>;
   /** Called when a sync that SQLite itself made has failed: nothing is acknowledged from then on. */
@@ -288,7 +291,7 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
       return database.prepare(sql);
     },
     exec: (sql) => database.exec(sql),
-    countCommit: () => commits.add(),
+    countCommit: (sums) => commits.add(sums),
     releaseSpace() {
       const before = countOf(freePages);
       if (before === 0) return false;

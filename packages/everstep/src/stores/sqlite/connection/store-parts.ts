@@ -2,6 +2,7 @@
 
 import { DayCounts } from '../accounts/day-counts.js';
 import { UsageCounts } from '../accounts/usage-counts.js';
+import { UnsettledSums } from '../commit/unsettled-sums.js';
 import { GroupCounts } from '../dead-letters/dead-letter-group-counts.js';
 import { Counters } from '../listing/counters.js';
 import { CreationOrder } from '../listing/creation-order.js';
@@ -26,6 +27,7 @@ export interface StoreParts {
   readonly facets: FacetIndex;
   readonly facetReader: FacetReader;
   readonly ended: EndedBlocks;
+  readonly sums: UnsettledSums;
   readonly usage: UsageCounts;
   readonly days: DayCounts;
   readonly groups: GroupCounts;
@@ -37,7 +39,8 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
   const counters = new Counters(connection);
   const tenants = new Tenants(connection);
   const runOrder = new CreationOrder(connection, counters, 'run');
-  const stored = new StoredBytes(connection);
+  const sums = new UnsettledSums(connection);
+  const stored = new StoredBytes(connection, sums);
   return {
     connection,
     sql: new SqlRunner(connection),
@@ -49,8 +52,9 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
     facets: new FacetIndex(connection),
     facetReader: new FacetReader(connection, prefixLimits),
     ended: new EndedBlocks(),
-    usage: new UsageCounts(connection),
-    days: new DayCounts(connection),
+    sums,
+    usage: new UsageCounts(connection, sums),
+    days: new DayCounts(connection, sums),
     groups: new GroupCounts(connection, tenants),
     stored,
     staged: new StagedJournals(connection, runOrder, stored),
@@ -59,6 +63,6 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
 
 /** After a rollback: the state in memory may never have happened. */
 export function forgetUnwritten(parts: StoreParts): void {
-  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days, groups, stored } = parts;
-  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, usage, days, groups, stored]) part.forget();
+  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, days, groups } = parts;
+  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, days, groups]) part.forget();
 }

@@ -26,11 +26,9 @@ export class Transaction {
       const result = work();
       this.parts.facets.flush();
       this.parts.counters.flush();
-      this.parts.usage.flush();
       this.parts.days.flush();
       this.parts.groups.flush();
-      this.parts.stored.flush();
-      this.parts.connection.countCommit();
+      this.parts.sums.countCommit();
       this.commit.run();
       return result;
     } catch (error) {

@@ -78,6 +78,8 @@ export class InstanceRows {
   }
 
   private removeOthers(instanceId: string, tenant: number | null, limit: number): number {
+    // What is added to the tables later would stay in them.
+    this.parts.sums.settle();
     let removed = 0;
     const remove = (statements: readonly StatementSync[], value: number | string): void => {
       for (const statement of statements) if (removed < limit) removed += Number(statement.run(value, limit - removed).changes);

@@ -1,9 +1,7 @@
-/**
- * Stored bytes and active runs of each instance: summed in memory over a batch, and written once for each instance with the
- * batch.
- */
+/** Stored bytes and active runs of each instance. */
 import type { StatementSync } from 'node:sqlite';
 import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stores/stored-bytes.js';
+import type { UnsettledSums } from '../commit/unsettled-sums.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 
@@ -16,15 +14,11 @@ export const RUN_BYTES = [
 ].join(' + ');
 
 export class StoredBytes {
-  private readonly upsert: StatementSync;
+  private readonly sums: UnsettledSums;
   private readonly selectOfAccount: StatementSync;
-  private readonly unwritten = new Map<number, { bytes: number; activeRuns: number }>();
 
-  constructor(connection: Connection) {
-    this.upsert = connection.prepare(
-      `INSERT INTO instance_totals (tenant, bytes, active_runs) VALUES (?, ?, ?) ON CONFLICT (tenant) DO UPDATE SET
-         bytes = bytes + excluded.bytes, active_runs = active_runs + excluded.active_runs`,
-    );
+  constructor(connection: Connection, sums: UnsettledSums) {
+    this.sums = sums;
     this.selectOfAccount = connection.prepare(
       `SELECT q.instance_id, q.plan, coalesce(s.bytes, 0) AS bytes, coalesce(s.active_runs, 0) AS active_runs
        FROM queue_instance q LEFT JOIN tenant t ON t.instance_id = q.instance_id LEFT JOIN instance_totals s ON s.tenant = t.seq
@@ -34,26 +28,10 @@ export class StoredBytes {
 
   /** Requires an open transaction, whose end writes it. */
   add(tenant: number, bytes: number, activeRuns = 0): void {
-    const sum = this.unwritten.get(tenant);
-    if (!sum) this.unwritten.set(tenant, { bytes, activeRuns });
-    else {
-      sum.bytes += bytes;
-      sum.activeRuns += activeRuns;
-    }
+    this.sums.add('instance_totals', [tenant], [bytes, activeRuns]);
   }
 
-  flush(): void {
-    for (const [tenant, { bytes, activeRuns }] of this.unwritten)
-      if (bytes !== 0 || activeRuns !== 0) this.upsert.run(tenant, bytes, activeRuns);
-    this.unwritten.clear();
-  }
-
-  /** Discards changes that a rollback has undone. */
-  forget(): void {
-    this.unwritten.clear();
-  }
-
-  /** For each instance of the account, by creation. */
+  /** For each instance of the account, by creation. The sums must be settled. */
   ofAccount(accountId: string): readonly InstanceTotals[] {
     return this.selectOfAccount.all(accountId).map((row) => ({
       instanceId: text(row, 'instance_id'),
