@@ -211,7 +211,9 @@ const DIRECTIONS: readonly DirectionRule[] = [
   { area: 'sdk/src', may: [NODE], because: "the SDK adds no dependency to the user's app" },
   {
     area: 'sdk/src/protocol',
-    may: ['bounded-json', 'journal-digest', 'step-protocol', 'worker/frames', 'worker/worker-url'].map((file) => `sdk/src/${file}`),
+    may: ['bounded-json', 'journal-digest', 'step-protocol', 'worker/frames', 'worker/worker-url'].map(
+      (file) => `sdk/src/${file}`,
+    ),
     because: 'the protocol does not depend on either side',
   },
   { area: 'sdk/src/step-protocol', may: [], because: 'both sides send and read these frames' },
