@@ -37,10 +37,13 @@ const USE_RULES: readonly UseRule[] = [
 
 /** Tests that may sleep for a fixed time, with the reason. */
 const SLEEPS: readonly (readonly [path: string, because: string])[] = [
+  ['everstep/src/end-to-end/nodes', 'nodes, their database and their network fail at random times, and for a while'],
   [
-    'everstep/src/end-to-end',
-    'real processes are killed at random times, work under load for a while, or must not act for a while',
+    'everstep/src/end-to-end/nodes-consistency.test.ts',
+    'events must arrive around the time of a timeout, and steps that share a limit must take a while',
   ],
+  ['everstep/src/end-to-end/durability/crash.test.ts', 'a process is killed at a random time of its start'],
+  ['everstep/src/end-to-end/durability/full-disk.test.ts', 'nothing must be executed for a while'],
   ['everstep/src/stores/sqlite/connection/torn-log.test.ts', 'a process is stopped and killed at random times'],
   ['everstep/src/stores/postgres/cluster/claims.test.ts', 'a lease by the clock of the database passes several times'],
   ['everstep/src/step-calls/exchanges/reply-budget.test.ts', 'a response must not arrive over a real connection for a while'],

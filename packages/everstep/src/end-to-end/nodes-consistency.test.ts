@@ -233,18 +233,22 @@ suite('nodes together', {
 
   test('a client waiting for a result at one node gets it when the run ends on another', async () => {
     let release = (): void => {};
+    let isHeld = false;
     const released = new Promise<void>((resolve) => {
       release = resolve;
     });
     const url = await workflow(async (ctx) =>
       ctx.run('held', async () => {
+        isHeld = true;
         await released;
         return 'done';
       }),
     );
     await client(0).trigger(url, { runId: 'awaited' });
     const answers = Promise.all([0, 1, 2].map((at) => client(at).runs.result<string>('awaited', { timeout: '20s' })));
-    await pause(200);
+    await until('the step is in flight', () => isHeld);
+    // Requests made after those have been read: each node takes a request in the order of its connections.
+    await Promise.all([0, 1, 2].map((at) => client(at).runs.get('awaited')));
     const releasedAt = performance.now();
     release();
     for (const answer of await answers) assert.equal('result' in answer ? answer.result : null, 'done');
@@ -260,7 +264,7 @@ suite('nodes together', {
     await results(['unpaused']);
     await client(1).flowControl.pause('paused-key');
     await each(9, 9, async (n) => void (await client(n).trigger(url, { runId: `keyed-${n}`, flowControl })));
-    await pause(400);
+    await until('all wait for the key', async () => (await client(2).flowControl.get('paused-key')).waitListSize === 9);
     assert.equal(calls, 1);
     await client(2).flowControl.resume('paused-key');
     await results(named('keyed', 9));
@@ -281,7 +285,10 @@ suite('nodes together', {
     });
     const before = calls;
     await each(9, 9, async (n) => void (await client(n).trigger(held, { runId: `held-${n}` })));
-    await pause(400);
+    await until('all wait for the destination', async () => {
+      const runs = await Promise.all(named('held', 9).map((runId, n) => client(n).runs.explain(runId)));
+      return runs.every(({ tasks }) => tasks.some(({ reasons }) => reasons.some(({ kind }) => kind === 'destination-held')));
+    });
     assert.equal(calls, before);
     await client(2).destinations.release(new URL(held).origin);
     await results(named('held', 9));
@@ -310,6 +317,7 @@ suite('nodes together', {
   test('the parallelism and rate of a key hold across nodes while one is killed and one is stopped', async (t) => {
     let inFlight = 0;
     let most = 0;
+    let delivered = 0;
     const starts: number[] = [];
     const served =
       (nap: number, note: () => void, count = 1) =>
@@ -325,6 +333,7 @@ suite('nodes together', {
     );
     const handler = toNodeHandler(counted);
     const wide = await endpoint((request, response) => {
+      delivered++;
       most = Math.max(most, ++inFlight);
       response.on('close', () => inFlight--);
       void handler(request, response);
@@ -353,9 +362,10 @@ suite('nodes together', {
         await nodes.anywhere((one) => one.trigger(rated, options));
       }),
     ]);
-    await pause(600);
+    await until('work is in progress', () => starts.length >= rate && delivered >= 4 * parallelism);
     await nodes.node(0).end('SIGKILL');
-    await pause(1_500);
+    const deliveredBefore = delivered;
+    await until('other nodes continue the work', () => delivered >= deliveredBefore + 4 * parallelism);
     await nodes.node(1).end('SIGTERM');
     await triggers;
     await results([...wides, ...rates]);

@@ -15,7 +15,6 @@ import { ServiceProcess } from '../service-process.fixture.js';
 const schemas = await openTestSchemas();
 const FULL_DISK = new URL('./full-disk.fixture.js', import.meta.url).href;
 const RUNS = 10;
-const STEP_MS = 300;
 /** Longer than ten of the delays after which steps would be executed again. */
 const FULL_MS = 4_000;
 
@@ -82,10 +81,14 @@ async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Filled
   const of = (name: string) => service.env.get(name) ?? '';
   const executed: string[] = [];
   let inFlight = 0;
+  let endSteps = (): void => {};
+  const stepsMayEnd = new Promise<void>((resolve) => {
+    endSteps = resolve;
+  });
   const step = (runId: string, name: string) => async () => {
     executed.push(`${runId} ${name}`);
     inFlight++;
-    await pause(STEP_MS);
+    await stepsMayEnd;
     inFlight--;
     return executed.length;
   };
@@ -109,6 +112,7 @@ async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Filled
   await Promise.all(ids.map((runId) => client.trigger(app.url, { runId })));
   await until('steps are in flight', () => inFlight === RUNS);
   await fill();
+  endSteps();
   await until('the service notices', async () => (await ready()).status === 503);
   assert.match((await ready()).body, /the store refuses writes: disk full/);
   assert.ok(executed.length >= RUNS && executed.length <= 2 * RUNS);

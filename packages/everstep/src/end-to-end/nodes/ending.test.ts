@@ -137,10 +137,10 @@ suite('nodes that end', {
 
   test('a node paused for longer than its lease does not overwrite the work of other nodes', async () => {
     const names = ['first', 'second', 'third'];
-    const { url } = await steps(names, () => pause(150));
+    const { url, executions } = await steps(names, () => pause(150));
     const runIds = Array.from({ length: 30 }, (_, n) => `paused-${n}`);
     await Promise.all(runIds.map((runId) => nodes.client(2).trigger(url, { runId })));
-    await pause(200);
+    await until('some have started', () => executions() > 0);
     nodes.node(2).signal('SIGSTOP');
     // Its work is taken over and continues elsewhere; responses to its requests wait for it.
     await until('others have taken over', async () => (await nodes.client(0).live.nodes()).length === 2);

@@ -338,25 +338,29 @@ test('runs are started in batches, with an ID, with a delay or at a time', async
 
 test('a flow control key with parallelism 1 sends one delivery at a time', async (t) => {
   const app = new Hono();
-  let inside = 0;
-  let most = 0;
+  const count = 5;
+  let [inside, most, entered] = [0, 0, 0];
+  const keyStatus = async () => {
+    const { body } = await service.request('GET', '/v2/flowControl/narrow');
+    return body as { readonly waitListSize: number; readonly parallelismMax?: number };
+  };
   app.post(
     '/narrow',
     serve(async (context) => {
       await context.run('inside', async () => {
         most = Math.max(most, ++inside);
-        await new Promise((resolve) => setTimeout(resolve, 30));
+        const others = count - ++entered;
+        await eventually(async () => (await keyStatus()).waitListSize >= others);
         inside--;
       });
     }),
   );
   const server = await serveApp(t, (request) => app.fetch(request));
   const flowControl = { key: 'narrow', parallelism: 1, rate: 100, period: '1s' as const };
-  const runs = await client.trigger(Array.from({ length: 5 }, () => ({ url: `${server.origin}/narrow`, flowControl })));
+  const runs = await client.trigger(Array.from({ length: count }, () => ({ url: `${server.origin}/narrow`, flowControl })));
   await Promise.all(runs.map(({ workflowRunId }) => resultOf(service, workflowRunId)));
   assert.equal(most, 1);
-  const { body } = await service.request('GET', '/v2/flowControl/narrow');
-  assert.equal((body as { parallelismMax?: number }).parallelismMax, 1);
+  assert.equal((await keyStatus()).parallelismMax, 1);
 });
 
 test('an event ID with slashes can be waited for, listed and notified: for all runs, for one run, and by a step', async (t) => {
