@@ -25,7 +25,7 @@ import { SqlSession } from './connection/sql-session.js';
 import { checkTls, tlsNotice } from './connection/tls.js';
 import { countQueued, retriedInQueue } from './control/queue-records.js';
 import { instancesWithDueSchedules } from './control/schedule-records.js';
-import { createDeadLetterGroups } from './dead-letters/dead-letter-groups.js';
+import { createPostgresDeadLetterGroups } from './dead-letters/dead-letter-groups.js';
 import { removeInstanceRows } from './instance-removal/instance-rows.js';
 import {
   deadLetterHorizon,
@@ -194,7 +194,7 @@ export function createPostgresStore(
     removeInstanceRows: (query) => removeInstanceRows(database, query),
     // The space belongs to the server: its autovacuum makes it reusable.
     releaseSpace: async () => false,
-    deadLetterGroups: createDeadLetterGroups(database),
+    deadLetterGroups: createPostgresDeadLetterGroups(database, store),
     accounts: createPostgresAccounts(database, store),
     audit: createAuditStore(store),
     searchIndexes: createSearchIndexes(store, addAudit),

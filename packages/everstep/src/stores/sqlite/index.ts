@@ -13,7 +13,7 @@ import { Transaction } from './connection/transaction.js';
 import { FlowControlRecords } from './control/flow-control-records.js';
 import { QueueRecords } from './control/queue-records.js';
 import { ScheduleRecords } from './control/schedule-records.js';
-import { DeadLetterGroups } from './dead-letters/dead-letter-groups.js';
+import { createSqliteDeadLetterGroups } from './dead-letters/dead-letter-groups.js';
 import { DeadLetterWriter } from './dead-letters/dead-letter-writer.js';
 import { InstanceRows } from './instance-removal/instance-rows.js';
 import { DeadLetterListing } from './listing/dead-letter-listing.js';
@@ -127,7 +127,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     removeStagedSteps: async () => transaction.run(() => parts.staged.removeSome()),
     removeInstanceRows: (query) => rows.remove(query),
     releaseSpace: async () => connection.releaseSpace(),
-    deadLetterGroups: new DeadLetterGroups(parts, transaction, store),
+    deadLetterGroups: createSqliteDeadLetterGroups(parts, store),
     accounts: createSqliteAccounts(parts, store),
     audit: createAuditStore(store),
     searchIndexes: createSearchIndexes(store, addSealedAudit),

@@ -10,6 +10,8 @@ const NOTHING = raw('');
 export const FOR_UPDATE = byDialect({ sqlite: NOTHING, postgres: raw('FOR UPDATE') });
 export const FOR_SHARE = byDialect({ sqlite: NOTHING, postgres: raw('FOR SHARE') });
 export const FOR_KEY_SHARE = byDialect({ sqlite: NOTHING, postgres: raw('FOR KEY SHARE') });
+/** Like `FOR_UPDATE`, without the rows that others have locked. */
+export const SKIP_LOCKED = byDialect({ sqlite: NOTHING, postgres: raw('FOR UPDATE SKIP LOCKED') });
 
 /** Conditions on a flag, as the indexes on it declare them. SQLite stores flags as 0 and 1. */
 export const isTrue = (column: string): Sql => byDialect({ sqlite: raw(`${column} = 1`), postgres: raw(column) });

@@ -1,0 +1,228 @@
+/** Lists, marks and tidies groups of dead letters. */
+import {
+  EMPTY_GROUPS_KEPT_MS,
+  type FailureGroup,
+  GROUP_STATES,
+  HISTOGRAM_HOURS,
+  HOURS_KEPT_MS,
+  hourOf,
+  NEW_FOR_MS,
+} from '../../../engine/dead-letters/dead-letter-groups.js';
+import { FAILURE_CAUSES } from '../../../engine/runs/run.js';
+import type {
+  DeadLetterGroupPage,
+  DeadLetterGroupRecord,
+  DeadLetterGroupStore,
+  GroupMark,
+  UngroupedEntry,
+} from '../../../ports/stores/dead-letter-groups.js';
+import type { Listing } from '../../../ports/stores/page.js';
+import { integer, json, type Row, text, textOrNull, word } from '../../records/columns.js';
+import { createAccountChange } from '../accounts/change.js';
+import type { AddAudit } from '../audit/audit-log.js';
+import { isOneOf, OWNER, ofInstance, SKIP_LOCKED } from '../sql/dialect.js';
+import { count, type Procedure, rows, type SqlStore } from '../sql/procedure.js';
+import { byDialect, joined, raw, type Sql, sql } from '../sql/sql.js';
+import { NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
+
+const KINDS: readonly FailureGroup['kind'][] = ['workflow', 'message'];
+const MAX_WORKFLOWS = 20;
+/** Parts of a listing, by the positions in GROUP_STATES. `rank` is the part, except of groups that have just become old. */
+const [REGRESSED, NEW, KNOWN] = [0, 1, 2];
+
+const GROUP = table<Omit<DeadLetterGroupRecord, 'instanceId' | 'exampleDlqId' | 'workflows' | 'hours'>>('dead_letter_group', {
+  fingerprint: TEXT,
+  kind: oneOf(KINDS),
+  stepName: nullable(TEXT),
+  responseStatus: nullable(NUMBER),
+  message: TEXT,
+  firstSeenAt: NUMBER,
+  lastSeenAt: NUMBER,
+  entries: NUMBER,
+  total: NUMBER,
+  acknowledgedAt: nullable(NUMBER),
+  acknowledgedBy: nullable(TEXT),
+  resolvedAt: nullable(NUMBER),
+  regressedAt: nullable(NUMBER),
+});
+
+const ENTRY = table<Omit<UngroupedEntry, 'attempt'>>('dead_letter', {
+  instanceId: TEXT,
+  dlqId: TEXT,
+  kind: oneOf(KINDS),
+  workflowUrl: TEXT,
+  responseStatus: nullable(NUMBER),
+  error: TEXT,
+});
+
+/** Of a row with the columns of the entry, and those of its last attempt. */
+export const ungroupedOf = (row: Row): UngroupedEntry => ({
+  ...ENTRY.read(row),
+  attempt:
+    row.cause === null
+      ? null
+      : { name: textOrNull(row, 'name'), cause: word(row, 'cause', FAILURE_CAUSES), message: text(row, 'message') },
+});
+
+/** What each store does in its own way, because it has own indexes of entries and own counters. */
+export interface OwnGroups extends Pick<DeadLetterGroupStore, 'ungrouped' | 'group' | 'recount'> {
+  readonly addAudit: AddAudit;
+  /** The newest entry of each of these groups that has one, by fingerprint. */
+  examples(instanceId: string, fingerprints: readonly string[]): Procedure<ReadonlyMap<string, string>>;
+}
+
+/** The JSON list of the rows of a subquery, each as a list of these columns. */
+const listOf = (columns: string, subquery: Sql): Sql =>
+  byDialect({
+    sqlite: sql`(SELECT json_group_array(json_array(${raw(columns)})) FROM (${subquery}))`,
+    postgres: sql`(SELECT coalesce(json_agg(json_build_array(${raw(columns)})), '[]')::text FROM (${subquery}) AS listed)`,
+  });
+
+const ofGroup = (alias: string): Sql => sql`${raw(alias)}.${OWNER} = g.${OWNER} AND ${raw(alias)}.fingerprint = g.fingerprint`;
+
+function* records(
+  instanceId: string,
+  fingerprints: readonly string[],
+  now: number,
+  { examples }: OwnGroups,
+): Procedure<readonly DeadLetterGroupRecord[]> {
+  if (fingerprints.length === 0) return [];
+  const workflows = sql`
+    SELECT w.workflow_url, w.entries FROM dead_letter_group_workflow w WHERE ${ofGroup('w')} AND w.entries > 0
+    ORDER BY w.entries DESC, w.workflow_url LIMIT ${raw(String(MAX_WORKFLOWS))}`;
+  const hours = sql`
+    SELECT h.hour, h.count FROM dead_letter_group_hour h
+    WHERE ${ofGroup('h')} AND h.hour BETWEEN ${hourOf(now) - HISTOGRAM_HOURS + 1} AND ${hourOf(now)} ORDER BY h.hour`;
+  const found = yield* rows(sql`
+    SELECT g.*, ${listOf('workflow_url, entries', workflows)} AS workflows, ${listOf('hour, count', hours)} AS hours
+    FROM dead_letter_group g WHERE g.${ofInstance(instanceId)} AND g.fingerprint ${isOneOf(fingerprints)}`);
+  const newest = yield* examples(instanceId, fingerprints);
+  const byFingerprint = new Map(found.map((row) => [text(row, 'fingerprint'), row]));
+  return fingerprints.flatMap((fingerprint) => {
+    const row = byFingerprint.get(fingerprint);
+    if (!row) return [];
+    return {
+      ...GROUP.read(row),
+      instanceId,
+      exampleDlqId: newest.get(fingerprint) ?? null,
+      workflows: json<[string, number][]>(row, 'workflows').map(([workflowUrl, entries]) => ({ workflowUrl, entries })),
+      hours: json<[number, number][]>(row, 'hours').map(([hour, count]) => ({ hour, count })),
+    };
+  });
+}
+
+/** The position after a group: its part, when it was last seen, and its fingerprint. */
+interface Place {
+  readonly part: number;
+  readonly lastSeenAt: number;
+  readonly fingerprint: string;
+}
+
+const START: Place = { part: REGRESSED, lastSeenAt: Number.MAX_SAFE_INTEGER, fingerprint: '' };
+
+function placeOf(position: string): Place {
+  const [part = '', lastSeenAt = '', fingerprint = ''] = position.split('-');
+  return { part: Number(part), lastSeenAt: Number(lastSeenAt), fingerprint };
+}
+
+const inOrder = (a: Place, b: Place): number =>
+  a.part - b.part || b.lastSeenAt - a.lastSeenAt || (a.fingerprint < b.fingerprint ? -1 : 1);
+
+const withIndex = (name: string): Sql => byDialect({ sqlite: raw(`INDEXED BY ${name}`), postgres: raw('') });
+/** A part of a UNION with its own order and limit. */
+const part = (statement: Sql): Sql => byDialect({ sqlite: sql`SELECT * FROM (${statement})`, postgres: sql`(${statement})` });
+
+/** Reads the groups of a page and at least one more, unless there are none. */
+function* groupsFrom({ instanceId, filter, now, limit }: DeadLetterGroupPage, after: Place): Procedure<readonly Place[]> {
+  const newSince = now - NEW_FOR_MS;
+  const listed = withIndex('dead_letter_group_listed');
+  const most = sql`ORDER BY g.last_seen_at DESC, g.fingerprint LIMIT ${limit + 1}`;
+  const walks: readonly (readonly [part: number, index: Sql, condition: Sql, most: Sql])[] = [
+    [REGRESSED, listed, sql`g.rank = 0`, most],
+    [NEW, listed, sql`g.rank = 1 AND g.first_seen_at > ${newSince}`, most],
+    [KNOWN, listed, sql`g.rank = 2`, most],
+    // Groups that are not new any more, but still have the rank of new ones. They are few, so all are read.
+    [KNOWN, withIndex('dead_letter_group_fresh'), sql`g.rank = 1 AND g.first_seen_at <= ${newSince}`, raw('')],
+  ];
+  const { states, workflowUrls, fromDate, toDate, withEmpty } = filter;
+  const common = [sql`g.${ofInstance(instanceId)}`, sql`g.kind = ${filter.kind}`];
+  if (fromDate !== undefined) common.push(sql`g.last_seen_at >= ${fromDate}`);
+  if (toDate !== undefined) common.push(sql`g.first_seen_at <= ${toDate}`);
+  if (!withEmpty) common.push(sql`g.entries > 0`);
+  if (workflowUrls) {
+    common.push(sql`EXISTS (
+      SELECT 1 FROM dead_letter_group_workflow w WHERE ${ofGroup('w')} AND w.workflow_url ${isOneOf(workflowUrls)})`);
+  }
+  const asked = walks.filter(
+    ([at]) => at >= after.part && (states === undefined || states.some((state) => state === GROUP_STATES[at])),
+  );
+  if (asked.length === 0 || workflowUrls?.length === 0) return [];
+  const later = sql`
+    g.last_seen_at <= ${after.lastSeenAt} AND (g.last_seen_at < ${after.lastSeenAt} OR g.fingerprint > ${after.fingerprint})`;
+  const statements = asked.map(([at, index, condition, end]) => {
+    const conditions = joined([...common, condition, ...(at === after.part ? [later] : [])], ' AND ');
+    return part(
+      sql`SELECT ${raw(String(at))} AS part, g.fingerprint, g.last_seen_at FROM dead_letter_group g ${index} WHERE ${conditions} ${end}`,
+    );
+  });
+  const found = (yield* rows(joined(statements, ' UNION ALL '))).map((row) => ({
+    part: integer(row, 'part'),
+    lastSeenAt: integer(row, 'last_seen_at'),
+    fingerprint: text(row, 'fingerprint'),
+  }));
+  return found.sort(inOrder);
+}
+
+function* list(page: DeadLetterGroupPage, own: OwnGroups): Procedure<Listing<DeadLetterGroupRecord>> {
+  const { instanceId, now, after, limit } = page;
+  const found = yield* groupsFrom(page, after === null ? START : placeOf(after));
+  const fingerprints = found.slice(0, limit).map(({ fingerprint }) => fingerprint);
+  const last = found.length > limit ? found[limit - 1] : undefined;
+  return {
+    items: yield* records(instanceId, fingerprints, now, own),
+    next: last ? `${last.part}-${last.lastSeenAt}-${last.fingerprint}` : null,
+  };
+}
+
+function* mark(instanceId: string, fingerprint: string, { kind, at, by }: GroupMark): Procedure<boolean> {
+  const acknowledgement = sql`acknowledged_at = ${at}, acknowledged_by = ${by}`;
+  const resolution = sql`resolved_at = ${at}, acknowledged_at = coalesce(acknowledged_at, ${at}),
+    acknowledged_by = CASE WHEN acknowledged_at IS NULL THEN ${by} ELSE acknowledged_by END`;
+  const marked = yield* count(sql`
+    UPDATE dead_letter_group SET regressed_at = NULL, rank = 2, ${kind === 'acknowledge' ? acknowledgement : resolution}
+    WHERE ${ofInstance(instanceId)} AND fingerprint = ${fingerprint}`);
+  return marked > 0;
+}
+
+/** Rows that are locked are left for the next time. */
+function* tidy(now: number, limit: number): Procedure<number> {
+  const groups = (condition: Sql) => sql`(${OWNER}, fingerprint) IN (
+    SELECT ${OWNER}, fingerprint FROM dead_letter_group WHERE ${condition} LIMIT ${limit} ${SKIP_LOCKED})`;
+  const settled = yield* count(
+    sql`UPDATE dead_letter_group SET rank = 2 WHERE ${groups(sql`rank = 1 AND first_seen_at <= ${now - NEW_FOR_MS}`)}`,
+  );
+  const hours = yield* count(sql`
+    DELETE FROM dead_letter_group_hour WHERE (${OWNER}, fingerprint, hour) IN (
+      SELECT ${OWNER}, fingerprint, hour FROM dead_letter_group_hour
+      WHERE hour < ${hourOf(now - HOURS_KEPT_MS)} LIMIT ${limit} ${SKIP_LOCKED})`);
+  const empty = yield* count(
+    sql`DELETE FROM dead_letter_group WHERE ${groups(sql`entries = 0 AND last_seen_at < ${now - EMPTY_GROUPS_KEPT_MS}`)}`,
+  );
+  return settled + hours + empty;
+}
+
+export function createDeadLetterGroups(store: SqlStore, own: OwnGroups): DeadLetterGroupStore {
+  const change = createAccountChange(store, own.addAudit);
+  return {
+    ungrouped: own.ungrouped,
+    group: own.group,
+    recount: own.recount,
+    list: (page) => store.read(list(page, own)),
+    async find({ instanceId, fingerprint, now }) {
+      const [found] = await store.read(records(instanceId, [fingerprint], now, own));
+      return found ?? null;
+    },
+    mark: ({ instanceId, fingerprint, mark: by, audit }) => change(() => mark(instanceId, fingerprint, by), audit),
+    tidy: ({ now, limit }) => store.write(() => tidy(now, limit)),
+  };
+}
