@@ -130,9 +130,16 @@ export function commitConformance(open: OpenStore): void {
     const run = sampleRun(1);
     const other = sampleRun(2, { instanceId: OTHER_INSTANCE });
     const runKey = run.key;
+    const record = (...args: Parameters<typeof sampleStep>): StoreWrite => ({
+      kind: 'record-step',
+      runKey,
+      step: sampleStep(...args),
+    });
     const faults: readonly (readonly [string, readonly StoreWrite[]])[] = [
-      ['an index that the journal has', [{ kind: 'record-step', runKey, step: sampleStep(0, { stepId: 9 }) }]],
-      ['a step id that the journal has', [{ kind: 'record-step', runKey, step: sampleStep(9, { stepId: 1 }) }]],
+      ['an index that the journal has', [record(0, { stepId: 9 })]],
+      ['a step id that the journal has', [record(9, { stepId: 1 })]],
+      ['a step id that was recorded before its turn', [record(1, { stepId: 3 }), record(2)]],
+      ['a step id that was recorded before its turn, again', [record(1, { stepId: 4 }), record(2, { stepId: 4 })]],
       ['a run key that exists', [creation(sampleRun(1, { workflowRunId: 'another' }))]],
       ['a payload of no run', [creation(sampleRun(3), { copyOf: 'no such run' })]],
       ['a step of no run', [{ kind: 'record-step', runKey: 'no such run', step: sampleStep(0) }]],

@@ -17,6 +17,7 @@ import { invokedOf } from '../../records/run-rows.js';
 import { SPECIAL_TASK_COLUMNS, TASK_COLUMNS, taskOf } from '../../records/task-rows.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { EventRecords } from './event-records.js';
+import { STEP_WITH_ID, stepWithId } from './journal-writer.js';
 import type { RunReader } from './run-reader.js';
 
 const ALL = Number.MAX_SAFE_INTEGER;
@@ -69,7 +70,7 @@ export class HistoryReader {
     this.selectStepsWithSent = steps(', sent', 'coalesce(octet_length(sent), 0)');
     this.selectStep = connection.prepare(
       `SELECT ${common}, octet_length(out) AS out_bytes, CASE WHEN octet_length(out) <= ? THEN out END AS out
-       FROM step WHERE run_seq = ? AND step_id = ?`,
+       FROM step WHERE ${STEP_WITH_ID}`,
     );
     this.selectLength = connection.prepare('SELECT coalesce(max(idx) + 1, 0) AS length FROM step WHERE run_seq = ?');
     this.selectSize = connection.prepare(
@@ -129,7 +130,7 @@ export class HistoryReader {
 
   step(runKey: string, stepId: number, maxOutBytes: number): ListedStep | null {
     const seq = this.seqOf(runKey);
-    const row = seq === null ? undefined : this.selectStep.get(maxOutBytes, seq, stepId);
+    const row = seq === null ? undefined : this.selectStep.get(maxOutBytes, ...stepWithId(seq, stepId));
     return row ? listedStepOf(row) : null;
   }
 

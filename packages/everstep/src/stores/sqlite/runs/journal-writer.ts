@@ -11,10 +11,16 @@ import type { StoreParts } from '../connection/store-parts.js';
 const NEW_STEP = [...STEP_COLUMNS, 'out'] as const;
 const NEW_ATTEMPT = [...ATTEMPT_COLUMNS, 'exchange'] as const;
 
+/** SQL: the step of a run with an id. */
+export const STEP_WITH_ID = 'run_seq = ? AND (idx = ? AND step_id = idx + 1 OR step_id = ? AND step_id <> idx + 1)';
+/** Returns the values of its parameters. */
+export const stepWithId = (seq: number, stepId: number) => [seq, stepId - 1, stepId] as const;
+
 type Kind<Of> = Extract<WriteOf<'journal'>, { readonly kind: Of }>;
 
 export class JournalWriter implements Applier<WriteOf<'journal'>> {
   private readonly parts: StoreParts;
+  private readonly selectWithId: StatementSync;
   private readonly insertStep: StatementSync;
   private readonly copySteps: StatementSync;
   private readonly selectBytes: StatementSync;
@@ -26,6 +32,7 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
     const { connection } = parts;
     this.parts = parts;
     const columns = listOf(NEW_STEP);
+    this.selectWithId = connection.prepare(`SELECT 1 FROM step WHERE ${STEP_WITH_ID}`);
     this.insertStep = connection.prepare(
       `INSERT INTO step (run_seq, ${columns}) VALUES (?, ${NEW_STEP.map(() => '?').join(', ')})`,
     );
@@ -71,15 +78,22 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
   }
 
   private recordStep(runKey: string, step: RecordedStep): void {
+    const run = this.parts.runs.require(runKey);
+    const isInOrder = step.stepId === step.index + 1;
+    if (!(isInOrder && run.stepsInOrder) && this.selectWithId.get(...stepWithId(run.seq, step.stepId)))
+      throw new Error(`step ${step.stepId} of the run ${runKey} is recorded already`);
+    run.stepsInOrder &&= isInOrder;
     const columns = stepColumnsOf(step);
-    this.insertStep.run(this.seqOf(runKey), ...NEW_STEP.map((name) => columns[name]));
+    this.insertStep.run(run.seq, ...NEW_STEP.map((name) => columns[name]));
     // Separate statements, because few steps need them.
-    if (step.edited) this.markEdited.run(this.seqOf(runKey), step.index);
-    if (step.sent) this.keepSent.run(JSON.stringify(step.sent), this.seqOf(runKey), step.index);
+    if (step.edited) this.markEdited.run(run.seq, step.index);
+    if (step.sent) this.keepSent.run(JSON.stringify(step.sent), run.seq, step.index);
   }
 
   private copyJournal({ fromRunKey, toRunKey, length, without = [] }: Kind<'copy-journal'>): void {
-    this.copy(fromRunKey, this.seqOf(toRunKey), { from: 0, below: length ?? Number.MAX_SAFE_INTEGER, without });
+    const to = this.parts.runs.require(toRunKey);
+    to.stepsInOrder = false;
+    this.copy(fromRunKey, to.seq, { from: 0, below: length ?? Number.MAX_SAFE_INTEGER, without });
   }
 
   private stageJournal(write: Kind<'stage-journal'>): void {

@@ -14,6 +14,8 @@ export interface RunEntry {
   readonly active: boolean;
   /** Slots with event waiters; null if there are none. It is in memory so that other slots cost no statement. */
   waitSlots: Set<number> | null;
+  /** Whether the id of every recorded step is one more than its index. False: it is unknown, or some are not. */
+  stepsInOrder: boolean;
 }
 
 export class RunDirectory {
@@ -26,7 +28,9 @@ export class RunDirectory {
   constructor(connection: Connection) {
     this.select = connection.prepare(
       `SELECT seq, tenant, status, json_extract(settings, '$.message') IS NOT NULL AS is_message,
-         EXISTS (SELECT 1 FROM waiter w WHERE w.run_seq = run.seq) AS waits FROM run WHERE key = ?`,
+         EXISTS (SELECT 1 FROM waiter w WHERE w.run_seq = run.seq) AS waits,
+         EXISTS (SELECT 1 FROM step s WHERE s.run_seq = run.seq AND s.step_id <> s.idx + 1) AS out_of_order
+       FROM run WHERE key = ?`,
     );
     this.selectWaitSlots = connection.prepare('SELECT DISTINCT slot FROM waiter WHERE run_seq = ?');
     this.selectBehind = connection.prepare('SELECT seq FROM run WHERE key > ? ORDER BY key LIMIT 1');
@@ -82,6 +86,7 @@ export class RunDirectory {
     const waitSlots =
       integer(row, 'waits') === 0 ? null : new Set(this.selectWaitSlots.all(seq).map((waiter) => integer(waiter, 'slot')));
     const kind = integer(row, 'is_message') === 1 ? 'message' : 'workflow';
-    return { seq, tenant: integer(row, 'tenant'), kind, active: text(row, 'status') === 'active', waitSlots };
+    const [active, stepsInOrder] = [text(row, 'status') === 'active', integer(row, 'out_of_order') === 0];
+    return { seq, tenant: integer(row, 'tenant'), kind, active, waitSlots, stepsInOrder };
   }
 }

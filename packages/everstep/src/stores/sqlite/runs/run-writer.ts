@@ -84,7 +84,8 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
     if (run.origin?.kind === 'fork') this.updateForkedFrom.run(run.origin.runKey, seq);
     runOrder.added(seq, listedAt);
     const kind = run.settings.message ? 'message' : 'workflow';
-    runs.remember(run.key, { seq, tenant, kind, active: run.status === 'active', waitSlots: null });
+    const active = run.status === 'active';
+    runs.remember(run.key, { seq, tenant, kind, active, waitSlots: null, stepsInOrder: reserved === null });
     this.insertInput(seq, tenant, input);
     for (const value of runFacetsOf(run)) facets.add(tenant, value, seq);
   }
