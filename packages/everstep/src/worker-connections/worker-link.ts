@@ -44,6 +44,14 @@ export interface ExchangeOptions {
 
 interface Exchange {
   readonly finish: (outcome: ExchangeOutcome) => void;
+  /** Called when the request is sent; null once it is. */
+  unsent: (() => void) | null;
+}
+
+/** A frame that is sent at the end of the turn. `exchange`: it is the request of this exchange. */
+interface OutgoingFrame {
+  readonly text: string;
+  readonly exchange: Exchange | null;
 }
 
 export interface WorkerLinkOptions {
@@ -63,6 +71,9 @@ export interface WorkerLinkOptions {
 export const CLOSE = { normal: 1000, goingAway: 1001, policy: 1008 } as const;
 
 const MAX_REASON_LENGTH = 120;
+/** Frames are joined until a message has this length. */
+const MESSAGE_LENGTH = 1024 * 1024;
+const nothing = (): void => {};
 
 export class WorkerLink {
   readonly connectionId: string;
@@ -73,10 +84,11 @@ export class WorkerLink {
   lastError: string | null = null;
   private readonly options: WorkerLinkOptions;
   private readonly exchanges = new Map<number, Exchange>();
+  private readonly workflows: ReadonlySet<string>;
   private lastId = 0;
   /** All work up to this id has started. */
   private started = 0;
-  private outgoing: string[] = [];
+  private outgoing: OutgoingFrame[] = [];
   private flushing = false;
   private lastReceivedAt: number;
   private lastSentAt: number;
@@ -91,6 +103,7 @@ export class WorkerLink {
     this.connectionId = connectionId;
     this.instanceId = instanceId;
     this.profile = profile;
+    this.workflows = new Set(profile.workflows);
     this.connectedAt = clock.now();
     this.lastReceivedAt = this.connectedAt;
     this.lastSentAt = this.connectedAt;
@@ -111,12 +124,12 @@ export class WorkerLink {
     return this.isOpen ? Math.max(0, this.profile.maxConcurrency - this.exchanges.size) : 0;
   }
   serves(workflow: string): boolean {
-    return this.profile.workflows.includes(workflow);
+    return this.workflows.has(workflow);
   }
 
   /** Sends a frame that expects no answer. */
   tell(frame: Exclude<ServiceFrame, { readonly kind: WorkerRequest['kind'] }>): void {
-    this.send(JSON.stringify(frame));
+    this.send({ text: JSON.stringify(frame), exchange: null });
   }
 
   /** Sends a request. Never rejects. */
@@ -127,24 +140,27 @@ export class WorkerLink {
     const id = ++this.lastId;
     return new Promise((resolve) => {
       const cancel = (outcome: ExchangeOutcome) => {
-        this.tell({ kind: 'cancel', id });
+        if (exchange.unsent) this.outgoing = this.outgoing.filter((frame) => frame.exchange !== exchange);
+        else this.tell({ kind: 'cancel', id });
         exchange.finish(outcome);
       };
       const onAborted = () => cancel({ kind: 'aborted' });
       const cancelTimer = clock.setTimer(clock.now() + timeoutMs, () => cancel({ kind: 'timed-out' }));
       const exchange: Exchange = {
+        unsent: onSent ?? nothing,
         finish: (outcome) => {
           this.exchanges.delete(id);
           cancelTimer();
           signal.removeEventListener('abort', onAborted);
           resolve(outcome);
-          if (!this.closed) this.options.changed(this);
+          if (this.closed) return;
+          this.options.changed(this);
+          this.closeIfDrained();
         },
       };
       this.exchanges.set(id, exchange);
       signal.addEventListener('abort', onAborted);
-      this.send(JSON.stringify({ ...request, id }));
-      onSent?.();
+      this.send({ text: JSON.stringify({ ...request, id }), exchange });
     });
   }
 
@@ -172,6 +188,8 @@ export class WorkerLink {
   /** Ends the connection. Work in flight is lost. */
   close(code: number, reason: string): void {
     if (this.closed) return;
+    // A worker must not start work whose answer would be lost.
+    this.outgoing = this.outgoing.filter(({ exchange }) => exchange === null);
     this.flush();
     this.options.socket.close(code, reason.slice(0, MAX_REASON_LENGTH));
     this.end();
@@ -189,14 +207,13 @@ export class WorkerLink {
   private take(frame: ReceivedFrame): void {
     switch (frame.kind) {
       case 'answer':
-        this.started = Math.max(this.started, frame.id);
-        this.exchanges.get(frame.id)?.finish({ kind: 'replied', reply: frame.reply, bytes: frame.bytes });
+        this.answered(frame.id, { kind: 'replied', reply: frame.reply, bytes: frame.bytes });
         break;
       case 'noticed':
-        this.exchanges.get(frame.id)?.finish({ kind: 'noticed', outcome: frame.outcome });
+        this.answered(frame.id, { kind: 'noticed', outcome: frame.outcome });
         break;
       case 'too-long':
-        this.exchanges.get(frame.id)?.finish({ kind: 'too-long', bytes: frame.bytes });
+        this.answered(frame.id, { kind: 'too-long', bytes: frame.bytes });
         break;
       case 'received':
         this.started = Math.max(this.started, Math.min(frame.through, this.lastId));
@@ -207,7 +224,12 @@ export class WorkerLink {
         break;
       case 'pong':
     }
-    this.closeIfDrained();
+  }
+
+  /** An id without a request is that of one that was canceled in the meantime. */
+  private answered(id: number, outcome: ExchangeOutcome): void {
+    this.started = Math.max(this.started, Math.min(id, this.lastId));
+    this.exchanges.get(id)?.finish(outcome);
   }
 
   /** A draining worker closes the connection itself. */
@@ -215,7 +237,7 @@ export class WorkerLink {
     if (this.serviceDrains && this.exchanges.size === 0) this.close(CLOSE.goingAway, 'the service stops');
   }
 
-  private send(frame: string): void {
+  private send(frame: OutgoingFrame): void {
     if (this.closed) return;
     this.outgoing.push(frame);
     if (this.flushing) return;
@@ -227,10 +249,26 @@ export class WorkerLink {
   }
 
   private flush(): void {
-    if (this.outgoing.length === 0 || this.closed) return;
-    this.options.socket.send(`[${this.outgoing.join(',')}]`);
+    const { outgoing } = this;
+    if (outgoing.length === 0 || this.closed) return;
     this.outgoing = [];
-    this.lastSentAt = this.options.clock.now();
+    const { socket, clock } = this.options;
+    let message = '';
+    for (const { text } of outgoing) {
+      if (message !== '' && message.length + text.length > MESSAGE_LENGTH) {
+        socket.send(`[${message}]`);
+        message = '';
+      }
+      message += message === '' ? text : `,${text}`;
+    }
+    socket.send(`[${message}]`);
+    this.lastSentAt = clock.now();
+    for (const { exchange } of outgoing) {
+      const onSent = exchange?.unsent;
+      if (!exchange || !onSent) continue;
+      exchange.unsent = null;
+      onSent();
+    }
   }
 
   private nextHeartbeat(): () => void {

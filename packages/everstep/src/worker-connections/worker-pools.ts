@@ -9,12 +9,28 @@ const MAX_REMEMBERED = 10_000;
 /** Runs whose connection is remembered, for each pool. */
 const MAX_HELD_RUNS = 50_000;
 
+/** A request to a worker. */
+export interface WorkerTarget {
+  readonly instanceId: string;
+  readonly app: string;
+  readonly workflow: string;
+  /** Empty if it does not belong to a run that a worker may hold. */
+  readonly runKey: string;
+}
+
+/** A request that waits for a free connection. */
+interface Waiting {
+  readonly target: WorkerTarget;
+  /** Removes it from the list. */
+  readonly assign: (link: WorkerLink | null) => void;
+}
+
 interface Pool extends WorkerChange {
   readonly links: Set<WorkerLink>;
   /** The connection that last answered a run, by run key: it holds the run in memory. */
   readonly holders: Map<string, WorkerLink>;
   /** Requests that wait for a free connection that serves their workflow, in order. */
-  readonly waiting: Set<() => void>;
+  readonly waiting: Set<Waiting>;
 }
 
 export class WorkerPools implements WorkerPresence {
@@ -55,7 +71,7 @@ export class WorkerPools implements WorkerPresence {
     pool.links.add(link);
     this.poolOf.set(link, pool);
     this.endedAt.delete(name);
-    this.tryWaiting(pool);
+    this.assignWaiting(pool);
     this.notify(pool);
   }
 
@@ -63,7 +79,7 @@ export class WorkerPools implements WorkerPresence {
   placesChanged(link: WorkerLink): void {
     const pool = this.poolOf.get(link);
     if (!pool) return;
-    this.tryWaiting(pool);
+    this.assignWaiting(pool, link);
     if (!link.isOpen) this.notify(pool);
   }
 
@@ -82,7 +98,7 @@ export class WorkerPools implements WorkerPresence {
       const [oldest] = this.endedAt.keys();
       if (oldest !== undefined && this.endedAt.size > MAX_REMEMBERED) this.endedAt.delete(oldest);
     }
-    this.tryWaiting(pool);
+    this.assignWaiting(pool);
     this.notify(pool);
   }
 
@@ -102,28 +118,47 @@ export class WorkerPools implements WorkerPresence {
   }
 
   /**
-   * Resolves with a connection that serves the workflow and has a free place: the one that holds the run, otherwise the least
-   * loaded one. Resolves with null if no connection serves it, or if the signal aborts.
+   * Returns a connection that serves the workflow and has a free place: the one that holds the run, otherwise the least
+   * loaded one. Returns 'busy' if all are full, and null if none serves it. Send the request before anything else happens,
+   * because only then its place is taken.
    */
-  async choose(
-    request: { readonly instanceId: string; readonly app: string; readonly workflow: string; readonly runKey: string },
-    signal: AbortSignal,
-  ): Promise<WorkerLink | null> {
-    for (;;) {
-      const pool = this.pools.get(poolName(request.instanceId, request.app));
-      if (!pool || signal.aborted) return null;
-      const holder = pool.holders.get(request.runKey);
-      if (holder && holder.free > 0 && holder.serves(request.workflow)) return holder;
-      let isServed = false;
-      let best: WorkerLink | null = null;
-      for (const link of pool.links) {
-        if (!link.isOpen || !link.serves(request.workflow)) continue;
-        isServed = true;
-        if (link.free > 0 && (best === null || link.inFlight < best.inFlight)) best = link;
-      }
-      if (best || !isServed) return best;
-      await this.changeOf(pool, signal);
+  pick({ instanceId, app, workflow, runKey }: WorkerTarget): WorkerLink | 'busy' | null {
+    const pool = this.pools.get(poolName(instanceId, app));
+    if (!pool) return null;
+    const holder = pool.holders.get(runKey);
+    if (holder && holder.free > 0 && holder.serves(workflow)) return holder;
+    let isServed = false;
+    let best: WorkerLink | null = null;
+    for (const link of pool.links) {
+      if (!link.isOpen || !link.serves(workflow)) continue;
+      isServed = true;
+      if (link.free > 0 && (best === null || link.inFlight < best.inFlight)) best = link;
     }
+    return best ?? (isServed ? 'busy' : null);
+  }
+
+  /**
+   * Calls `start` once, as soon as a connection is free for a request for which `pick` returned 'busy', in order of the
+   * calls. `start` must send the request at once. It gets null if no connection serves the workflow any longer, or if the
+   * signal aborts.
+   */
+  waitForFree(target: WorkerTarget, signal: AbortSignal, start: (link: WorkerLink | null) => void): void {
+    const pool = this.pools.get(poolName(target.instanceId, target.app));
+    if (!pool || signal.aborted) {
+      start(null);
+      return;
+    }
+    const onAborted = () => waiting.assign(null);
+    const waiting: Waiting = {
+      target,
+      assign: (link) => {
+        pool.waiting.delete(waiting);
+        signal.removeEventListener('abort', onAborted);
+        start(link);
+      },
+    };
+    pool.waiting.add(waiting);
+    signal.addEventListener('abort', onAborted);
   }
 
   /** The connection has answered a request of the run; `holds`: it keeps the run in memory. */
@@ -137,20 +172,14 @@ export class WorkerPools implements WorkerPresence {
     if (oldest !== undefined && holders.size > MAX_HELD_RUNS) holders.delete(oldest);
   }
 
-  private changeOf(pool: Pool, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        pool.waiting.delete(done);
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      pool.waiting.add(done);
-      signal.addEventListener('abort', done);
-    });
-  }
-
-  private tryWaiting({ waiting }: Pool): void {
-    if (waiting.size > 0) for (const retry of [...waiting]) retry();
+  /** Assigns free connections to waiting requests, in order. `changed`: only this connection has become free. */
+  private assignWaiting({ waiting }: Pool, changed?: WorkerLink): void {
+    for (const each of waiting) {
+      // The usual reason to stop: one place has become free, and the first request has taken it.
+      if (changed?.isOpen && changed.free === 0) return;
+      const link = this.pick(each.target);
+      if (link !== 'busy') each.assign(link);
+    }
   }
 
   private notify({ instanceId, app }: WorkerChange): void {

@@ -16,10 +16,12 @@ import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } fro
 import { isWorkerUrl } from '../ports/workers.js';
 import { readNotice, readNoticeAnswer } from './notices.js';
 import type { ExchangeOutcome, WorkerLink, WorkerRequest } from './worker-link.js';
-import type { WorkerPools } from './worker-pools.js';
+import type { WorkerPools, WorkerTarget } from './worker-pools.js';
 
-/** Times that a request may be lost before a worker starts it, until a loss counts as a failed attempt. */
-const LOSSES_WITHOUT_ATTEMPT = 3;
+/** The loss of this number that occurs before a worker starts a request counts as a failed attempt. */
+const LOSSES_OF_ATTEMPT = 3;
+/** Requests whose losses are remembered. */
+const MAX_LOST_REQUESTS = 10_000;
 const METHOD = 'WORKER';
 const NO_BODY = new Uint8Array(0);
 const BACKOFF = { kind: 'backoff' } as const;
@@ -43,6 +45,22 @@ interface Destination {
   readonly url: string;
   /** Empty if it does not belong to a run that a worker may hold. */
   readonly runKey: string;
+  /** Identifies the request when it is repeated without an attempt. */
+  readonly requestKey: string;
+}
+
+interface AskOptions {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly onSent?: (() => void) | undefined;
+}
+
+/** A request that was passed to a connection. */
+interface Exchange {
+  readonly link: WorkerLink;
+  /** Unix ms. */
+  readonly startedAt: number;
+  readonly outcome: Promise<ExchangeOutcome>;
 }
 
 interface Asked {
@@ -75,6 +93,8 @@ export interface WorkerCallerOptions {
 
 export class WorkerStepCaller implements StepCaller, MessageSender {
   private readonly options: WorkerCallerOptions;
+  /** How often requests were lost before a worker started them. A request waits elsewhere while no worker is connected. */
+  private readonly losses = new Map<string, number>();
 
   constructor(options: WorkerCallerOptions) {
     this.options = options;
@@ -92,7 +112,8 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     if (!isWorkerUrl(url)) return stepCaller.check?.(check, signal) ?? unknown('this transport does not support replay checks');
     try {
       const workflow = parseWorkerUrl(url)?.workflow ?? '';
-      const asked = await this.ask({ instanceId, url, runKey: '' }, { kind: 'check', workflow, request }, { timeoutMs, signal });
+      const destination = { instanceId, url, runKey: '', requestKey: `check ${request.run.key}` };
+      const asked = await this.ask(destination, { kind: 'check', workflow, request }, { timeoutMs, signal });
       if (!('outcome' in asked)) return unknown(asked.failure.message);
       const { outcome } = asked;
       const verdict = outcome.kind === 'replied' ? readVerdict(fields(outcome.reply, 'the reply'), check) : null;
@@ -112,7 +133,8 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
       return failureOf('refused', 'a worker URL accepts workflow runs and failure callbacks only', undefined, NEVER);
     const notice = readNotice(parseJson(Buffer.from(message.body).toString('utf8')));
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
-    const destination = { instanceId, url, runKey: '' };
+    const requestKey = `notice ${instanceId} ${notice.dlqId} ${notice.workflowRunId}`;
+    const destination = { instanceId, url, runKey: '', requestKey };
     const asked = await this.ask(destination, { kind: 'notice', workflow, notice }, { timeoutMs, signal, onSent });
     if (!('outcome' in asked)) return asked;
     const { outcome, sent } = asked;
@@ -129,8 +151,9 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   private async callWorker(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepAnswer> {
     const { instanceId, workflowUrl: url, request, timeoutMs, hidesData } = call;
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
+    const { run, messageId, retried } = request;
     const asked = await this.ask(
-      { instanceId, url, runKey: request.run.key },
+      { instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` },
       { kind: 'step', workflow, request },
       { timeoutMs, signal, onSent },
     );
@@ -161,38 +184,62 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
 
   /**
    * Sends a request to a worker. If the connection is lost before a worker has started it, another worker gets it. Rejects
-   * with NotAttemptedError if no worker serves the workflow.
+   * with NotAttemptedError if no worker serves the workflow; the losses are remembered until the request is repeated.
    */
-  private async ask(
-    destination: Destination,
-    request: WorkerRequest,
-    options: { readonly timeoutMs: number; readonly signal: AbortSignal; readonly onSent?: (() => void) | undefined },
-  ): Promise<Asked | Failed> {
-    const { pools, now } = this.options;
-    const named = parseWorkerUrl(destination.url);
+  private async ask(destination: Destination, request: WorkerRequest, options: AskOptions): Promise<Asked | Failed> {
+    const { pools } = this.options;
+    const { url, requestKey } = destination;
+    const named = parseWorkerUrl(url);
     if (!named) return failureOf('refused', 'the worker URL is invalid', undefined, NEVER);
-    for (let losses = 1; ; losses++) {
-      const link = await pools.choose({ ...destination, ...named }, options.signal);
-      if (!link) {
+    const target = { ...destination, ...named };
+    for (;;) {
+      if (options.signal.aborted) return failureOf('network', 'the request was aborted');
+      const picked = pools.pick(target);
+      const exchange = picked === 'busy' ? await this.whenFree(target, request, options) : this.over(picked, request, options);
+      if (!exchange) {
         if (options.signal.aborted) return failureOf('network', 'the request was aborted');
-        throw new NotAttemptedError(`no worker that serves ${destination.url} is connected`);
+        throw new NotAttemptedError(`no worker that serves ${url} is connected`);
       }
-      const startedAt = now();
-      const outcome = await link.exchange(request, options);
-      const sent = this.sentOf(destination.url, link, startedAt, outcome);
+      const outcome = await exchange.outcome;
+      const { link } = exchange;
+      const sent = this.sentOf(url, exchange, outcome);
       if (outcome.kind === 'aborted') return failureOf('network', 'the request was aborted', sent);
+      if (outcome.kind === 'lost' && !outcome.started && !this.countLoss(requestKey)) continue;
+      if (this.losses.size > 0) this.losses.delete(requestKey);
       if (outcome.kind !== 'lost') return { outcome, link, sent };
-      // A request that ends every worker before it can say that it has started must not be repeated forever.
-      if (outcome.started || losses >= LOSSES_WITHOUT_ATTEMPT)
-        return failureOf('network', 'the connection to the worker was lost before it answered', sent);
+      return failureOf('network', 'the connection to the worker was lost before it answered', sent);
     }
+  }
+
+  private over(link: WorkerLink | null, request: WorkerRequest, options: AskOptions): Exchange | null {
+    return link && { link, startedAt: this.options.now(), outcome: link.exchange(request, options) };
+  }
+
+  private whenFree(target: WorkerTarget, request: WorkerRequest, options: AskOptions): Promise<Exchange | null> {
+    return new Promise((resolve) => {
+      this.options.pools.waitForFree(target, options.signal, (link) => resolve(this.over(link, request, options)));
+    });
+  }
+
+  /**
+   * Counts a loss before the worker has started the request. Returns whether it counts as a failed attempt: a request that
+   * ends every worker before it can say that it has started must not be repeated forever.
+   */
+  private countLoss(requestKey: string): boolean {
+    const count = (this.losses.get(requestKey) ?? 0) + 1;
+    this.losses.delete(requestKey);
+    if (count >= LOSSES_OF_ATTEMPT) return true;
+    this.losses.set(requestKey, count);
+    const [oldest] = this.losses.keys();
+    if (oldest !== undefined && this.losses.size > MAX_LOST_REQUESTS) this.losses.delete(oldest);
+    return false;
   }
 
   private timedOut(timeoutMs: number, sent: SentRequest): Failed {
     return failureOf('timeout', `the worker did not answer within ${timeoutMs} ms`, sent);
   }
 
-  private sentOf(url: string, { profile }: WorkerLink, startedAt: number, outcome: ExchangeOutcome): SentRequest {
+  private sentOf(url: string, { link: { profile }, startedAt }: Exchange, outcome: ExchangeOutcome): SentRequest {
     return {
       startedAt,
       durationMs: Math.max(0, this.options.now() - startedAt),

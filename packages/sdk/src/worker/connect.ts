@@ -10,7 +10,8 @@ import { CONNECT_PATH, CONNECTION_VERSION, type ConnectionNode, type HelloFrame 
 import { performWork } from './perform-work.js';
 import { reconnectDelayMs } from './reconnect-delay.js';
 import { type DrainSignal, onDrainSignal } from './signals.js';
-import { type ConnectionEnd, type SocketConstructor, WorkerConnection } from './worker-connection.js';
+import { type ConnectionEnd, type ConnectionEvents, type SocketConstructor, WorkerConnection } from './worker-connection.js';
+import { MACHINE_TIME, type WorkerTime } from './worker-time.js';
 import { WORKER_APP, WORKER_WORKFLOW, workerUrl } from './worker-url.js';
 
 const DEFAULT_CONCURRENCY = 100;
@@ -98,13 +99,16 @@ interface Link {
   connection: WorkerConnection | null;
   nodeId: string | null;
   failures: number;
-  timer: ReturnType<typeof setTimeout> | undefined;
+  /** Cancels the next attempt to connect; null if none is planned. */
+  cancelDial: (() => void) | null;
 }
 
-class Worker {
+/** The worker of `connect`, for tests with a time of their own. */
+export class Worker {
   state: WorkerState = 'connecting';
   readonly connected: Promise<void>;
   private readonly options: ConnectOptions;
+  private readonly time: WorkerTime;
   private readonly hello: HelloFrame;
   private readonly served: ReadonlyMap<string, ServedWorkflow>;
   private readonly Socket: SocketConstructor;
@@ -113,9 +117,10 @@ class Worker {
   private readonly stopListening: () => void;
   private settle: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null = null;
 
-  constructor(options: ConnectOptions, names: readonly string[]) {
+  constructor(options: ConnectOptions, names: readonly string[], time: WorkerTime = MACHINE_TIME) {
     const { app, version, host = hostName(), maxConcurrency = DEFAULT_CONCURRENCY } = options;
     this.options = options;
+    this.time = time;
     const url = socketUrl(configured(options.baseUrl, 'baseUrl', 'EVERSTEP_URL'));
     const token = configured(options.token, 'token', 'EVERSTEP_TOKEN');
     const Socket = options.WebSocket ?? (globalThis.WebSocket as SocketConstructor | undefined);
@@ -145,7 +150,7 @@ class Worker {
     if (this.state === 'closed') return;
     this.become('draining');
     this.stopListening();
-    for (const { timer } of this.links.values()) clearTimeout(timer);
+    for (const { cancelDial } of this.links.values()) cancelDial?.();
     await Promise.all([...this.connections].map((connection) => connection.drain(graceMs)));
     this.become('closed');
     this.settle?.reject(new EverstepError('the worker was closed before it was connected', { status: 0, code: 'closed' }));
@@ -163,13 +168,13 @@ class Worker {
 
   private open(url: string): void {
     if (this.links.has(url)) return;
-    const link: Link = { url, connection: null, nodeId: null, failures: 0, timer: undefined };
+    const link: Link = { url, connection: null, nodeId: null, failures: 0, cancelDial: null };
     this.links.set(url, link);
     this.dial(link);
   }
 
   private dial(link: Link): void {
-    const connection = new WorkerConnection(this.Socket, link.url, this.hello, {
+    const events: ConnectionEvents = {
       perform: (work) => performWork(this.served, work),
       connected: ({ nodeId, nodes }) => {
         link.failures = 0;
@@ -186,7 +191,8 @@ class Worker {
         this.connections.delete(connection);
         if (link.connection === connection) this.linkEnded(link, end);
       },
-    });
+    };
+    const connection = new WorkerConnection(this.Socket, link.url, this.hello, events, this.time);
     link.connection = connection;
     this.connections.add(connection);
   }
@@ -209,14 +215,11 @@ class Worker {
   }
 
   private dialLater(link: Link): void {
-    if (this.isEnding || link.timer !== undefined) return;
-    link.timer = setTimeout(
-      () => {
-        link.timer = undefined;
-        if (!this.isEnding) this.dial(link);
-      },
-      reconnectDelayMs(link.failures++, Math.random()),
-    );
+    if (this.isEnding || link.cancelDial) return;
+    link.cancelDial = this.time.after(reconnectDelayMs(link.failures++, this.time.random()), () => {
+      link.cancelDial = null;
+      if (!this.isEnding) this.dial(link);
+    });
   }
 
   /** Connects to the nodes that have an address of their own, and gives up those that no longer exist. */

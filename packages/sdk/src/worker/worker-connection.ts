@@ -1,6 +1,7 @@
 /** One connection of a worker to one node of the service, from the handshake until it is closed. */
 import type { HelloFrame, ServiceFrame, WorkerFrame } from './frames.js';
 import { MISSED_HEARTBEATS } from './frames.js';
+import type { WorkerTime } from './worker-time.js';
 
 /** The part of the standard WebSocket that a connection uses. */
 export interface SocketLike {
@@ -52,8 +53,6 @@ const NORMAL_CLOSURE = 1000;
 /** Replies are pure JSON, so their text is at most this many bytes per character in UTF-8. */
 const MAX_BYTES_PER_CHARACTER = 3;
 
-const soon = typeof setImmediate === 'function' ? setImmediate : (run: () => void) => setTimeout(run, 0);
-
 const isFrame = (value: unknown): value is ServiceFrame =>
   typeof value === 'object' && value !== null && 'kind' in value && typeof value.kind === 'string';
 
@@ -81,17 +80,21 @@ export class WorkerConnection {
   private acknowledged = 0;
   private draining = false;
   private ended = false;
-  private silence: ReturnType<typeof setTimeout> | undefined;
-  private whenIdle: (() => void) | null = null;
+  private readonly time: WorkerTime;
+  private lastFrameAt: number;
+  private cancelSilence: () => void;
+  private whenIdle: (() => void)[] = [];
 
-  constructor(Socket: SocketConstructor, url: string, hello: HelloFrame, events: ConnectionEvents) {
+  constructor(Socket: SocketConstructor, url: string, hello: HelloFrame, events: ConnectionEvents, time: WorkerTime) {
     this.events = events;
+    this.time = time;
+    this.lastFrameAt = time.now();
+    this.cancelSilence = this.checkSilenceAfter(HELLO_TIMEOUT_MS);
     this.socket = new Socket(url);
     this.socket.addEventListener('open', () => this.socket.send(JSON.stringify([hello])));
     this.socket.addEventListener('message', ({ data }) => this.receive(data));
     this.socket.addEventListener('error', () => this.end('the connection could not be opened or was interrupted'));
     this.socket.addEventListener('close', ({ reason }) => this.end(reason || 'the connection was closed'));
-    this.expectFrameWithin(HELLO_TIMEOUT_MS);
   }
 
   /** Number of requests in progress. */
@@ -107,12 +110,12 @@ export class WorkerConnection {
       if (this.welcome) this.send({ kind: 'drain' });
     }
     if (this.open.size > 0) {
-      let timer: ReturnType<typeof setTimeout> | undefined;
+      let cancel = (): void => {};
       await new Promise<void>((resolve) => {
-        this.whenIdle = resolve;
-        timer = setTimeout(resolve, graceMs);
+        this.whenIdle.push(resolve);
+        cancel = this.time.after(graceMs, resolve);
       });
-      clearTimeout(timer);
+      cancel();
     }
     this.close('the worker stops');
   }
@@ -130,7 +133,7 @@ export class WorkerConnection {
       this.end('the service sent a malformed message');
       return;
     }
-    if (this.welcome) this.expectFrameWithin(MISSED_HEARTBEATS * this.welcome.heartbeatMs);
+    this.lastFrameAt = this.time.now();
     for (const frame of frames) this.take(frame);
   }
 
@@ -138,7 +141,8 @@ export class WorkerConnection {
     switch (frame.kind) {
       case 'welcome':
         this.welcome = frame;
-        this.expectFrameWithin(MISSED_HEARTBEATS * frame.heartbeatMs);
+        this.cancelSilence();
+        this.cancelSilence = this.checkSilenceAfter(MISSED_HEARTBEATS * frame.heartbeatMs);
         this.events.connected(frame);
         return;
       case 'rejected':
@@ -183,14 +187,20 @@ export class WorkerConnection {
 
   private finish(id: number): void {
     this.open.delete(id);
-    if (this.open.size > 0) return;
-    this.whenIdle?.();
-    this.whenIdle = null;
+    if (this.open.size === 0) this.idle();
+  }
+
+  private idle(): void {
+    const { whenIdle } = this;
+    this.whenIdle = [];
+    for (const resolve of whenIdle) resolve();
   }
 
   private send(frame: WorkerFrame): void {
     if (this.ended) return;
     this.outgoing.push(frame);
+    // An answer also says that all work up to it has started.
+    if ('id' in frame) this.acknowledged = Math.max(this.acknowledged, frame.id);
     // With other work in progress, more answers may follow in this turn.
     if (this.open.size > 1) this.flushSoon();
     else this.flush();
@@ -199,7 +209,7 @@ export class WorkerConnection {
   private flushSoon(): void {
     if (this.flushing) return;
     this.flushing = true;
-    soon(() => {
+    this.time.endOfTurn(() => {
       this.flushing = false;
       this.flush();
     });
@@ -232,17 +242,21 @@ export class WorkerConnection {
     return bytes <= max ? text : JSON.stringify({ kind: 'too-long', id: frame.id, bytes } satisfies WorkerFrame);
   }
 
-  private expectFrameWithin(timeMs: number): void {
-    clearTimeout(this.silence);
-    this.silence = setTimeout(() => this.end('the service did not send anything for too long'), timeMs);
+  /** Ends the connection if no frame arrives within the time. One timer is enough, however many frames arrive. */
+  private checkSilenceAfter(limitMs: number, delayMs = limitMs): () => void {
+    return this.time.after(delayMs, () => {
+      const silentMs = this.time.now() - this.lastFrameAt;
+      if (silentMs >= limitMs) this.end('the service did not send anything for too long');
+      else this.cancelSilence = this.checkSilenceAfter(limitMs, limitMs - silentMs);
+    });
   }
 
   private end(message: string): void {
     if (this.ended) return;
     this.ended = true;
-    clearTimeout(this.silence);
+    this.cancelSilence();
     this.open.clear();
-    this.whenIdle?.();
+    this.idle();
     this.socket.close(NORMAL_CLOSURE);
     const { rejection } = this;
     this.events.ended({ message, wasConnected: this.welcome !== null, ...(rejection ? { rejection } : {}) });

@@ -1,0 +1,93 @@
+/** Connections of workers whose worker side a test plays, in simulated time. */
+import type { ServiceFrame, StepReply, WorkerFrame } from '@everstep/sdk/protocol';
+import { SimulatedClock } from '../clock/testing/simulated-clock.js';
+import { WorkerLink, type WorkerProfile } from './worker-link.js';
+import { WorkerPools } from './worker-pools.js';
+
+export const HEARTBEAT_MS = 10_000;
+const PROFILE: WorkerProfile = { app: 'shop', workflows: ['order'], maxConcurrency: 2, workerId: 'w', sdk: 'test' };
+
+/** Lets everything continue that waits for promises only. */
+export const settled = async (): Promise<void> => {
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** One connection. The test reads what the service sent, and answers. */
+export class PlayedWorker {
+  readonly link: WorkerLink;
+  /** The messages of the service, parsed. */
+  readonly messages: (readonly ServiceFrame[])[] = [];
+  readonly ends: { readonly code: number; readonly reason: string }[] = [];
+  private readonly world: ConnectedWorkers;
+
+  constructor(world: ConnectedWorkers, profile: Partial<WorkerProfile>) {
+    this.world = world;
+    const { clock, pools } = world;
+    this.link = new WorkerLink({
+      ...{ connectionId: 'c', instanceId: 'qi_1', profile: { ...PROFILE, ...profile }, clock, heartbeatMs: HEARTBEAT_MS },
+      socket: {
+        send: (message) => {
+          this.messages.push(JSON.parse(message));
+        },
+        close: (code, reason) => {
+          this.ends.push({ code, reason });
+        },
+      },
+      changed: (link) => pools.placesChanged(link),
+      ended: (link) => pools.remove(link),
+    });
+    pools.add(this.link);
+  }
+
+  get frames(): readonly ServiceFrame[] {
+    return this.messages.flat();
+  }
+  /** Ids of the requests that the worker has received. */
+  get received(): readonly number[] {
+    return this.frames.flatMap((frame) => (frame.kind === 'step' || frame.kind === 'notice' ? [frame.id] : []));
+  }
+  /** Returns how often the worker has received a frame of the kind. */
+  count(kind: ServiceFrame['kind']): number {
+    return this.frames.filter((frame) => frame.kind === kind).length;
+  }
+
+  send(...frames: readonly WorkerFrame[]): void {
+    this.link.receive(JSON.stringify(frames));
+  }
+  /** Answers a request; the newest one by default. */
+  answer(id = this.received.at(-1) ?? 0, reply: StepReply = { protocol: 1, kind: 'journal-needed' }): void {
+    this.send({ kind: 'answer', id, reply });
+  }
+  /** The transport is gone. */
+  lose(): void {
+    this.link.end();
+  }
+  /** The end of a turn: frames are sent. */
+  async turn(): Promise<void> {
+    await settled();
+    while (this.world.clock.runTurn()) await settled();
+  }
+}
+
+export class ConnectedWorkers {
+  readonly clock = new SimulatedClock(1_800_000_000_000);
+  readonly pools = new WorkerPools(this.clock);
+
+  connect(profile: Partial<WorkerProfile> = {}): PlayedWorker {
+    return new PlayedWorker(this, profile);
+  }
+
+  /** Lets time pass, with all timers that fire meanwhile. */
+  async pass(ms: number): Promise<void> {
+    const until = this.clock.now() + ms;
+    let isOver = false;
+    this.clock.setTimer(until, () => {
+      isOver = true;
+    });
+    while (!isOver) {
+      this.clock.advance();
+      await settled();
+      while (this.clock.runTurn()) await settled();
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import type { StepRequest } from '@everstep/sdk/protocol';
+import { ConnectedWorkers, HEARTBEAT_MS, type PlayedWorker, settled } from './connected-workers.fixture.js';
+import type { ExchangeOutcome } from './worker-link.js';
+
+/** Its content does not matter to a connection. */
+const requestOf = (data: unknown) => ({ kind: 'step', workflow: 'order', request: data as StepRequest }) as const;
+
+/** A request whose outcome is noted when it is known. */
+function ask({ link }: PlayedWorker, { timeoutMs = 60_000, data = {} as unknown } = {}) {
+  const control = new AbortController();
+  const asked = { outcome: null as ExchangeOutcome | null, sent: 0, abort: () => control.abort() };
+  const onSent = () => {
+    asked.sent++;
+  };
+  void link.exchange(requestOf(data), { timeoutMs, signal: control.signal, onSent }).then((outcome) => {
+    asked.outcome = outcome;
+  });
+  return asked;
+}
+
+it('sends the frames of a turn in one message, and calls onSent when they are sent', async () => {
+  const worker = new ConnectedWorkers().connect();
+  const [first, second] = [ask(worker), ask(worker)];
+  assert.deepEqual([worker.messages.length, first.sent, second.sent], [0, 0, 0]);
+  await worker.turn();
+  assert.deepEqual(
+    worker.messages.map((message) => message.map(({ kind }) => kind)),
+    [['step', 'step']],
+  );
+  assert.deepEqual([first.sent, second.sent], [1, 1]);
+  worker.answer(2);
+  worker.answer(1);
+  await worker.turn();
+  assert.deepEqual([first.outcome?.kind, second.outcome?.kind, first.sent], ['replied', 'replied', 1]);
+});
+
+it('splits frames over several messages when they are long', async () => {
+  const worker = new ConnectedWorkers().connect({ maxConcurrency: 10 });
+  for (let i = 0; i < 5; i++) ask(worker, { data: 'x'.repeat(600_000) });
+  await worker.turn();
+  assert.deepEqual(
+    worker.messages.map(({ length }) => length),
+    [1, 1, 1, 1, 1],
+  );
+  assert.deepEqual(worker.received, [1, 2, 3, 4, 5]);
+});
+
+it('cancels a request that times out, and ignores its late answer', async () => {
+  const world = new ConnectedWorkers();
+  const worker = world.connect();
+  const asked = ask(worker, { timeoutMs: 1_000 });
+  await worker.turn();
+  await world.pass(1_000);
+  assert.deepEqual([asked.outcome, worker.count('cancel'), worker.link.inFlight], [{ kind: 'timed-out' }, 1, 0]);
+  worker.answer(1);
+  worker.answer(99);
+  worker.send({ kind: 'noticed', id: 98, outcome: { kind: 'handled' } });
+  const next = ask(worker);
+  await worker.turn();
+  assert.equal(next.outcome, null);
+  assert.deepEqual(worker.ends, []);
+});
+
+it('cancels a request that is aborted, and does not send it if it is not sent yet', async () => {
+  const worker = new ConnectedWorkers().connect();
+  const early = ask(worker);
+  early.abort();
+  const late = ask(worker);
+  await worker.turn();
+  late.abort();
+  await worker.turn();
+  assert.deepEqual([early.outcome, early.sent], [{ kind: 'aborted' }, 0]);
+  assert.deepEqual([late.outcome, late.sent], [{ kind: 'aborted' }, 1]);
+  assert.deepEqual(
+    worker.frames.map((frame) => [frame.kind, 'id' in frame && frame.id]),
+    [
+      ['step', 2],
+      ['cancel', 2],
+    ],
+  );
+});
+
+it('knows which of the lost requests had started', async () => {
+  const worker = new ConnectedWorkers().connect({ maxConcurrency: 5 });
+  const asked = [ask(worker), ask(worker), ask(worker)];
+  await worker.turn();
+  worker.send({ kind: 'received', through: 1 });
+  worker.answer(2);
+  worker.lose();
+  await settled();
+  assert.deepEqual(
+    asked.map(({ outcome }) => (outcome?.kind === 'lost' ? outcome.started : outcome?.kind)),
+    [true, 'replied', false],
+  );
+  assert.equal((await worker.link.exchange(requestOf({}), { timeoutMs: 1, signal: new AbortController().signal })).kind, 'lost');
+});
+
+it('does not believe that a worker has started what was not sent', async () => {
+  const worker = new ConnectedWorkers().connect();
+  worker.send({ kind: 'received', through: 1_000 });
+  const asked = ask(worker);
+  await worker.turn();
+  worker.lose();
+  await settled();
+  assert.deepEqual(asked.outcome, { kind: 'lost', started: false });
+});
+
+it('does not send requests when it closes, but the frames before', async () => {
+  const worker = new ConnectedWorkers().connect();
+  const asked = ask(worker);
+  worker.link.tell({ kind: 'ping' });
+  worker.link.close(1008, 'a reason');
+  await settled();
+  assert.deepEqual(
+    worker.frames.map(({ kind }) => kind),
+    ['ping'],
+  );
+  assert.deepEqual([asked.outcome, asked.sent], [{ kind: 'lost', started: false }, 0]);
+  assert.deepEqual(worker.ends, [{ code: 1008, reason: 'a reason' }]);
+});
+
+it('sends a ping when nothing was sent or received for a heartbeat', async () => {
+  const world = new ConnectedWorkers();
+  const worker = world.connect();
+  for (let beat = 1; beat <= 20; beat++) {
+    await world.pass(HEARTBEAT_MS);
+    worker.send({ kind: 'pong' });
+  }
+  assert.ok(worker.count('ping') >= 10, `${worker.count('ping')} pings`);
+  assert.deepEqual(worker.ends, []);
+});
+
+it('closes the connection of a worker that is silent for too long, and its requests are lost', async () => {
+  const world = new ConnectedWorkers();
+  const worker = world.connect();
+  const asked = ask(worker, { timeoutMs: 1_000_000 });
+  await world.pass(3 * HEARTBEAT_MS);
+  assert.deepEqual(worker.ends, []);
+  await world.pass(2 * HEARTBEAT_MS);
+  assert.deepEqual([worker.ends.length, asked.outcome], [1, { kind: 'lost', started: false }]);
+  // Nothing is left that would wake up.
+  assert.equal(world.clock.advance(), false);
+});
+
+it('closes a drained connection when the last request has ended, however it ended', async () => {
+  for (const end of ['answer', 'timeout', 'abort'] as const) {
+    const world = new ConnectedWorkers();
+    const worker = world.connect();
+    const asked = ask(worker, { timeoutMs: 1_000 });
+    await worker.turn();
+    worker.link.drain();
+    await worker.turn();
+    assert.deepEqual([worker.count('drain'), worker.ends.length, worker.link.free], [1, 0, 0]);
+    if (end === 'answer') worker.answer();
+    else if (end === 'abort') asked.abort();
+    else await world.pass(1_000);
+    await worker.turn();
+    assert.notEqual(asked.outcome, null);
+    assert.deepEqual(worker.ends, [{ code: 1001, reason: 'the service stops' }], end);
+  }
+});
+
+it('sends no more work to a worker that drains, and accepts its answers', async () => {
+  const world = new ConnectedWorkers();
+  const worker = world.connect();
+  const asked = ask(worker);
+  await worker.turn();
+  worker.send({ kind: 'drain' });
+  assert.deepEqual([worker.link.isOpen, worker.link.free], [false, 0]);
+  assert.equal(world.pools.pick({ instanceId: 'qi_1', app: 'shop', workflow: 'order', runKey: '' }), null);
+  worker.answer();
+  await settled();
+  assert.deepEqual([asked.outcome?.kind, worker.ends], ['replied', []]);
+});
+
+for (const text of ['', '{', '{}', '[1]', '[{"kind":"answer"}]', '[{"kind":"received","through":-1}]', `${'['.repeat(300)}`]) {
+  it(`closes the connection after a malformed message (${text.slice(0, 40)})`, async () => {
+    const worker = new ConnectedWorkers().connect();
+    const asked = ask(worker);
+    worker.link.receive(text);
+    await settled();
+    assert.deepEqual([worker.ends[0]?.code, asked.outcome], [1008, { kind: 'lost', started: false }]);
+  });
+}
+
+it('ignores frames of an unknown kind, which a newer worker sends', () => {
+  const worker = new ConnectedWorkers().connect();
+  worker.link.receive('[{"kind":"weather","rain":true},{"kind":"drain"}]');
+  assert.deepEqual([worker.ends, worker.link.isDraining], [[], true]);
+});

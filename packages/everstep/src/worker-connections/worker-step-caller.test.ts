@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import type { FailureNotice, StepReply, StepRequest } from '@everstep/sdk/protocol';
+import type { Message, MessageAnswer } from '../ports/message-sender.js';
+import type { ReplayCheck, StepAnswer, StepCall } from '../ports/step-caller.js';
+import { ConnectedWorkers, type PlayedWorker, settled } from './connected-workers.fixture.js';
+import { WorkerStepCaller } from './worker-step-caller.js';
+
+const URL = 'worker://shop/order';
+const REQUEST: StepRequest = {
+  protocol: 1,
+  run: { key: 'k', id: 'r', createdAt: 1, workflowUrl: URL, labels: [] },
+  ...{ messageId: 'm', retried: 0, maxRetries: 3, target: null, known: 1 },
+  journal: { from: 0, length: 0, entries: [] },
+};
+const DONE: StepReply = {
+  protocol: 1,
+  kind: 'progress',
+  base: 0,
+  done: [],
+  advanced: true,
+  planned: [],
+  end: { kind: 'finished' },
+};
+
+class World extends ConnectedWorkers {
+  readonly caller = new WorkerStepCaller({
+    pools: this.pools,
+    others: {
+      stepCaller: { call: () => assert.fail('not a worker URL'), close: async () => {} },
+      messageSender: { send: () => assert.fail('not a worker URL') },
+    },
+    now: () => this.clock.now(),
+  });
+
+  /** Starts a call, and notes its outcome when it is known. */
+  call(more: Partial<StepCall> = {}, request: Partial<StepRequest> = {}) {
+    const control = new AbortController();
+    const call: StepCall = {
+      ...{ instanceId: 'qi_1', dialect: 'native', workflowUrl: URL, recorded: [], open: [], introduced: true },
+      ...{ forwardHeaders: {}, timeoutMs: 60_000, hidesData: false, request: { ...REQUEST, ...request } },
+      ...more,
+    };
+    const called = { answer: null as StepAnswer | null, error: null as Error | null, sent: 0, abort: () => control.abort() };
+    const onSent = () => {
+      called.sent++;
+    };
+    this.caller.call(call, control.signal, onSent).then(
+      (answer) => {
+        called.answer = answer;
+      },
+      (error) => {
+        called.error = error;
+      },
+    );
+    return called;
+  }
+}
+
+/** The failure of a call, in short. */
+const failureOf = (answer: StepAnswer | MessageAnswer | null) =>
+  answer?.kind === 'failure' ? [answer.failure.cause, answer.failure.retry.kind] : [answer?.kind];
+
+it('answers a call with the reply of the worker, and calls onSent once, when the request is sent', async () => {
+  const world = new World();
+  const worker = world.connect();
+  const called = world.call();
+  assert.equal(called.sent, 0);
+  await worker.turn();
+  assert.equal(called.sent, 1);
+  await world.pass(40);
+  worker.answer(1, DONE);
+  await settled();
+  const { answer } = called;
+  assert.ok(answer?.kind === 'reply');
+  assert.deepEqual([answer.reply.kind, answer.status, answer.sent?.durationMs, called.sent], ['progress', 200, 40, 1]);
+});
+
+it('does not attempt a call while no worker serves the workflow', async () => {
+  const world = new World();
+  world.connect({ workflows: ['refund'] });
+  const called = world.call();
+  await settled();
+  assert.deepEqual([called.error?.name, called.sent], ['NotAttemptedError', 0]);
+});
+
+it('repeats a call over another connection if the first is lost before the start', async () => {
+  const world = new World();
+  const [a, b] = [world.connect(), world.connect()];
+  const called = world.call();
+  await a.turn();
+  const [first, second] = a.received.length > 0 ? [a, b] : [b, a];
+  first.lose();
+  await first.turn();
+  assert.deepEqual([first.received, second.received, called.sent], [[1], [1], 2]);
+  second.answer(1, DONE);
+  await settled();
+  assert.equal(called.answer?.kind, 'reply');
+});
+
+it('fails the attempt if the connection is lost after the start', async () => {
+  const world = new World();
+  const [a, b] = [world.connect(), world.connect()];
+  const called = world.call();
+  await a.turn();
+  const first: PlayedWorker = a.received.length > 0 ? a : b;
+  first.send({ kind: 'received', through: 1 });
+  first.lose();
+  await settled();
+  assert.deepEqual(failureOf(called.answer), ['network', 'backoff']);
+});
+
+it('counts the third loss before the start as a failed attempt', async () => {
+  const world = new World();
+  const workers = [world.connect(), world.connect(), world.connect(), world.connect()];
+  const called = world.call();
+  for (let losses = 1; losses <= 3; losses++) {
+    await settled();
+    assert.equal(called.answer, null);
+    await workers[0]?.turn();
+    workers.find(({ link, received }) => received.length > 0 && link.isOpen)?.lose();
+  }
+  await settled();
+  assert.deepEqual([failureOf(called.answer), called.sent], [['network', 'backoff'], 3]);
+});
+
+it('counts the third loss also if each loss leaves no worker, and the next attempt starts anew', async () => {
+  const world = new World();
+  const outcomes: (string | undefined)[] = [];
+  for (let repetition = 1; repetition <= 6; repetition++) {
+    const worker = world.connect();
+    const called = world.call({}, { retried: repetition <= 3 ? 0 : 1 });
+    await worker.turn();
+    worker.lose();
+    await settled();
+    outcomes.push(called.error?.name ?? called.answer?.kind);
+  }
+  assert.deepEqual(outcomes, [
+    ...['NotAttemptedError', 'NotAttemptedError', 'failure'],
+    ...['NotAttemptedError', 'NotAttemptedError', 'failure'],
+  ]);
+});
+
+it('fails the attempt after its timeout, which starts when the request is sent', async () => {
+  const world = new World();
+  const worker = world.connect({ maxConcurrency: 1 });
+  world.call();
+  const called = world.call({ timeoutMs: 100 }, { messageId: 'm2' });
+  await worker.turn();
+  await world.pass(1_000);
+  assert.deepEqual([called.answer, called.sent], [null, 0]);
+  worker.answer(1, DONE);
+  await worker.turn();
+  assert.equal(called.sent, 1);
+  await world.pass(100);
+  assert.deepEqual([failureOf(called.answer), worker.count('cancel')], [['timeout', 'backoff'], 1]);
+});
+
+it('never has more requests at a worker than it accepts', async () => {
+  const world = new World();
+  const [a, b] = [world.connect({ maxConcurrency: 2 }), world.connect({ maxConcurrency: 1 })];
+  const calls = Array.from({ length: 12 }, (_, i) => world.call({}, { messageId: `m${i}` }));
+  let most = 0;
+  for (let round = 0; round < 20; round++) {
+    await a.turn();
+    most = Math.max(most, a.link.inFlight, b.link.inFlight * 2);
+    for (const worker of [a, b]) {
+      const answers = worker.received.map((id) => ({ kind: 'answer', id, reply: DONE }) as const);
+      worker.send(...answers);
+      // Before anything else runs, all places are free.
+    }
+  }
+  assert.ok(calls.every(({ answer }) => answer?.kind === 'reply'));
+  assert.equal(most, 2);
+});
+
+it('does nothing while all workers are busy', async () => {
+  const world = new World();
+  const worker = world.connect({ maxConcurrency: 1 });
+  world.call();
+  let picks = 0;
+  const { pick } = world.pools;
+  world.pools.pick = (target) => {
+    picks++;
+    return pick.call(world.pools, target);
+  };
+  const calls = Array.from({ length: 20 }, (_, i) => world.call({}, { messageId: `m${i}` }));
+  await worker.turn();
+  const before = picks;
+  await settled();
+  assert.equal(picks, before);
+  worker.answer(1, DONE);
+  await worker.turn();
+  assert.equal(picks, before + 1);
+  for (const { abort } of calls) abort();
+  await settled();
+  assert.ok(calls.every(({ answer }) => answer?.kind === 'failure'));
+});
+
+it('passes on an abort, before and after the request is sent', async () => {
+  const world = new World();
+  const worker = world.connect();
+  const early = world.call();
+  early.abort();
+  const late = world.call({}, { messageId: 'm2' });
+  await worker.turn();
+  late.abort();
+  await worker.turn();
+  assert.deepEqual([early.sent, late.sent, worker.received, worker.count('cancel')], [0, 1, [2], 1]);
+  assert.deepEqual(
+    [failureOf(early.answer), failureOf(late.answer)],
+    [
+      ['network', 'backoff'],
+      ['network', 'backoff'],
+    ],
+  );
+});
+
+it('rejects an invalid reply for good, and does not quote it for a run that redacts data', async () => {
+  for (const hidesData of [false, true]) {
+    const world = new World();
+    const worker = world.connect();
+    const called = world.call({ hidesData });
+    await worker.turn();
+    worker.link.receive('[{"kind":"answer","id":1,"reply":{"protocol":1,"kind":"secret"}}]');
+    await settled();
+    assert.deepEqual(failureOf(called.answer), ['not-protocol', 'never']);
+    const message = called.answer?.kind === 'failure' ? called.answer.failure.message : '';
+    assert.equal(message.includes('secret'), !hidesData, message);
+    assert.equal(worker.link.lastError, 'invalid reply');
+  }
+});
+
+it('reports a reply that the worker did not send because it was too long', async () => {
+  const world = new World();
+  const worker = world.connect();
+  const called = world.call();
+  await worker.turn();
+  worker.send({ kind: 'too-long', id: 1, bytes: 99_000_000 });
+  await settled();
+  assert.ok(called.answer?.kind === 'failure');
+  assert.match(called.answer.failure.message, /99000000 bytes, more than \d+ bytes \(maxReplyBytes\)/);
+});
+
+const NOTICE: FailureNotice = {
+  ...{ status: 500, header: {}, body: '', error: 'gone', retried: 0, maxRetries: 0, sourceMessageId: 'm', url: URL },
+  ...{ method: 'POST', sourceHeader: {}, sourceBody: '', workflowRunId: 'r', workflowCreatedAt: 1, dlqId: 'd', createdAt: 2 },
+};
+const MESSAGE: Message = {
+  ...{ instanceId: 'qi_1', dialect: 'native', method: 'POST', url: URL, headers: {}, timeoutMs: 60_000, maxAnswerBytes: 1_000 },
+  ...{ signed: { kind: 'failure-function', isOwn: true }, take: 'forwarded' },
+  body: new TextEncoder().encode(JSON.stringify(NOTICE)),
+};
+
+it('delivers failure notices, and answers as an endpoint would', async () => {
+  const never = new AbortController().signal;
+  for (const [outcome, status] of [
+    [{ kind: 'handled' }, 200],
+    [{ kind: 'failed', message: 'no', retry: { kind: 'never' } }, 489],
+    [{ kind: 'failed', message: 'no', retry: { kind: 'after', delayMs: 1_500 } }, 429],
+    [{ kind: 'failed', message: 'no', retry: { kind: 'backoff' } }, 500],
+  ] as const) {
+    const world = new World();
+    const worker = world.connect();
+    const sending = world.caller.send(MESSAGE, never);
+    await worker.turn();
+    worker.send({ kind: 'noticed', id: 1, outcome });
+    const answer = await sending;
+    assert.equal(answer.kind === 'answered' && answer.status, status);
+  }
+  const refused = await new World().caller.send({ ...MESSAGE, signed: null }, never);
+  assert.deepEqual(failureOf(refused), ['refused', 'never']);
+});
+
+it('cannot tell the result of a replay check that no worker answers', async () => {
+  const check: Omit<ReplayCheck, 'request' | 'timeoutMs'> = {
+    ...{ instanceId: 'qi_1', dialect: 'native', workflowUrl: URL, forwardHeaders: {}, hidesData: false },
+  };
+  const request = { protocol: 1, check: true, run: REQUEST.run, known: 1, journal: REQUEST.journal } as never;
+  const world = new World();
+  const never = new AbortController().signal;
+  const without = await world.caller.check({ ...check, request, timeoutMs: 100 }, never);
+  assert.equal(without.outcome, 'cannot-tell');
+  const worker = world.connect();
+  const checking = world.caller.check({ ...check, request, timeoutMs: 100 }, never);
+  await worker.turn();
+  await world.pass(100);
+  assert.equal((await checking).outcome, 'cannot-tell');
+});
