@@ -85,6 +85,17 @@ export interface RunInput {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** How many results the service records from one reply. */
+export interface CheckpointLimits {
+  /** Maximum number of results in `done`. */
+  readonly maxSteps: number;
+  /**
+   * No further result is added once the names and results (`out`) in `done` have this many characters together. A reply with
+   * several results contains planned steps and the end of the run only if all of it is within this size.
+   */
+  readonly maxChars: number;
+}
+
 /** Service to endpoint: continue this run. */
 export interface StepRequest {
   readonly protocol: typeof PROTOCOL_VERSION;
@@ -128,6 +139,11 @@ export interface StepRequest {
     /** Entries from index `from` to `length - 1`, in recorded order. */
     readonly entries: readonly JournalEntry[];
   };
+  /**
+   * The service records several results from one reply: after the step that it asks for, the worker may execute the steps
+   * that follow, one after the other. Older services omit it and record one result.
+   */
+  readonly checkpoint?: CheckpointLimits;
   /** Present exactly when `journal.from` is 0. */
   readonly input?: RunInput;
 }
@@ -262,6 +278,11 @@ export interface StepResult {
   readonly name: string;
   readonly type: StepType;
   readonly out?: string;
+  /**
+   * When the step ran, in whole milliseconds since the worker received the request. Present if the worker may report
+   * several results.
+   */
+  readonly ranMs?: readonly [from: number, to: number];
 }
 
 /** Identifies the worker that holds the run in memory, and how much of the journal it has applied. */
@@ -273,9 +294,9 @@ export interface Hold {
    */
   readonly worker: string;
   /**
-   * Number of entries that the worker has applied. The last one may be the result in this reply, which is not
-   * recorded yet. The service relies on it only once it has recorded it as the next entry. If the service sends no
-   * digest, the worker does not count that entry.
+   * Number of entries that the worker has applied. The last ones may be the results in this reply, which are not
+   * recorded yet. The service relies on them only once it has recorded them as the next entries. If the service sends no
+   * digest, the worker does not count them.
    */
   readonly through: number;
 }
@@ -291,11 +312,15 @@ export interface ProgressReply {
   readonly kind: 'progress';
   /** `journal.length` of the request: the journal that this reply is based on. */
   readonly base: number;
+  /**
+   * Executed steps in the order of their execution. Each result after the first is that of a new `Run` step, which the code
+   * requested with the results before it. It is valid only if those became the entries directly after `base`.
+   */
   readonly done: readonly StepResult[];
   /**
    * True if the code continued after `done` until it was quiet. `planned` and `end` are then complete, provided that
    * `done` become the entries directly after `base`. False if the code could not continue past them because other
-   * steps are still open. The service then asks again when it has recorded them.
+   * steps are still open, or if the reply would be too long. The service then asks again when it has recorded them.
    */
   readonly advanced: boolean;
   /** New steps in order, with ids from `known` upward and no gaps. */
@@ -311,7 +336,7 @@ export interface FailedReply {
   readonly protocol: typeof PROTOCOL_VERSION;
   readonly kind: 'failed';
   readonly base: number;
-  /** A step that succeeded in this exchange before the code after it failed. */
+  /** Steps that succeeded in this exchange before `step`, or before the code after them failed. See ProgressReply. */
   readonly done: readonly StepResult[];
   /** The step that failed; absent if the workflow code between steps failed. */
   readonly step?: { readonly stepId: number; readonly name: string; readonly type: StepType };

@@ -83,6 +83,9 @@ export const LIMITS = Object.freeze({
   maxJournalBytes: 256 * MiB,
   maxStepResultBytes: 10 * MiB,
   maxPlannedAtOnce: 10_000,
+  /** Maximum number of results in one reply, and the number of characters after which no result may follow in it. */
+  maxCheckpointSteps: 1_000,
+  maxCheckpointChars: MiB,
   /** A longer response of an endpoint is cut off and counts as a failed attempt. */
   maxReplyBytes: 32 * MiB,
   /** Maximum total size of responses being read or recorded, without the first 64 KiB of each. */
@@ -386,6 +389,12 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxHeldBodyBytesOfOwner < limits.maxHeldBodyBytes, 'maxHeldBodyBytesOfOwner < maxHeldBodyBytes'],
     [limits.minRetentionBatch <= limits.maxRetentionBatch, 'minRetentionBatch <= maxRetentionBatch'],
     [limits.maxStepResultBytes <= limits.maxReplyBytes, 'maxStepResultBytes <= maxReplyBytes'],
+    [
+      // JSON text takes at most 6 bytes per character of a name, 3 per character of a result, and 2 per byte of the last one.
+      6 * limits.maxCheckpointChars + 2 * limits.maxStepResultBytes + 256 * limits.maxCheckpointSteps <= limits.maxReplyBytes,
+      '6 * maxCheckpointChars + 2 * maxStepResultBytes + 256 * maxCheckpointSteps <= maxReplyBytes',
+    ],
+    [limits.maxCheckpointSteps <= limits.maxPlannedAtOnce, 'maxCheckpointSteps <= maxPlannedAtOnce'],
     [limits.maxStepResultBytes <= limits.maxJournalBytes, 'maxStepResultBytes <= maxJournalBytes'],
     [limits.maxWorkflowUrlLength <= limits.maxUrlLength, 'maxWorkflowUrlLength <= maxUrlLength'],
     [limits.defaultDeliveryTimeoutMs <= limits.maxDeliveryTimeoutMs, 'defaultDeliveryTimeoutMs <= maxDeliveryTimeoutMs'],

@@ -307,7 +307,10 @@ export const JournalStep = Type.Object(
         'Absent when it is unknown and when no endpoint was called, for example for a sleep.',
       ),
     ),
-    completedAt: unixMs('Time when the result was recorded'),
+    completedAt: unixMs(
+      'Time when the result was recorded',
+      'For a step that was recorded together with the steps after it (a checkpoint), the time when it ended.',
+    ),
     ...StepFields.properties,
   },
   { ...CLOSED, description: 'Recorded step.' },

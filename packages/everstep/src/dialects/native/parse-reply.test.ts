@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { parseReply } from './parse-reply.js';
@@ -89,7 +89,6 @@ test('rejects an invalid reply with an error that names the field', async (t) =>
     ['a fractional step id', { ...PROGRESS, done: [run(1.5)] }, /done\[0\]\.stepId/],
     ['a step id as text', { ...PROGRESS, done: [{ ...run(2), stepId: '2' }] }, /stepId must be an integer.* is "2"/],
     ['a done step beyond the next', { ...PROGRESS, done: [run(5)] }, /reports step 5, but the next new step is 3/],
-    ['a step done twice', { ...PROGRESS, done: [run(2), run(2)] }, /done\[1\] reports step 2 a second time/],
     ['no name', { ...PROGRESS, done: [{ stepId: 2, type: 'Run' }] }, /done\[0\]\.name must be a string, but is missing/],
     ['an empty name', { ...PROGRESS, planned: [run(3, { name: '' })] }, /planned\[0\]\.name must have 1 to/],
     ['a long name', { ...PROGRESS, planned: [run(3, { name: 'n'.repeat(maxStepNameLength + 1) })] }, /maxStepNameLength/],
@@ -133,6 +132,52 @@ test('rejects an invalid reply with an error that names the field', async (t) =>
       assert.match(parsed.problem, problem);
     });
   }
+});
+
+describe('a reply with several results', () => {
+  const SEVERAL: StepRequest = { ...REQUEST, target: 2, checkpoint: { maxSteps: 3, maxChars: 100 } };
+  const long = JSON.stringify('x'.repeat(100));
+
+  test('is read, with the times of its steps', () => {
+    const done = [run(2, { out: '1', ranMs: [0, 3] }), run(3, { ranMs: [3, 3] }), run(4, { out: long, ranMs: [4, 90] })];
+    const hold = { worker: 'w', through: 5 };
+    const frames: readonly object[] = [
+      { ...PROGRESS, done, advanced: true, planned: [run(5)], hold },
+      { ...PROGRESS, done, advanced: true, end: { kind: 'finished', result: '1' } },
+      { ...FAILED, done, step: run(5), hold },
+    ];
+    for (const frame of frames) assert.deepEqual(parse(frame, SEVERAL), { ok: true, reply: frame });
+    const next = { ...PROGRESS, done: [run(3), run(4)], advanced: true, planned: [run(5)] };
+    assert.deepEqual(parse(next, { ...SEVERAL, target: null }), { ok: true, reply: next });
+  });
+
+  test('skips the positions that a fork has recorded', () => {
+    const frame = { ...PROGRESS, done: [run(3), run(5)], advanced: true, planned: [run(6)] };
+    assert.deepEqual(parse(frame, { ...SEVERAL, target: null, ahead: [4] }), { ok: true, reply: frame });
+  });
+
+  const table: readonly (readonly [what: string, done: readonly object[], problem: RegExp, request?: StepRequest])[] = [
+    ['the request does not accept it', [run(2), run(3)], /done has 2 results, but the limit is 1/, REQUEST],
+    [
+      'it has too many results',
+      [run(2), run(3), run(4), run(5)],
+      /done has 4 results, but the limit is 3 \(maxCheckpointSteps\)/,
+    ],
+    ['a result follows too many characters', [run(2, { out: long }), run(3)], /done\[1\] follows results of 104 characters.*100/],
+    ['it has a gap', [run(2), run(4)], /done\[1\] reports step 4, but the next new step is 3/],
+    ['it has a step twice', [run(2), run(2)], /done\[1\] reports step 2 a second time/],
+    ['a planned step follows', [run(2), run(1)], /done\[1\] reports step 1, which was planned before/],
+    ['it starts with the step of another request', [run(1), run(3)], /step 1, which the request did not ask for/],
+    ['a step of another type follows', [run(2), run(3, { type: 'SleepFor' })], /done\[1\] has the type SleepFor/],
+    ['a time is not a pair', [run(2, { ranMs: [1] })], /done\[0\]\.ranMs must contain the start and the end/],
+    ['a step ends before it starts', [run(2, { ranMs: [5, 4] })], /done\[0\]\.ranMs\[1\] must be an integer from 5/],
+  ];
+  for (const [what, done, problem, request = SEVERAL] of table)
+    test(`is rejected if ${what}`, () => {
+      const parsed = parse({ ...PROGRESS, done }, request);
+      assert.ok(!parsed.ok, 'the reply was accepted');
+      assert.match(parsed.problem, problem);
+    });
 });
 
 test('rejects a result over the limit and names the limit', () => {

@@ -4,6 +4,7 @@
  * for forward compatibility. Known fields must be valid.
  */
 import {
+  type CheckpointLimits,
   type FailedReply,
   type Hold,
   JsonBoundsError,
@@ -32,6 +33,8 @@ const REFUSALS: ReadonlyMap<unknown, RefusedReply['code']> = new Map(
   (['unsupported-protocol', 'journal-mismatch', 'bad-request'] satisfies RefusedReply['code'][]).map((code) => [code, code]),
 );
 const NO_JSON = 'the body is not JSON';
+/** The limits of a request that does not accept several results. */
+const ONE_RESULT: CheckpointLimits = { maxSteps: 1, maxChars: 0 };
 const MAX_WORKER_LENGTH = 128;
 const MAX_ERROR_NAME_LENGTH = 256;
 
@@ -66,21 +69,47 @@ function freeFrom(from: number, { ahead }: StepRequest): number {
   return free;
 }
 
-/** Reads completed steps. New step IDs must follow `known` without gaps. */
+/** Reads when a step ran, relative to the start of the exchange. */
+function ranMsOf(value: unknown, where: string): StepResult['ranMs'] {
+  if (value === undefined) return undefined;
+  const times = list(value, where);
+  if (times.length !== 2) throw new Problem(`${where} must contain the start and the end of the step`, shown(value));
+  const from = integer(times[0], `${where}[0]`, 0, LIMITS.maxDeliveryTimeoutMs);
+  return [from, integer(times[1], `${where}[1]`, from, LIMITS.maxDeliveryTimeoutMs)];
+}
+
+/**
+ * Reads completed steps. New step IDs must follow `known` without gaps. Results after the first belong to new steps that the
+ * code requested in this exchange, and only as many as the request allows.
+ */
 function stepsDone(value: unknown, request: StepRequest): { readonly done: readonly StepResult[]; readonly next: number } {
+  const { maxSteps, maxChars } = request.checkpoint ?? ONE_RESULT;
   const items = list(value, 'done');
+  if (items.length > maxSteps)
+    throw new Problem(`done has ${items.length} results, but the limit is ${maxSteps} (maxCheckpointSteps)`);
   const seen = new Set<number>();
   let next = request.known;
+  let chars = 0;
   const done = items.map((item, index): StepResult => {
     const where = `done[${index}]`;
+    if (index > 0 && chars >= maxChars)
+      throw new Problem(`${where} follows results of ${chars} characters, but the limit is ${maxChars} (maxCheckpointChars)`);
     const step = fields(item, where);
     const head = stepHead(step, where);
+    const { stepId, type } = head;
     const out = jsonText(step.out, `${where}.out`);
-    if (seen.has(head.stepId)) throw new Problem(`${where} reports step ${head.stepId} a second time`);
-    seen.add(head.stepId);
-    if (head.stepId > next) throw new Problem(`${where} reports step ${head.stepId}, but the next new step is ${next}`);
-    if (head.stepId === next) next = freeFrom(next + 1, request);
-    return out === undefined ? head : { ...head, out };
+    const ranMs = ranMsOf(step.ranMs, `${where}.ranMs`);
+    if (seen.has(stepId)) throw new Problem(`${where} reports step ${stepId} a second time`);
+    seen.add(stepId);
+    if (stepId > next) throw new Problem(`${where} reports step ${stepId}, but the next new step is ${next}`);
+    if (index > 0 && stepId < next)
+      throw new Problem(`${where} reports step ${stepId}, which was planned before, but only new steps can follow`);
+    if (index === 0 && items.length > 1 && stepId < next && stepId !== request.target)
+      throw new Problem(`${where} reports step ${stepId}, which the request did not ask for, and steps after it`);
+    if (index > 0 && type !== 'Run') throw new Problem(`${where} has the type ${type}, but only Run steps can follow`);
+    if (stepId === next) next = freeFrom(next + 1, request);
+    chars += head.name.length + (out?.length ?? 0);
+    return { ...head, ...(out === undefined ? {} : { out }), ...(ranMs ? { ranMs } : {}) };
   });
   return { done, next };
 }

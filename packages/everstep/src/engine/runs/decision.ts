@@ -67,10 +67,16 @@ function positionsAfter(stepId: number, { known: before, ahead }: Run): Pick<Run
   return left.length > 0 ? { known, ahead: left } : { known, ahead: undefined };
 }
 
-/** How a result was produced, as far as it is known and stored. */
-interface ResultDetails {
-  /** Time at which the successful attempt started, Unix ms. */
+/** When a step ran, in Unix ms. */
+export interface ResultTimes {
+  /** Start of the successful attempt. */
   readonly startedAt?: number | undefined;
+  /** End of the step, if it was recorded later together with others. */
+  readonly completedAt?: number | undefined;
+}
+
+/** How a result was produced, as far as it is known and stored. */
+interface ResultDetails extends ResultTimes {
   readonly sent?: KeptRequest | undefined;
 }
 
@@ -126,6 +132,12 @@ export class Draft {
     return newId('msg', this.context);
   }
 
+  /** Counts a message that has no task, because its step is already done. Returns its id. */
+  countedMessage(): string {
+    this.messages++;
+    return this.newMessageId();
+  }
+
   /** Adds the task or replaces the one in its slot, and counts its message if it is new. */
   putTask(task: Task): void {
     const { messageId } = task;
@@ -151,29 +163,32 @@ export class Draft {
     if (length > this.run.quietAt) this.run = { ...this.run, quietAt: length };
   }
 
-  /** Appends a step to the journal and closes its task. */
-  recordStep(result: StepResult, from: Task, { startedAt, sent }: ResultDetails = {}): void {
+  /** Appends a step to the journal and closes its task. `from` is the message of a step that was not planned. */
+  recordStep(
+    result: StepResult,
+    from: Pick<Task, 'messageId' | 'createdAt'>,
+    { startedAt, completedAt, sent }: ResultDetails = {},
+  ): void {
     const own = this.tasks.get(result.stepId);
     const planned = own && 'name' in own ? own : null;
     const createdAt = planned?.createdAt ?? from.createdAt;
+    // Clocks of other nodes and of endpoints may differ.
+    const within = (time: number): number => Math.min(this.now, Math.max(createdAt, time));
     this.deleteTask(result.stepId);
     this.appendStep(result, {
       messageId: planned?.messageId ?? from.messageId,
       group: planned?.group ?? result.stepId,
       concurrent: planned?.concurrent ?? 1,
       createdAt,
-      // Clocks of other nodes may differ.
-      ...(startedAt === undefined ? {} : { startedAt: Math.min(this.now, Math.max(createdAt, startedAt)) }),
+      ...(startedAt === undefined ? {} : { startedAt: within(startedAt) }),
+      completedAt: completedAt === undefined ? this.now : within(completedAt),
       sleepMs: planned?.kind === 'sleep' ? planned.sleepMs : null,
       wakeAt: planned?.kind === 'sleep' ? planned.wakeAt : null,
       ...(sent ? { sent } : {}),
     });
   }
 
-  private appendStep(
-    result: StepResult,
-    planned: Pick<RecordedStep, 'messageId' | 'group' | 'concurrent' | 'createdAt' | 'startedAt' | 'sleepMs' | 'wakeAt' | 'sent'>,
-  ): void {
+  private appendStep(result: StepResult, details: Omit<RecordedStep, 'index' | 'stepId' | 'name' | 'type' | 'out'>): void {
     this.writes.push({
       kind: 'record-step',
       runKey: this.run.key,
@@ -183,8 +198,7 @@ export class Draft {
         name: result.name,
         type: result.type,
         out: result.out ?? null,
-        ...planned,
-        completedAt: this.now,
+        ...details,
       },
     });
     this.run = {
@@ -203,7 +217,15 @@ export class Draft {
   /** Records a step that was just planned and needs no further work. */
   recordPlanned(result: StepResult, { group, concurrent }: { readonly group: number; readonly concurrent: number }): void {
     const messageId = this.newMessageId();
-    this.appendStep(result, { messageId, group, concurrent, createdAt: this.now, sleepMs: null, wakeAt: null });
+    this.appendStep(result, {
+      messageId,
+      group,
+      concurrent,
+      createdAt: this.now,
+      completedAt: this.now,
+      sleepMs: null,
+      wakeAt: null,
+    });
   }
 
   /** Stores an event that the run does not wait for yet. */

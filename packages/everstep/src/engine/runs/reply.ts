@@ -1,12 +1,13 @@
 /**
  * Applies the reply of an endpoint. The reply was computed on a prefix of the journal (`base`). Steps that the code
- * planned on a prefix are valid on every longer journal. Whatever the code did after its own result (`advanced`) is
- * valid only if that result became the next entry, that is, if nothing was recorded in between.
+ * planned on a prefix are valid on every longer journal. Whatever the code did after its own results (`advanced`) is
+ * valid only if they became the next entries, that is, if nothing was recorded in between.
  * Keeps invariant 9.
  */
-import type { FailedReply, ProgressReply, StepReply, StepResult } from '@everstep/sdk/protocol';
+import type { FailedReply, ProgressReply, StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
-import { checkJournal, PlanRefused, plan, Violation } from '../limits/plan.js';
+import { PlanRefused, plan, Violation } from '../limits/plan.js';
+import { recordResults } from './checkpoint/results.js';
 import type { Draft } from './decision.js';
 import type { SentRequest } from './exchanges.js';
 import { failAttempt } from './failure.js';
@@ -33,40 +34,13 @@ function failureOf(
   return { cause, message, retry, ...envelope };
 }
 
-/** Records the reported results. `trusted`: the rest of the reply relies on these results, so all of them must be new. */
-function recordDone(
-  draft: Draft,
-  task: Attempted,
-  done: readonly StepResult[],
-  trusted: boolean,
-  { sent, startedAt = sent?.startedAt }: ReplyEnvelope,
-): void {
-  for (const result of done) {
-    const open = draft.task(result.stepId);
-    if (result.stepId > draft.known)
-      throw new Violation(`it reports step ${result.stepId}, but the next new step is ${draft.known}`);
-    if (result.stepId < draft.known) {
-      if (open === undefined || open.kind === 'advance' || open.kind === 'callback') {
-        if (trusted) throw new Violation(`it continued from step ${result.stepId}, which was already recorded`);
-        // Already recorded, by a duplicate of an attempt that the service gave up. The engine ensures that a step is
-        // recorded once.
-        continue;
-      }
-      if (open.kind !== 'step')
-        throw new Violation(`it reports step ${result.stepId} as executed, but the service executes it (${open.kind})`);
-      if (open.name !== result.name) {
-        throw new Violation(`it reports step ${result.stepId} as "${result.name}", but planned it as "${open.name}"`);
-      }
-    }
-    draft.recordStep(result, task, { startedAt });
-    checkJournal(draft);
-  }
-}
+const calledAt = ({ sent, startedAt = sent?.startedAt }: ReplyEnvelope): number | undefined => startedAt;
 
 function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelope: ReplyEnvelope): void {
   const current = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
-  recordDone(draft, task, reply.done, current && reply.advanced, envelope);
+  const { done, advanced } = reply;
+  recordResults(draft, task, { done, current, trusted: current && advanced, startedAt: calledAt(envelope) });
   // Code that has ended does not need the step anymore. For a step that was planned by name, the reply may specify
   // what it needs instead.
   const isSpecified = reply.planned.some(({ stepId }) => stepId === task.slot);
@@ -74,8 +48,8 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
     throw new Violation(`it was asked for step ${task.slot} ("${task.name}") but did not report it`);
   }
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
-  const pastDone = reply.done.length > 0 && reply.advanced;
-  draft.markQuietAt(pastDone && current ? reply.base + reply.done.length : reply.base);
+  const pastDone = done.length > 0 && advanced;
+  draft.markQuietAt(pastDone && current ? reply.base + done.length : reply.base);
   if (!pastDone || current) {
     plan(draft, reply.planned);
     if (reply.end?.kind === 'finished') draft.end({ status: 'succeeded', result: reply.end.result ?? null });
@@ -95,13 +69,34 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
   }
 }
 
+/** Fails the step that followed the results of the reply. It is new, and this was its first attempt. */
+function failFollowing(draft: Draft, task: Attempted, reply: FailedReply, current: boolean, failure: DeliveryFailure): void {
+  if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
+  const { step, base, done } = reply;
+  // The step was requested on an order of results that did not occur. The code is asked again with the actual order.
+  if (!step || !current) return;
+  const { stepId: slot, name } = step;
+  if (slot !== draft.known)
+    throw new Violation(`it reports a failure of step ${slot} after other steps, but the next new step is ${draft.known}`);
+  draft.markQuietAt(base + done.length);
+  const { now } = draft;
+  const messageId = draft.newMessageId();
+  const failed: Attempted = {
+    ...{ kind: 'step', slot, name, group: slot, concurrent: 1 },
+    ...{ messageId, dueAt: now, createdAt: now, retried: 0 },
+  };
+  draft.putTask(failed);
+  failAttempt(draft, failed, failure);
+}
+
 function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: ReplyEnvelope): void {
   const current = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
-  recordDone(draft, task, reply.done, current, envelope);
+  recordResults(draft, task, { done: reply.done, current, trusted: current, startedAt: calledAt(envelope) });
   const { step, error } = reply;
   const failure = failureOf(envelope, step ? 'step' : 'workflow', `${error.name}: ${error.message}`, reply.retry);
-  if (step && task.kind === 'advance' && step.stepId === draft.known) {
+  if (step && reply.done.length > 0) failFollowing(draft, task, reply, current, failure);
+  else if (step && task.kind === 'advance' && step.stepId === draft.known) {
     // The attempt found the step and failed in it. From now on the step is a separate task.
     draft.deleteTask(ADVANCE_SLOT);
     const found: Attempted = { ...task, kind: 'step', slot: step.stepId, name: step.name, group: step.stepId, concurrent: 1 };

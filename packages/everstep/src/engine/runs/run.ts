@@ -179,7 +179,7 @@ export interface RecordedStep {
   readonly concurrent: number;
   /** Unix ms at which the step was planned. */
   readonly createdAt: number;
-  /** Unix ms at which it was recorded. */
+  /** Unix ms at which it was recorded; if it was recorded with the steps after it, at which it ended. */
   readonly completedAt: number;
   /** Unix ms at which the successful attempt started; absent if there was no request, or if the time is unknown. */
   readonly startedAt?: number;

@@ -1,6 +1,6 @@
 /**
  * What a worker holds of a run, as far as the service relies on it. The service relies only on entries that it has recorded:
- * those that it sent, and the result that it recorded from the worker's own reply as the entry directly after them. A result
+ * those that it sent, and the results that it recorded from the worker's own reply as the entries directly after them. A result
  * that was received but not recorded therefore never counts as held, whatever the worker reports.
  *
  * Keeps invariant 4.
@@ -44,14 +44,16 @@ export function noteDigest(entry: HoldState, mark: JournalMark): void {
  * state from which the request was built. Replies of parallel steps arrive in any order; the longest prefix counts.
  */
 export function noteHold(entry: HoldState, reply: StepReply, sent: JournalMark, decision: Decision): void {
-  const hold = reply.kind === 'progress' || reply.kind === 'failed' ? reply.hold : undefined;
-  if (!hold || hold.through < sent.length) {
+  if ((reply.kind !== 'progress' && reply.kind !== 'failed') || !reply.hold || reply.hold.through < sent.length) {
     entry.hold = null;
     return;
   }
+  const { hold } = reply;
   let mark = sent;
-  // The worker continued with the result that it reports, if that was recorded directly after the entries it was sent.
-  const most = reply.kind === 'progress' && reply.advanced ? Math.min(hold.through, sent.length + reply.done.length) : 0;
+  // The worker continued with the results that it reports, if they were recorded directly after the entries it was sent. A step
+  // that failed after them was requested with all of them.
+  const continued = reply.kind === 'failed' || reply.advanced;
+  const most = continued ? Math.min(hold.through, sent.length + reply.done.length) : 0;
   for (const write of decision.writes) {
     if (write.kind !== 'record-step' || write.step.index !== mark.length || mark.length >= most) continue;
     const { stepId, out } = write.step;

@@ -266,7 +266,10 @@ export interface JournalStep extends StepFields {
    * for example for a sleep.
    */
   readonly startedAt?: number;
-  /** Time when the result was recorded, in Unix milliseconds. */
+  /**
+   * Time when the result was recorded, in Unix milliseconds. For a step that was recorded together with the steps after it (a
+   * checkpoint), the time when it ended.
+   */
   readonly completedAt: number;
 }
 

@@ -1,5 +1,12 @@
 /** Builds the request of a task: the run, and the journal entries that the worker does not hold. Keeps invariant 2. */
-import { type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '@everstep/sdk/protocol';
+import {
+  type CheckpointLimits,
+  type JournalEntry,
+  PROTOCOL_VERSION,
+  type RunInput,
+  type StepRequest,
+} from '@everstep/sdk/protocol';
+import { LIMITS } from '../../../config/limits.js';
 import { ADVANCE_SLOT, type RecordedStep, type RunPayload, type StepTask, type Task } from '../../../engine/runs/run.js';
 import type { StepCall } from '../../../ports/step-caller.js';
 import type { Store } from '../../../ports/stores/store.js';
@@ -10,6 +17,7 @@ import { encodeBody } from './encoded-body.js';
 /** A shorter journal is sent whole after some misses, because the worker may have dropped the run. */
 const SMALL_JOURNAL_BYTES = 64 * 1024;
 const MISSES_TOLERATED = 2;
+const CHECKPOINT: CheckpointLimits = { maxSteps: LIMITS.maxCheckpointSteps, maxChars: LIMITS.maxCheckpointChars };
 
 export function encodeInput(payload: RunPayload): RunInput {
   return {
@@ -75,6 +83,7 @@ export async function buildStepRequest(
     known: run.known,
     ...(run.ahead ? { ahead: run.ahead } : {}),
     journal: { from, ...(held ? { worker: held.worker } : {}), digest: start.digest, length, entries },
+    checkpoint: CHECKPOINT,
     ...(input ? { input } : {}),
   };
   const built: BuiltRequest = {
