@@ -41,6 +41,7 @@ export type { Duration, Instant } from './duration.js';
 export type { Endpoint, EndpointRequest, EndpointResponse, ServeOptions, WorkflowEndpoint } from './endpoint.js';
 export { createEndpoint } from './endpoint.js';
 export { EverstepError, NonRetryableError, PayloadError, RetryAfterError } from './errors.js';
+export type { CheckpointOptions } from './executor/checkpoint.js';
 export type { FailureFunction, RunFailure } from './failure-function.js';
 export type { PayloadSchema, RawPayload } from './payload.js';
 export * from './protocol.js';

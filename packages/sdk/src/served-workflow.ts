@@ -2,6 +2,7 @@
 import type { Workflow } from './context.js';
 import { describeError, retryAdvice } from './errors.js';
 import { checkReplay } from './executor/check.js';
+import { type CheckpointOptions, checkpointOf } from './executor/checkpoint.js';
 import type { Execution } from './executor/execution.js';
 import { Executor, refusal } from './executor/executor.js';
 import { HeldRuns } from './executor/held-runs.js';
@@ -33,6 +34,12 @@ export interface WorkflowOptions<Payload> extends PayloadOptions<Payload> {
    * except on Cloudflare Workers, where one request must not await the promises of another.
    */
   readonly holdRuns?: boolean | HoldOptions;
+  /**
+   * Executes `run` steps in a row without waiting for the service in between, and reports their results together. Use it
+   * for steps that are cheap and safe to repeat: if the process fails before they are recorded, all of them are executed
+   * again. Default: each step is recorded before the next one starts.
+   */
+  readonly checkpoint?: CheckpointOptions;
   /**
    * Called when a run has failed permanently, unless its trigger specified a failure callback. It can be called more
    * than once for a run; use `dlqId` to detect repetitions. If it throws, the service calls it again, like a failed
@@ -111,6 +118,7 @@ export function createServedWorkflow<Payload, Result>(
     },
     ...(retries === undefined ? {} : { maxRetries: retries }),
     failureFunction: failureFunction !== undefined,
+    checkpoint: checkpointOf(options.checkpoint),
   });
 
   return {

@@ -91,7 +91,7 @@ export interface CheckpointLimits {
   readonly maxSteps: number;
   /**
    * No further result is added once the names and results (`out`) in `done` have this many characters together. A reply with
-   * several results contains planned steps and the end of the run only if all of it is within this size.
+   * several results contains planned steps or the end of the run only if these have at most as many characters.
    */
   readonly maxChars: number;
 }

@@ -390,9 +390,9 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.minRetentionBatch <= limits.maxRetentionBatch, 'minRetentionBatch <= maxRetentionBatch'],
     [limits.maxStepResultBytes <= limits.maxReplyBytes, 'maxStepResultBytes <= maxReplyBytes'],
     [
-      // JSON text takes at most 6 bytes per character of a name, 3 per character of a result, and 2 per byte of the last one.
-      6 * limits.maxCheckpointChars + 2 * limits.maxStepResultBytes + 256 * limits.maxCheckpointSteps <= limits.maxReplyBytes,
-      '6 * maxCheckpointChars + 2 * maxStepResultBytes + 256 * maxCheckpointSteps <= maxReplyBytes',
+      // In JSON, a character takes at most 6 bytes in a name and 3 elsewhere, and a byte of the last result takes 2.
+      9 * limits.maxCheckpointChars + 2 * limits.maxStepResultBytes + 256 * limits.maxCheckpointSteps <= limits.maxReplyBytes,
+      '9 * maxCheckpointChars + 2 * maxStepResultBytes + 256 * maxCheckpointSteps <= maxReplyBytes',
     ],
     [limits.maxCheckpointSteps <= limits.maxPlannedAtOnce, 'maxCheckpointSteps <= maxPlannedAtOnce'],
     [limits.maxStepResultBytes <= limits.maxJournalBytes, 'maxStepResultBytes <= maxJournalBytes'],

@@ -6,7 +6,7 @@
  * 1. Positions are assigned in the order of requests, starting at 1, and never reused.
  * 2. The code receives a result only when it is quiet, one result at a time, in journal order. The requested steps
  *    are therefore a function of the applied entries alone.
- * 3. At most one applied entry is unconfirmed (`optimistic`), and it is the last one.
+ * 3. Unconfirmed entries (`unconfirmed`) are results of one exchange, and the last applied ones.
  * 4. An exchange starts only after the entries that its request relies on are known to match the applied ones.
  *    Entries that were sent are compared directly, the others by their digest.
  * 5. Only the holder of the turn delivers results to the code.
@@ -85,8 +85,11 @@ export class Execution {
   readonly exchanges = new Set<string>();
   /** Number of positions assigned so far. */
   asked = 0;
-  /** The last applied entry is a result of this worker, and the service has not confirmed that it recorded it. */
-  optimistic = false;
+  /**
+   * Number of applied entries at the end that are results of this worker, and that the service has not confirmed to have
+   * recorded.
+   */
+  unconfirmed = 0;
   settlement: Settlement | null = null;
   /** Set when the execution no longer represents its run. Work in progress on it ends without effect on others. */
   dropped = false;
@@ -221,17 +224,17 @@ export class Execution {
    * differ from the applied ones.
    */
   compare(journal: StepRequest['journal']): 'fits' | 'behind' | 'refuted' {
-    const { applied, digests, optimistic } = this;
+    const { applied, digests, unconfirmed } = this;
     const { from, digest, length, entries } = journal;
     if (applied < from) return 'behind';
     if (digest !== undefined && digests[from] !== digest) return 'refuted';
-    if (optimistic && applied > length) return 'refuted';
-    if (optimistic && applied === from && digest === undefined) return 'behind';
+    if (unconfirmed > 0 && applied > length) return 'refuted';
+    if (digest === undefined && from > applied - unconfirmed) return 'behind';
     for (let index = from; index < Math.min(applied, length); index++) {
       const [before, entry] = [digests[index], entries[index - from]];
       if (before === undefined || !entry || extendJournalDigest(before, entry) !== digests[index + 1]) return 'refuted';
     }
-    this.optimistic = false;
+    this.unconfirmed = 0;
     return 'fits';
   }
 
@@ -255,7 +258,7 @@ export class Execution {
 
   /** Delivers a result that the service has not recorded yet, and lets the code continue. */
   async applyOptimistically(step: RequestedStep, out: string | undefined): Promise<void> {
-    this.optimistic = true;
+    this.unconfirmed++;
     this.deliver(step, { stepId: step.plan.stepId, out });
     await this.untilQuiet();
   }

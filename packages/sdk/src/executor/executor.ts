@@ -1,6 +1,7 @@
 /**
  * Answers step requests. It finds or rebuilds the execution of the run, applies the journal of the request, executes
- * at most one step, and reports how far the code progressed. It does not depend on the transport.
+ * at most one step (with a checkpoint, also the steps that follow it), and reports how far the code progressed. It does not
+ * depend on the transport.
  */
 import { describeError, JournalMismatchError, retryAdvice } from '../errors.js';
 import {
@@ -13,11 +14,12 @@ import {
   type RunEnd,
   type StepReply,
   type StepRequest,
-  type StepResult,
 } from '../protocol.js';
 import { resultToJson } from '../step-result.js';
+import { type Checkpoint, ExchangeResults } from './checkpoint.js';
 import { Execution, type RequestedStep, type Settlement } from './execution.js';
 import type { HeldRuns } from './held-runs.js';
+import { nextTurn } from './quiet.js';
 
 /** What an executor depends on. */
 export interface ExecutorOptions {
@@ -31,7 +33,12 @@ export interface ExecutorOptions {
   readonly maxRetries?: number;
   /** True: replies report that the endpoint has a failure function. */
   readonly failureFunction?: boolean;
+  /** How many steps in a row are recorded together. Null or absent: each step is recorded on its own. */
+  readonly checkpoint?: Checkpoint | null;
 }
+
+/** Number of steps in one exchange after which other work can run. */
+const STEPS_PER_TURN = 25;
 
 const JOURNAL_NEEDED: StepReply = Object.freeze({ protocol: PROTOCOL_VERSION, kind: 'journal-needed' });
 
@@ -40,12 +47,31 @@ export function refusal(code: RefusedReply['code'], message: string): RefusedRep
   return { protocol: PROTOCOL_VERSION, kind: 'refused', code, message };
 }
 
-/** State of the code when it was quiet on the journal of the request, before anything was executed. */
-interface CodeState {
-  /** True if the code is exactly at the end of the journal of the request, not past it. */
-  readonly atBase: boolean;
+/** How far the code has progressed. */
+interface Progress {
+  /** True if the code continued past the results of the exchange. */
+  readonly advanced: boolean;
   readonly planned: readonly PlannedStep[];
   readonly settlement: Settlement | null;
+}
+
+/** State of the code when it was quiet on the journal of the request, before anything was executed. */
+interface CodeState extends Omit<Progress, 'advanced'> {
+  /** True if the code is exactly at the end of the journal of the request, not past it. */
+  readonly atBase: boolean;
+}
+
+/** Returns the step to execute without being asked for it: a new one, and the only thing that the code waits for. */
+function onlyNewStep({ settlement, pending }: Execution, { known }: StepRequest): RequestedStep | null {
+  if (settlement || pending.size !== 1) return null;
+  const [step] = pending.values();
+  return step && step.plan.stepId >= known && step.plan.type === 'Run' ? step : null;
+}
+
+function endOf(settlement: Exclude<Settlement, { readonly kind: 'failed' }>): RunEnd {
+  if (settlement.kind === 'canceled') return { kind: 'canceled' };
+  const result = resultToJson(settlement.result, 'the workflow');
+  return result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
 }
 
 /** Answers the step requests of one workflow. */
@@ -112,6 +138,7 @@ export class Executor {
    * starts again with a fresh one.
    */
   private async exchange(execution: Execution, request: StepRequest): Promise<StepReply | null> {
+    const results = new ExchangeResults(this.options.checkpoint ?? null, request);
     let state: CodeState;
     let step: RequestedStep | null;
     try {
@@ -125,11 +152,16 @@ export class Executor {
     } finally {
       execution.passTurn();
     }
-    if (!step) return this.answer(execution, request, [], false, state.planned, state.settlement);
-    try {
-      return await this.executeStep(execution, request, step, state);
-    } finally {
-      step.executing = false;
+    if (!step) return this.answer(execution, request, results, { ...state, advanced: false });
+    for (;;) {
+      const executed: RequestedStep = step;
+      try {
+        const outcome: StepReply | RequestedStep = await this.executeStep(execution, request, results, executed, state);
+        if (!('plan' in outcome)) return outcome;
+        step = outcome;
+      } finally {
+        executed.executing = false;
+      }
     }
   }
 
@@ -152,7 +184,7 @@ export class Executor {
   }
 
   private stepToExecute(execution: Execution, request: StepRequest, state: CodeState): RequestedStep | null {
-    const { target, known } = request;
+    const { target } = request;
     // Code that has ended no longer needs the step, so its side effects would be wasted.
     if (state.settlement && state.settlement.kind !== 'failed') return null;
     if (target !== null) {
@@ -164,87 +196,99 @@ export class Executor {
       }
       return step ?? null;
     }
-    if (state.settlement || !state.atBase || execution.pending.size !== 1) return null;
-    const [step] = execution.pending.values();
-    return step && step.plan.stepId >= known && step.plan.type === 'Run' ? step : null;
+    return state.atBase ? onlyNewStep(execution, request) : null;
   }
 
+  /** Executes a step. Returns the step to execute next, before the reply, or the reply. */
   private async executeStep(
     execution: Execution,
     request: StepRequest,
+    results: ExchangeResults,
     step: RequestedStep,
     state: CodeState,
-  ): Promise<StepReply | null> {
+  ): Promise<StepReply | RequestedStep> {
     const { stepId, name, type } = step.plan;
-    const planned = state.planned.filter((other) => other.stepId !== stepId);
+    const startedMs = results.elapsedMs;
     let out: string | undefined;
     try {
       out = resultToJson(await execution.execute(step), `step ${JSON.stringify(name)}`);
     } catch (error) {
-      const reply = this.failure(request, error, [], { stepId, name, type });
+      const reply = this.failure(request, error, results, { stepId, name, type });
       if (reply.retry.kind === 'never') this.release(request, execution);
       return this.withHold(execution, request, reply);
     }
-    const done: StepResult[] = [out === undefined ? { stepId, name, type } : { stepId, name, type, out }];
+    const base = request.journal.length + results.done.length;
+    results.add(step.plan, out, startedMs);
     const { pending } = execution;
     const mayAdvance = () =>
       !execution.dropped &&
       execution.settlement === null &&
-      execution.applied === request.journal.length &&
+      execution.applied === base &&
       pending.size === 1 &&
       pending.get(stepId) === step;
     if (mayAdvance() && (await execution.takeTurn())) {
       try {
         if (mayAdvance()) {
           await execution.applyOptimistically(step, out);
-          const revealed = execution.plannedFrom(request.known);
-          return this.answer(execution, request, done, true, revealed, execution.settlement);
+          const next = await this.nextStep(execution, request, results);
+          if (next) return next;
+          const { settlement } = execution;
+          return this.answer(execution, request, results, {
+            ...{ advanced: true, settlement, planned: execution.plannedFrom(request.known) },
+          });
         }
       } finally {
         execution.passTurn();
       }
     }
-    return this.answer(execution, request, done, false, planned, state.settlement);
+    const planned = state.planned.filter((other) => !results.done.some((done) => done.stepId === other.stepId));
+    return this.answer(execution, request, results, { advanced: false, planned, settlement: state.settlement });
+  }
+
+  /** Returns the step to execute before the results are recorded, or null. The caller holds the turn. */
+  private async nextStep(execution: Execution, request: StepRequest, results: ExchangeResults): Promise<RequestedStep | null> {
+    if (!results.mayContinue) return null;
+    if (results.done.length % STEPS_PER_TURN === 0) await nextTurn();
+    // The service may have given up this exchange.
+    const step = execution.dropped ? null : onlyNewStep(execution, request);
+    if (step) step.executing = true;
+    return step;
   }
 
   private answer(
     execution: Execution,
     request: StepRequest,
-    done: readonly StepResult[],
-    advanced: boolean,
-    planned: readonly PlannedStep[],
-    settlement: Settlement | null,
+    results: ExchangeResults,
+    { advanced, planned, settlement }: Progress,
   ): StepReply {
     let end: RunEnd | undefined;
-    if (settlement) {
+    try {
+      if (settlement?.kind === 'failed') throw settlement.error;
+      if (settlement) end = endOf(settlement);
+    } catch (error) {
       this.release(request, execution);
-      if (settlement.kind === 'failed') return this.failure(request, settlement.error, done);
-      if (settlement.kind === 'canceled') end = { kind: 'canceled' };
-      else {
-        try {
-          const result = resultToJson(settlement.result, 'the workflow');
-          end = result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
-        } catch (error) {
-          return this.failure(request, error, done);
-        }
-      }
+      return this.failure(request, error, results);
     }
+    const isWhole = results.fits(planned, end);
+    if (end && isWhole) this.release(request, execution);
     const reply: ProgressReply = {
       protocol: PROTOCOL_VERSION,
       kind: 'progress',
       base: request.journal.length,
-      done,
-      advanced,
-      planned: end ? [] : planned,
-      ...(end ? { end } : {}),
+      done: results.done,
+      advanced: advanced && isWhole,
+      planned: end || !isWhole ? [] : planned,
+      ...(end && isWhole ? { end } : {}),
       ...(this.options.failureFunction ? { failureFunction: true } : {}),
     };
     return this.withHold(execution, request, reply);
   }
 
-  private failure(request: StepRequest, error: unknown, done: readonly StepResult[], step?: FailedReply['step']): FailedReply {
+  private failure(request: StepRequest, error: unknown, { done }: ExchangeResults, step?: FailedReply['step']): FailedReply {
     const { maxRetries, failureFunction } = this.options;
-    const exhausted = maxRetries !== undefined && request.retried >= maxRetries;
+    // The attempts of the request belong to the first step, or to the code if the request is not for a step.
+    const isFirstAttempt = done.length > 0 && (step !== undefined || request.target !== null);
+    const exhausted = maxRetries !== undefined && (isFirstAttempt ? 0 : request.retried) >= maxRetries;
     return {
       protocol: PROTOCOL_VERSION,
       kind: 'failed',
@@ -259,10 +303,10 @@ export class Executor {
 
   private withHold<Reply extends ProgressReply | FailedReply>(execution: Execution, request: StepRequest, reply: Reply): Reply {
     if (!this.options.heldRuns?.has(request.run.key, execution)) return reply;
-    const { applied, optimistic, name: worker } = execution;
-    // A service that sends no digest cannot confirm later whether it has recorded the last entry.
-    const confirmed = optimistic && request.journal.digest === undefined ? applied - 1 : applied;
-    const hold: Hold = { worker, through: confirmed };
+    const { applied, unconfirmed, name: worker } = execution;
+    // A service that sends no digest cannot confirm later whether it has recorded the last entries.
+    const through = request.journal.digest === undefined ? applied - unconfirmed : applied;
+    const hold: Hold = { worker, through };
     return { ...reply, hold };
   }
 }

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import type { Endpoint, EndpointResponse } from '../endpoint.js';
 import {
   type CallOutcome,
+  type CheckpointLimits,
   EMPTY_JOURNAL_DIGEST,
   extendJournalDigest,
   type FailedReply,
@@ -76,6 +77,8 @@ export class FakeService {
   requests = 0;
   /** False: behaves like a service without support for digests. */
   sendsDigests = true;
+  /** Undefined: behaves like a service that records one result from each reply. */
+  checkpoint: CheckpointLimits | undefined;
   outcomeOf: (plan: PlannedStep) => Outcome = successOf;
   /** Steps that are recorded as soon as they are planned, for example a wait for an event that arrived earlier. */
   isKnownAtOnce: (plan: PlannedStep) => boolean = ({ type }) => type === 'CreateWebhook';
@@ -113,6 +116,7 @@ export class FakeService {
         length: this.journal.length,
         entries: this.journal.slice(from),
       },
+      ...(this.checkpoint ? { checkpoint: this.checkpoint } : {}),
       ...(from === 0
         ? {
             input: {
@@ -191,8 +195,9 @@ export class FakeService {
     assert.ok(reply.kind === 'progress' || reply.kind === 'failed', JSON.stringify(reply));
     assert.equal(reply.base, request.journal.length);
     const current = reply.base === this.journal.length;
-    for (const done of reply.done) {
-      assert.ok(done.stepId <= this.known);
+    assert.ok(reply.done.length <= (request.checkpoint?.maxSteps ?? 1), `the reply has ${reply.done.length} results`);
+    for (const [index, done] of (current ? reply.done : reply.done.slice(0, 1)).entries()) {
+      assert.ok(index === 0 ? done.stepId <= this.known : done.stepId === this.known);
       if (done.stepId === this.known || this.tasks.has(done.stepId)) this.record(done);
     }
     if (reply.kind === 'failed') {
@@ -222,12 +227,14 @@ export class FakeService {
       this.failure = reply;
       return;
     }
-    if (reply.step && reply.step.stepId === this.known) {
-      const { stepId, name } = reply.step;
+    const { step, done, base } = reply;
+    if (step && done.length > 0 && !current) this.tasks.delete(ADVANCE);
+    else if (step && step.stepId === this.known) {
+      const { stepId, name } = step;
       this.tasks.delete(ADVANCE);
       this.name(stepId, name);
       this.known++;
-      const { messageId, retried } = task;
+      const { messageId, retried } = done.length > 0 ? { messageId: `m${++this.messages}`, retried: 0 } : task;
       this.tasks.set(stepId, {
         slot: stepId,
         messageId,
@@ -235,7 +242,7 @@ export class FakeService {
         plan: { stepId, name, type: 'Run' },
         inFlight: false,
       });
-      this.quietAt = Math.max(this.quietAt, reply.base);
+      this.quietAt = Math.max(this.quietAt, base + done.length);
     } else if (this.tasks.get(task.slot) === task) task.retried++;
     this.settle();
   }

@@ -1,7 +1,7 @@
 /**
  * Random workflows over an unreliable transport: requests and replies are lost, duplicated or delayed, workers
  * restart, and several workers hold the same run. The journal stays consistent, and the result equals that of the
- * plain code.
+ * plain code. With checkpoints, workers and the service choose random limits.
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -17,7 +17,8 @@ import {
 } from '../testing/step-history.fixture.js';
 import { FakeService, type Outcome, successOf, type Task } from './fake-service.fixture.js';
 
-const SEEDS = 800;
+const SEEDS = { plain: 800, checkpoints: 300 };
+const CHECKPOINT_STEPS = 6;
 const MAX_FAULTS = 25;
 
 type Random = () => number;
@@ -145,17 +146,21 @@ const turns = async (count: number) => {
 
 class World {
   readonly service = new FakeService('k');
-  readonly history = new StepHistory();
+  readonly history: StepHistory;
   readonly executions = new Map<string, number>();
   private readonly random: Random;
   private readonly workers: Endpoint[];
   private readonly plan: Plan;
+  private readonly hasCheckpoints: boolean;
   private faults = 0;
   private readonly underWay = new Set<Promise<void>>();
 
-  constructor(plan: Plan, random: Random) {
+  constructor(plan: Plan, random: Random, hasCheckpoints: boolean) {
     this.plan = plan;
     this.random = random;
+    this.hasCheckpoints = hasCheckpoints;
+    this.history = new StepHistory({ checkpointSteps: hasCheckpoints ? CHECKPOINT_STEPS : 1 });
+    if (hasCheckpoints) this.service.checkpoint = { maxSteps: CHECKPOINT_STEPS, maxChars: 50 + below(random, 2_000) };
     this.service.outcomeOf = (planned) => randomOutcome(random, planned);
     this.service.isKnownAtOnce = ({ type }) => type === 'CreateWebhook' || (type === 'Wait' && random() < 0.2);
     this.workers = [this.newWorker(), this.newWorker()];
@@ -182,7 +187,10 @@ class World {
         const witness = this.history.witness('k');
         return witness.end(await follow(this.plan, stepsOf(context, witness), act));
       },
-      { holdRuns: this.random() < 0.9 ? { max: 2 } : false },
+      {
+        holdRuns: this.random() < 0.9 ? { max: 2 } : false,
+        ...(this.hasCheckpoints ? { checkpoint: { maxSteps: 1 + below(this.random, 8), maxMs: 60_000 } } : {}),
+      },
     );
   }
 
@@ -283,16 +291,30 @@ class World {
 
 const plainly: Steps = { run: (_name, action) => action(), served: async (_kind, name) => name };
 
-for (const mayRace of [false, true]) {
-  it(`${SEEDS} random workflows ${mayRace ? 'with races ' : ''}end as their code does, despite lost, duplicated and late messages`, async (test) => {
-    for (let seed = 1; seed <= SEEDS; seed++) {
+interface Kind {
+  readonly mayRace: boolean;
+  readonly hasCheckpoints: boolean;
+  readonly title: string;
+}
+
+const KINDS: readonly Kind[] = [
+  { mayRace: false, hasCheckpoints: false, title: '' },
+  { mayRace: true, hasCheckpoints: false, title: 'with races ' },
+  { mayRace: false, hasCheckpoints: true, title: 'with checkpoints ' },
+  { mayRace: true, hasCheckpoints: true, title: 'with races and checkpoints ' },
+];
+
+for (const { mayRace, hasCheckpoints, title } of KINDS) {
+  const seeds = hasCheckpoints ? SEEDS.checkpoints : SEEDS.plain;
+  it(`${seeds} random workflows ${title}end as their code does, despite lost, duplicated and late messages`, async (test) => {
+    for (let seed = 1; seed <= seeds; seed++) {
       const random = randomFrom(seed * 2 + Number(mayRace));
       const counter = { next: 1 };
       const plan: Plan = {
         kind: 'sequence',
         parts: Array.from({ length: 1 + below(random, 3) }, () => randomPlan(random, 3, counter, mayRace)),
       };
-      const world = new World(plan, random);
+      const world = new World(plan, random, hasCheckpoints);
       try {
         await world.play();
         assert.deepEqual(await world.replayed(), world.service.end);

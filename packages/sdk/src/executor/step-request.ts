@@ -1,5 +1,12 @@
 /** Reads a step request from parsed JSON. Expected errors are return values. */
-import { type CheckRequest, type JournalEntry, PROTOCOL_VERSION, type RunInput, type StepRequest } from '../protocol.js';
+import {
+  type CheckpointLimits,
+  type CheckRequest,
+  type JournalEntry,
+  PROTOCOL_VERSION,
+  type RunInput,
+  type StepRequest,
+} from '../protocol.js';
 
 /** A step request, or the reason why the value is not a valid one. */
 export type ReadRequest =
@@ -51,6 +58,9 @@ function isJournal(value: unknown): value is StepRequest['journal'] {
   );
 }
 
+const isCheckpoint = (value: unknown): value is CheckpointLimits =>
+  isShape(value) && isCount(value.maxSteps) && isCount(value.maxChars);
+
 /** Returns the error for another protocol version. */
 export function unsupportedProtocol(theirs: unknown): {
   readonly ok: false;
@@ -76,6 +86,7 @@ function firstFault(value: Shape): string | null {
   if (value.target !== null && !(isCount(value.target) && value.target > 0)) return 'target';
   if (!isCount(value.known) || value.known < 1) return 'known';
   if (!isJournal(value.journal)) return 'journal';
+  if (value.checkpoint !== undefined && !isCheckpoint(value.checkpoint)) return 'checkpoint';
   if (value.journal.from === 0 ? !isInput(value.input) : value.input !== undefined) return 'input';
   return null;
 }

@@ -36,6 +36,9 @@ export interface RecordedOut {
 const isWitnessed = (out: unknown): out is Witnessed<unknown> =>
   typeof out === 'object' && out !== null && 'token' in out && 'seen' in out;
 
+/** Returns whether the token is that of an execution, and not the outcome of a step that the service executed. */
+const isTokenOf = ([step, token]: readonly [step: string, token: string]): boolean => token.startsWith(`${step}#`);
+
 /** Returns the return value of a run whose code ended through `StepWitness.end`, otherwise null. */
 export function witnessedEnd(result: unknown): WitnessedEnd<unknown> | null {
   if (typeof result !== 'object' || result === null || !('seen' in result)) return null;
@@ -79,9 +82,19 @@ export class StepWitness {
   }
 }
 
+export interface StepHistoryOptions {
+  /** Maximum number of steps that are recorded together. Default: 1, each result is recorded before the next step starts. */
+  readonly checkpointSteps?: number;
+}
+
 export class StepHistory {
+  private readonly checkpointSteps: number;
   private tokens = 0;
   private readonly executions = new Map<string, Execution[]>();
+
+  constructor({ checkpointSteps = 1 }: StepHistoryOptions = {}) {
+    this.checkpointSteps = checkpointSteps;
+  }
 
   /** Called at the start of the code of a run, also for a replay. `run` is a unique name of the run. */
   witness(run: string): StepWitness {
@@ -111,17 +124,27 @@ export class StepHistory {
       if (isWitnessed(out)) truth.set(name, out.token);
     }
     const names = new Set(recorded.map(({ name }) => name));
-    const look = (observer: string, seen: Seen): void => {
-      for (const [step, token] of Object.entries(seen)) {
+    const look = (observer: string, seen: readonly (readonly [step: string, token: string])[]): void => {
+      for (const [step, token] of seen) {
         const known = truth.get(step);
         // Steps that the service executed have no token in the journal. All observers of them must agree.
         if (known === undefined && names.has(step)) truth.set(step, token);
         else if (known !== token) problems.push(`${observer} saw ${token}, but "${step}" is recorded as ${known ?? 'nothing'}`);
       }
     };
-    for (const { name, out } of recorded) if (isWitnessed(out)) look(`the recorded step "${name}" (${out.token})`, out.seen);
-    for (const { token, seen } of this.executions.get(run) ?? []) look(`the execution ${token}`, seen);
-    if (end) look('the end of the run', end.seen);
+    const isLost = (entry: readonly [step: string, token: string] | undefined): boolean =>
+      entry !== undefined && isTokenOf(entry) && truth.get(entry[0]) !== entry[1];
+    for (const { name, out } of recorded)
+      if (isWitnessed(out)) look(`the recorded step "${name}" (${out.token})`, Object.entries(out.seen));
+    for (const { step, token, seen } of this.executions.get(run) ?? []) {
+      // The results before it in a checkpoint are lost together with its own. They are the last ones that it saw.
+      const most = truth.get(step) === token ? 0 : this.checkpointSteps - 1;
+      const entries = Object.entries(seen);
+      let certain = entries.length;
+      while (certain > 0 && entries.length - certain < most && isLost(entries[certain - 1])) certain--;
+      look(`the execution ${token}`, entries.slice(0, certain));
+    }
+    if (end) look('the end of the run', Object.entries(end.seen));
     this.executions.delete(run);
     return problems.map((problem) => `${run}: ${problem}`);
   }

@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import * as calls from '@everstep/example-guides/calls';
 import * as cancel from '@everstep/example-guides/cancel';
+import * as checkpoints from '@everstep/example-guides/checkpoints';
 import * as delay from '@everstep/example-guides/delay';
 import * as events from '@everstep/example-guides/events';
 import * as failureFunctions from '@everstep/example-guides/failure-functions';
@@ -100,6 +101,24 @@ test('webhooks: a wait times out without a call', async (t) => {
   const { workflowRunId } = await service.triggerAndSettle(url, { body: { bankUrl: bank.url, cents: 100 } });
   await service.advance('3d');
   assert.equal(await service.resultOf(workflowRunId), 'no callback from the bank');
+});
+
+test('checkpoints: cheap steps are recorded together, before the call after them', async (t) => {
+  const bank = await thirdParty(t, () => ({ status: 200, body: {} }));
+  const url = await serveOne(t, checkpoints.charge);
+  const items = [1, 2, 3].map((count) => ({ cents: 100, count }));
+  const { workflowRunId } = await service.triggerAndSettle(url, { body: { items, bankUrl: bank.url } });
+  const id = await service.resultOf(workflowRunId);
+  assert.deepEqual(
+    bank.requests.map((request) => request.json()),
+    [{ id, cents: 600 }],
+  );
+  const { steps } = await service.client.runs.get(workflowRunId);
+  assert.deepEqual(
+    steps.map(({ stepName }) => stepName),
+    ['item 1', 'item 2', 'item 3', 'id', 'charge'],
+  );
+  assert.equal(new Set(steps.map(({ messageId }) => messageId)).size, 5);
 });
 
 test('calls: the service sends the request, and retries it after a delay', async (t) => {

@@ -1,0 +1,87 @@
+/**
+ * The results of one exchange. With a checkpoint, an exchange also executes the steps that follow the first one, within the
+ * limits of the app and of the service. The service records all of them from one reply.
+ */
+import type { CheckpointLimits, PlannedStep, RunEnd, StepRequest, StepResult } from '../protocol.js';
+
+/** How many steps in a row are recorded together. */
+export interface CheckpointOptions {
+  /** Maximum number of steps that are recorded together. A crash repeats at most that many. 1: each step on its own. */
+  readonly maxSteps: number;
+  /**
+   * Time in milliseconds since the start of the first of these steps. After that, no further step starts before they are
+   * recorded. A running step is not interrupted. Default: 100.
+   */
+  readonly maxMs?: number;
+}
+
+/** Validated options, and the clock that `maxMs` refers to, in milliseconds. */
+export interface Checkpoint extends Required<CheckpointOptions> {
+  readonly now: () => number;
+}
+
+const DEFAULT_MAX_MS = 100;
+const now = () => performance.now();
+
+/**
+ * Validates the options. Returns null if each step is recorded on its own.
+ *
+ * @throws {RangeError} If an option is invalid.
+ */
+export function checkpointOf(options: CheckpointOptions | undefined): Checkpoint | null {
+  if (options === undefined) return null;
+  const { maxSteps, maxMs = DEFAULT_MAX_MS } = options;
+  if (!(Number.isSafeInteger(maxSteps) && maxSteps >= 1))
+    throw new RangeError(`checkpoint.maxSteps must be a whole number of at least 1, not ${maxSteps}`);
+  if (!(Number.isFinite(maxMs) && maxMs > 0))
+    throw new RangeError(`checkpoint.maxMs must be a number greater than 0, not ${maxMs}`);
+  return { maxSteps, maxMs, now };
+}
+
+/** The results of one exchange, in the order of their execution. */
+export class ExchangeResults {
+  readonly done: StepResult[] = [];
+  /** Null: the exchange has at most one result. */
+  private readonly checkpoint: Checkpoint | null;
+  private readonly limits: CheckpointLimits;
+  private readonly startedAt: number;
+  private chars = 0;
+
+  /** Call it at the start of the exchange. */
+  constructor(checkpoint: Checkpoint | null, { checkpoint: limits }: Pick<StepRequest, 'checkpoint'>) {
+    this.checkpoint = limits ? checkpoint : null;
+    this.limits = limits ?? { maxSteps: 1, maxChars: 0 };
+    this.startedAt = this.checkpoint?.now() ?? 0;
+  }
+
+  /** Time since the start of the exchange in ms; 0 if it does not matter. */
+  get elapsedMs(): number {
+    return this.checkpoint ? this.checkpoint.now() - this.startedAt : 0;
+  }
+
+  /** Adds the result of a step that started `startedMs` after the exchange. */
+  add({ stepId, name, type }: PlannedStep, out: string | undefined, startedMs: number): void {
+    this.chars += name.length + (out?.length ?? 0);
+    this.done.push({
+      ...{ stepId, name, type },
+      ...(out === undefined ? {} : { out }),
+      ...(this.checkpoint ? { ranMs: [Math.round(startedMs), Math.round(this.elapsedMs)] } : {}),
+    });
+  }
+
+  /** Whether another step may be executed before these results are recorded. */
+  get mayContinue(): boolean {
+    const { checkpoint, limits, done, chars } = this;
+    if (!checkpoint) return false;
+    return (
+      done.length < Math.min(checkpoint.maxSteps, limits.maxSteps) && chars < limits.maxChars && this.elapsedMs < checkpoint.maxMs
+    );
+  }
+
+  /** Whether the reply may contain what follows the results. If not, the service asks for it after recording them. */
+  fits(planned: readonly PlannedStep[], end: RunEnd | undefined): boolean {
+    if (this.done.length < 2) return true;
+    const result = end?.kind === 'finished' ? (end.result?.length ?? 0) : 0;
+    return result + JSON.stringify(planned).length <= this.limits.maxChars;
+  }
+}
