@@ -83,6 +83,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     because: 'a transport of steps is replaceable, so it depends only on its port; the content of a call belongs to a dialect',
   },
   {
+    area: 'everstep/src/metrics',
+    may: [`types ${ENGINE}`, PORTS, 'prom-client', NODE],
+    because: 'the service is observed at its ports',
+  },
+  {
     area: 'everstep/src/worker-connections',
     may: [`types ${ENGINE}`, PORTS, ANSWERS, LIMITS_FILE, ...inEverstep('dialects'), PROTOCOL],
     because: 'the frames of workers do not depend on the socket that carries them',
@@ -195,7 +200,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/documentation',
-    may: [...inEverstep('cli', 'architecture'), 'commander', 'rolldown', NODE],
+    may: [...inEverstep('cli', 'architecture', 'metrics/definitions'), 'commander', 'rolldown', NODE],
     because: 'the documentation is compared with the program; this area contains only tests',
   },
   {

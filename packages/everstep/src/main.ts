@@ -40,8 +40,13 @@ import { WorkSlices } from './fairness/work-slices.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies, ReadBudget, readDashboard } from './http-api/index.js';
 import { TlsListener } from './http-api/tls/tls-listener.js';
 import { UPSTASH_API } from './http-api/upstash/index.js';
+import { createMetrics } from './metrics/index.js';
+import { serveMetrics } from './metrics/metrics-server.js';
+import { observedCaller, observedSender } from './metrics/observed-calls.js';
+import { observedStore } from './metrics/observed-store.js';
 import { openDatabase, openFile } from './open-store.js';
 import type { SharedChange } from './ports/cluster.js';
+import { NO_OBSERVER } from './ports/observer.js';
 import type { Store } from './ports/stores/store.js';
 import { rotateSecrets } from './rotation/rotating.js';
 import { StoreWrites, sendingWhileOpen } from './runtime/commits/store-writes.js';
@@ -144,11 +149,11 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const { node, openDocuments, place } = openedStore;
     const secrets = await openSecrets(openedStore.store.accounts, config);
     const { accounts } = secrets;
-    const store: Store = { ...openedStore.store, accounts };
+    const plainStore: Store = { ...openedStore.store, accounts };
     const cluster = node?.cluster ?? null;
     // Nodes use the time of their database, whatever the clocks of their machines say.
     const wall = cluster ? { wall: () => cluster.now() } : {};
-    const steadyClock = createSystemClock({ notBefore: await store.latestTime(), ...wall });
+    const steadyClock = createSystemClock({ notBefore: await plainStore.latestTime(), ...wall });
     const virtualClock = config.virtualClock
       ? createVirtualClock({
           base: steadyClock,
@@ -161,7 +166,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const random = createSystemRandom();
     const accountChanged = (instanceId: string): void => cluster?.notify({ kind: 'account', instanceId });
     const sharing = cluster ? { sharing: { elapsedMs, changed: accountChanged } } : {};
-    const authority = await createAuthority({ store, now: machineTime, ...sharing });
+    const authority = await createAuthority({ store: plainStore, now: machineTime, ...sharing });
     const { dataDir, region, adminEmail } = config;
     const first = { dataDir, region, adminEmail, accounts, authority, clock, random };
     const exclusively: OpenedNode['exclusively'] = (work) => (node ? node.exclusively(work) : work());
@@ -173,6 +178,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
     let managementUrl = '';
     let publicUrl = config.publicUrl ?? localUrl(config, config.host, config.port);
     const upkeepClock = virtualClock?.upkeep ?? clock;
+    const metrics = config.metricsAddress || config.metricsToken !== null ? createMetrics(config.metricsNames) : null;
+    if (metrics) opened.push(async () => metrics.close());
+    const observer = metrics?.observer ?? NO_OBSERVER;
+    const store: Store = metrics ? observedStore(plainStore, observer, elapsedMs) : plainStore;
     const writes = new StoreWrites({ store, clock: upkeepClock, random, log });
     const now = () => clock.now();
     await exclusively(() => recordPrices({ accounts, plans, now, random }));
@@ -213,7 +222,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
     opened.push(() => outbound.close());
     const pools = new WorkerPools(steadyClock);
     const overConnections = new WorkerStepCaller({ pools, others: outbound, now: machineTime });
-    const [stepCaller, messageSender] = [overConnections, overConnections];
+    const stepCaller = metrics ? observedCaller(overConnections, observer, elapsedMs) : overConnections;
+    const messageSender = metrics ? observedSender(overConnections, observer, elapsedMs) : overConnections;
     const budgetAlerts = new BudgetAlerts({
       accounts,
       standing: (instanceId) => limits.budgets.standingNow(instanceId),
@@ -252,6 +262,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       stepCaller,
       messageSender,
       workers: pools,
+      observer,
       writes,
       log,
       ...(cluster ? { cluster } : {}),
@@ -326,6 +337,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
       ...(descriptors ? { connectionLimits: descriptors } : {}),
       reads: new ReadBudget(),
       workers: { pools, clock: steadyClock },
+      observer,
+      ...(metrics && config.metricsToken !== null ? { metrics: { token: config.metricsToken, page: metrics.page } } : {}),
       ...(cluster ? { nodeId: () => cluster.nodeId } : {}),
       isStarting: () => starting,
       isStopping: () => stopping,
@@ -362,6 +375,20 @@ export async function startService(config: Config, options: StartOptions = {}): 
       opened.push(async () => watch.close());
     }
     publicUrl = config.publicUrl ?? url;
+    metrics?.observe({
+      now,
+      workload: () => runtime.workload(),
+      workers: () => pools.links.map(({ profile, inFlight }) => ({ app: profile.app, places: profile.maxConcurrency, inFlight })),
+      acceptsWrites: () => writes.isOpen,
+      measure: () => store.measure(),
+      nodes: async () => (await cluster?.nodes()) ?? [],
+      info: () => ({ version: SERVICE_VERSION, store: config.store.kind, node: cluster?.nodeId ?? '' }),
+    });
+    if (metrics && config.metricsAddress) {
+      const { host, port } = config.metricsAddress;
+      const server = await serveMetrics(metrics, { host: host ?? config.host, port });
+      opened.push(() => server.close());
+    }
     const startedAt = clock.now();
     await runtime.start();
     budgetAlerts.start();

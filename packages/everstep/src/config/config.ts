@@ -69,6 +69,12 @@ export interface Config {
   readonly auditWebhookUrl: string | null;
   /** Key that signs requests to the audit webhook. */
   readonly auditWebhookKey: string | null;
+  /** Separate address of the metrics, without a token; null: none. */
+  readonly metricsAddress: ListenAddress | null;
+  /** Token for the metrics on the port of the API; null: they are not served there. */
+  readonly metricsToken: string | null;
+  /** Number of workflows, keys, queues and apps with time series of their own. */
+  readonly metricsNames: number;
   readonly region: Region;
   readonly adminEmail: string;
   /** Single sign-on; null: users log in with API keys only. */
@@ -207,6 +213,9 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     auditRetentionMs: read(SETTINGS.auditRetention),
     auditWebhookUrl: read(SETTINGS.auditWebhookUrl),
     auditWebhookKey: read(SETTINGS.auditWebhookKey),
+    metricsAddress: read(SETTINGS.metricsAddress),
+    metricsToken: read(SETTINGS.metricsToken),
+    metricsNames: read(SETTINGS.metricsNames),
     region: read(SETTINGS.region),
     adminEmail: read(SETTINGS.adminEmail),
     signIn: readSignIn(read, (sentence) => problems.push(sentence)),

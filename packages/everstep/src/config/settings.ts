@@ -3,10 +3,11 @@
  * `everstep serve --help` are generated from this table.
  */
 
-import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { DAY_MS, parseAuditRetention, parseNodeLease, parseTimeout } from './duration-values.js';
 import { LIMITS } from './limits.js';
+import { type ListenAddress, parseHost, parseListenAddress, parsePort } from './listen-values.js';
+import { METRICS_SETTINGS } from './metrics-settings.js';
 import {
   type NameSource,
   parseAddresses,
@@ -24,6 +25,7 @@ import type { Setting, SettingContext } from './setting.js';
 import { SIGN_IN_SETTINGS } from './sign-in-settings.js';
 import { parseStore, type StoreSetting } from './store-setting.js';
 
+export type { ListenAddress } from './listen-values.js';
 export type { StoreSetting } from './store-setting.js';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -36,32 +38,6 @@ const oneOf =
     if (found === undefined) throw new Error(`must be one of ${values.join(', ')}`);
     return found;
   };
-
-function parsePort(text: string): number {
-  const port = Number(text);
-  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new Error('must be a whole number from 0 to 65535 (0 uses a free port)');
-  return port;
-}
-
-function parseHost(text: string): string {
-  if (isIP(text) || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(text)) return text;
-  throw new Error('must be an IP address or a host name, without a port');
-}
-
-/** An address to listen on. */
-export interface ListenAddress {
-  /** Null: the host of the runtime API. */
-  readonly host: string | null;
-  readonly port: number;
-}
-
-function parseListenAddress(text: string): ListenAddress {
-  const found = /^(?:(?:\[([^\]]+)\]|([^:]+)):)?(\d{1,5})$/.exec(text);
-  if (!found) throw new Error('must be a port, or an address and a port such as 127.0.0.1:8081 or [::1]:8081');
-  const [, inBrackets, name, port = ''] = found;
-  const host = inBrackets ?? name ?? null;
-  return { host: host === null ? null : parseHost(host), port: parsePort(port) };
-}
 
 /** Whether one database transaction may contain writes of several queue instances. */
 export type Commits = 'together' | 'by-instance';
@@ -385,6 +361,7 @@ export const SETTINGS = Object.freeze({
     // The message does not repeat the value, which would reveal it.
     parse: (text) => text,
   }),
+  ...METRICS_SETTINGS,
   region: setting<Region>({
     env: 'EVERSTEP_REGION',
     flag: '--region <region>',

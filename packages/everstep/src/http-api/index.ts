@@ -13,6 +13,7 @@ import { AT_ONCE, type WorkSlices } from '../fairness/work-slices.js';
 import type { Clock } from '../ports/clock.js';
 import type { NodeStatus } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
+import { NO_OBSERVER, type Observer } from '../ports/observer.js';
 import { ONE_OWNER } from '../ports/stores/instance-owners.js';
 import type { Store } from '../ports/stores/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
@@ -27,7 +28,7 @@ import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
 import { documentOnce } from './openapi/api-document.js';
 import { openApiDocument } from './openapi/openapi.js';
-import type { ApiContext, DestinationPolicy, Operation } from './operation.js';
+import type { ApiContext, DestinationPolicy, MetricsPage, Operation } from './operation.js';
 import { getHealth, getReadiness } from './operations/control/service.js';
 import { OPERATIONS } from './operations/index.js';
 import { readsOf } from './read-models/reads.js';
@@ -107,6 +108,10 @@ export interface HttpApiDependencies {
   readonly isPublicHttps?: boolean;
   /** The connected workers. Absent: no worker can connect. */
   readonly workers?: { readonly pools: WorkerPools; readonly clock: Clock };
+  /** Metrics for the operator. Absent: they are not served. */
+  readonly metrics?: MetricsPage;
+  /** Observes the requests. Absent: nothing is observed. */
+  readonly observer?: Observer;
   /** Absent: plain HTTP. */
   readonly tls?: TlsListener;
   /** Files of the dashboard; null when they were not built. Absent: no dashboard is served. */
@@ -208,6 +213,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     storeRefusal: dependencies.storeRefusal ?? (() => null),
     addressPolicy: dependencies.addressPolicy ?? null,
     virtualTime: dependencies.virtualTime ?? null,
+    metrics: dependencies.metrics ?? null,
     openApi: () => runtimeDocument(version),
     managementOpenApi: () => managementDocument(version),
   };
@@ -227,6 +233,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     trustedProxies: dependencies.trustedProxies ?? [],
     isPublicHttps: dependencies.isPublicHttps ?? false,
     tls: dependencies.tls ?? null,
+    observer: dependencies.observer ?? NO_OBSERVER,
     queryTokens: dependencies.queryTokens ?? true,
     accessLog: dependencies.accessLog ?? false,
     ...(dependencies.connectionLimits ? { connectionLimits: dependencies.connectionLimits } : {}),

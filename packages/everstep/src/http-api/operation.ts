@@ -35,6 +35,12 @@ export interface DestinationPolicy {
   check(url: string, instanceId: string): { readonly ok: true } | { readonly ok: false; readonly message: string };
 }
 
+/** The metrics of the process. */
+export interface MetricsPage {
+  readonly token: string;
+  page(accept: string | undefined): Promise<{ readonly contentType: string; readonly text: string }>;
+}
+
 /** Dependencies that all operations share. */
 export interface ApiContext {
   readonly service: WorkflowService;
@@ -66,6 +72,8 @@ export interface ApiContext {
   readonly addressPolicy: DestinationPolicy | null;
   /** Null when the clock is real. */
   readonly virtualTime: VirtualTime | null;
+  /** Metrics and their token; null when they are not served here. */
+  readonly metrics: MetricsPage | null;
   readonly openApi: () => RawBody;
   readonly managementOpenApi: () => RawBody;
 }

@@ -13,6 +13,7 @@ import type { Clock } from '../ports/clock.js';
 import type { Cluster } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import { NO_OBSERVER, type Observer } from '../ports/observer.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import { type InstanceLimits, NO_LIMITS } from '../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../ports/stores/instance-owners.js';
@@ -155,6 +156,7 @@ export async function withRuntime(
     owners = ONE_OWNER,
     cluster,
     workers = NO_WORKERS,
+    observer = NO_OBSERVER,
   }: {
     readonly wrap?: (store: Store) => Store;
     readonly sender?: MessageSender;
@@ -162,6 +164,7 @@ export async function withRuntime(
     readonly owners?: InstanceOwners;
     readonly cluster?: Cluster;
     readonly workers?: WorkerPresence;
+    readonly observer?: Observer;
   } = {},
 ): Promise<void> {
   const store = await openSqliteStore({ file: ':memory:' });
@@ -177,6 +180,7 @@ export async function withRuntime(
     limits,
     owners,
     workers,
+    observer,
     ...(cluster ? { cluster } : {}),
   });
   await runtime.start();

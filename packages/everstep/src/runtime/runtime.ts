@@ -2,6 +2,7 @@
 
 import { newId } from '../engine/ids.js';
 import { AT_ONCE } from '../fairness/work-slices.js';
+import { NO_OBSERVER } from '../ports/observer.js';
 import { NO_LIMITS } from '../ports/stores/instance-limits.js';
 import { commitInSlices } from './forks/staging.js';
 import { PublishedMessages } from './messages/messages-published.js';
@@ -72,7 +73,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
 
 /** Creates the services on one driver. */
 function createServices(options: RunDriverOptions, driver: RunDriver, { removal }: Upkeep) {
-  const { store, clock, log, limits = NO_LIMITS, cluster = null, slices = AT_ONCE } = options;
+  const { store, clock, log, limits = NO_LIMITS, cluster = null, slices = AT_ONCE, observer = NO_OBSERVER } = options;
   const { dispatcher, gates, events, callbacks, decisions, writes, live } = driver;
   const now = () => clock.now();
   const cancel = driver.cancel.bind(driver);
@@ -94,7 +95,7 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     messages: new PublishedMessages({ ...starts, store, cancel, isInFlight: dispatcher.isInFlight.bind(dispatcher) }),
     queues: new Queues({ store, now, commit, gates, cluster, cancel }),
     urlGroups: new UrlGroups({ store, now, commit }),
-    schedules: new Schedules({ ...starts, store, clock, log, limits, ...shares, writes }),
+    schedules: new Schedules({ ...starts, store, clock, log, limits, ...shares, writes, observer }),
     flowControl: new FlowControls({ store, clock, dispatcher, cluster }),
     destinations: new Destinations(gates, cluster),
     settings: gates,

@@ -12,6 +12,7 @@ import {
 import { getSettings, getSigningKeys, rotateSigningKeys, updateSettings } from './control/instance.js';
 import { listNodes, streamHints } from './control/live.js';
 import { listRunEvents, listRunLogs } from './control/logs.js';
+import { getMetrics } from './control/metrics.js';
 import { scheduleRunOperations } from './control/schedule-runs.js';
 import { scheduleOperations } from './control/schedules.js';
 import { getHealth, getOpenApi, getReadiness } from './control/service.js';
@@ -93,5 +94,6 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   settleClock,
   getHealth,
   getReadiness,
+  getMetrics,
   getOpenApi,
 ]);

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../../ports/log.js';
+import { NO_OBSERVER, type Observer } from '../../ports/observer.js';
 import type { Admitted } from '../operation.js';
 import { callerIpOf } from './caller-ip.js';
 
@@ -47,8 +48,14 @@ export interface AnsweredRequest {
 }
 
 /** Logs each request: at `info` with the caller if the access log is enabled, otherwise at `debug`. */
-export function createRequestLog(log: Log, isAccessLog: boolean): (answered: AnsweredRequest) => void {
+export function createRequestLog(
+  log: Log,
+  isAccessLog: boolean,
+  observer: Observer = NO_OBSERVER,
+): (answered: AnsweredRequest) => void {
   return ({ request, reply, route, admitted }) => {
+    const { method } = request;
+    observer.answered({ method, route, status: reply.statusCode, durationMs: reply.elapsedTime });
     const durationMs = Math.round(reply.elapsedTime);
     const line = { requestId: request.id, method: request.method, route, status: reply.statusCode, durationMs };
     if (isAccessLog) log.info({ ...line, callerIp: callerIpOf(request), ...callerOf(admitted) }, 'request');

@@ -11,6 +11,7 @@ import type { Region } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { DEFAULT_DIALECT, DIALECTS, dialectShown } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
+import type { Observer } from '../../ports/observer.js';
 import { PeriodicLog } from '../../ports/periodic-log.js';
 import { type Admission, type Chosen, createAdmission } from '../admission/admission.js';
 import type { ReadBudget } from '../admission/read-budget.js';
@@ -73,6 +74,8 @@ export interface ServerOptions {
   readonly takesLogins: boolean;
   /** Whether tokens in the query of a URL are accepted. */
   readonly queryTokens: boolean;
+  /** Observes each answered request. */
+  readonly observer: Observer;
   /** Whether each request is logged at `info` with its caller. */
   readonly accessLog: boolean;
   /** Limits large responses. */
@@ -193,6 +196,7 @@ export function createServer({
   takesLogins,
   queryTokens,
   accessLog,
+  observer,
   reads,
   connectionLimits,
   bodies = new RequestBodies(),
@@ -286,6 +290,6 @@ export function createServer({
     admissionOf: (request) => admissions.get(request),
     endConnection,
   });
-  addRoutes(app, { operations, chosen, admissions, admit, handle, logRequest: createRequestLog(log, accessLog) });
+  addRoutes(app, { operations, chosen, admissions, admit, handle, logRequest: createRequestLog(log, accessLog, observer) });
   return app;
 }

@@ -237,6 +237,8 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getApiReferenceStyles: open(200),
   getHealth: open(200),
   getReadiness: open(200),
+  // The test has no metrics token.
+  getMetrics: open(404),
   getOpenApi: open(200),
 
   upsertDocuments: changesIndex({ id: 'd', content: { text: 'own-secret' } }),

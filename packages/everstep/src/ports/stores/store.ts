@@ -48,6 +48,16 @@ export type * from './schedule-store.js';
 export type * from './task-store.js';
 export type * from './upkeep-store.js';
 
+/** Sums over the whole store. */
+export interface StoreMeasure {
+  /** Active runs and messages of all instances. */
+  readonly activeRuns: number;
+  /** Entries in the DLQ of all instances, without those from before groups that are not grouped yet. */
+  readonly deadLetters: number;
+  /** Size of the database. */
+  readonly bytes: number;
+}
+
 /** A whole store, for the code that opens it and wires the parts together. Other code declares the parts that it uses. */
 export interface Store
   extends CommitStore,
@@ -66,5 +76,7 @@ export interface Store
   repairs: RepairStore;
   /** The latest time that the store has recorded. A clock must not start before it. */
   latestTime(): Promise<number>;
+  /** Sums over the whole store, for metrics: cheap enough for every scrape. */
+  measure(): Promise<StoreMeasure>;
   close(): Promise<void>;
 }

@@ -30,7 +30,6 @@ export interface DurableWatcher {
   committed(units: readonly CommitUnit[]): void;
 }
 
-const NO_WATCHER: DurableWatcher = { isWanted: false, committed: () => {} };
 const NO_KEYS: readonly string[] = [];
 const ONE_BY_ONE: ConcurrentBatches = { most: 1, minUnits: 1 };
 /** More units are written in several batches, so that the units of one account do not delay those of others. */
@@ -44,7 +43,7 @@ export type FailureListener = (error: unknown) => void;
 export class Committer {
   private readonly store: Pick<Store, 'commit' | 'concurrentBatches'>;
   private readonly clock: Clock;
-  private readonly watcher: DurableWatcher;
+  private readonly watchers: readonly DurableWatcher[];
   private readonly onFailure: FailureListener;
   private readonly concurrentBatches: ConcurrentBatches;
   private readonly turns: CommitTurns;
@@ -60,13 +59,13 @@ export class Committer {
   constructor(
     store: Pick<Store, 'commit' | 'concurrentBatches'>,
     clock: Clock,
-    watcher = NO_WATCHER,
+    watchers: readonly DurableWatcher[] = [],
     onFailure: FailureListener = () => {},
     owners: InstanceOwners = ONE_OWNER,
   ) {
     this.store = store;
     this.clock = clock;
-    this.watcher = watcher;
+    this.watchers = watchers;
     this.onFailure = onFailure;
     this.concurrentBatches = store.concurrentBatches ?? ONE_BY_ONE;
     this.turns = new CommitTurns(owners, BATCH);
@@ -168,8 +167,7 @@ export class Committer {
     try {
       const results = await this.store.commit(batch.map((item) => item.unit));
       // Before the results are acted on, because ended runs are then removed from memory.
-      if (this.watcher.isWanted)
-        this.watcher.committed(batch.flatMap(({ unit }, index) => (results[index]?.kind === 'applied' ? [unit] : [])));
+      this.watch(() => batch.flatMap(({ unit }, index) => (results[index]?.kind === 'applied' ? [unit] : [])));
       for (const [index, item] of batch.entries()) {
         const result = results[index];
         if (result) item.resolve(result);
@@ -180,6 +178,14 @@ export class Committer {
       if (isOutcomeUnknown(error)) this.lose(batch, error);
       else await this.writeSingly(batch, error);
     }
+  }
+
+  /** Notifies the watchers of applied units. */
+  private watch(applied: () => readonly CommitUnit[]): void {
+    const wanting = this.watchers.filter(({ isWanted }) => isWanted);
+    if (wanting.length === 0) return;
+    const units = applied();
+    for (const watcher of wanting) watcher.committed(units);
   }
 
   /** Rejects the units of `batch` and all waiting units, because these can depend on them. */
@@ -209,7 +215,7 @@ export class Committer {
         const [result] = await this.store.commit([item.unit]);
         // The unit may already be written, if only the response was lost. Then its own guards refuse it.
         if (result?.kind !== 'applied') throw cause;
-        if (this.watcher.isWanted) this.watcher.committed([item.unit]);
+        this.watch(() => [item.unit]);
         item.resolve(result);
       } catch (error) {
         lost = true;

@@ -40,7 +40,7 @@ import type { CachedRun, RunCache } from '../runs/run-cache.js';
 import type { RuntimeDeps } from '../runs/runtime-deps.js';
 import type { WorkInProgress } from '../runs/work-in-progress.js';
 import type { Callbacks } from '../services/callbacks.js';
-import type { QueuedBecause } from '../services/workflow-service.js';
+import type { QueuedBecause, Workload } from '../services/workflow-service.js';
 import { asLong, dueDeliveryOf } from './delivery-of-task.js';
 import { GateHolders, type LocalGates } from './gate-holders.js';
 import type { Delivered } from './requests/step-delivery.js';
@@ -250,9 +250,10 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   get idle(): boolean {
     return this.slots.idle && this.gates.idle;
   }
-  /** Deliveries in flight, and instances with state in memory. */
-  get workload(): { readonly deliveries: number; readonly instances: number } {
-    return { deliveries: this.slots.ready.inFlight, instances: this.gates.size };
+  /** Deliveries, and instances with state in memory. */
+  get workload(): Workload {
+    const { inFlight, size } = this.slots.ready;
+    return { deliveries: inFlight, waiting: size - inFlight, instances: this.gates.size, gates: () => this.gates.counts() };
   }
   get deliveriesInFlight(): readonly Delivery[] {
     return this.slots.ready.deliveriesInFlight;

@@ -175,14 +175,17 @@ export class DeliverySender {
     mayWork: () => boolean,
     answerRecorded: Promise<void>,
   ): Promise<Delivered | null> {
-    const { store, stepCaller, messageSender, clock } = this.deps;
+    const { store, stepCaller, messageSender, clock, observer } = this.deps;
     const task = entry.durable.tasks.get(slot);
     // A decision that is being written changes the task. The new task is scheduled once the decision is durable; sending the
     // old one now would also keep the new one out of the queue.
     if (!task || task !== entry.run.tasks.get(slot) || task.dueAt === null || task.dueAt > clock.now()) return null;
+    const { dueAt } = task;
     const onSent = () => {
-      if (mayWork()) this.parts.gates.sent({ runKey: entry.run.key, slot });
-      else this.parts.cache.giveUp(entry);
+      if (mayWork()) {
+        this.parts.gates.sent({ runKey: entry.run.key, slot });
+        observer.deliverySent(clock.now() - dueAt);
+      } else this.parts.cache.giveUp(entry);
     };
     switch (task.kind) {
       case 'advance':

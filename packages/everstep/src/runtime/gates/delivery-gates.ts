@@ -5,11 +5,12 @@
 import { ADVANCE_SLOT, type FlowControl, type InstanceSettings, type Queue } from '../../engine/runs/run.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
+import type { GateCounts, KeyCounts } from '../../ports/observer.js';
 import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
 import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../services/workflow-service.js';
 import { type Delivery, type DeliveryLimits, type DeliveryRef, type DeliveryResult, idOf } from './delivery.js';
 import { type ControlCommits, ControlWrites, type GateDeps, type GateExit, type GateStore } from './gate-deps.js';
-import { InstanceGates, type KeyCounts } from './instance-gates.js';
+import { InstanceGates } from './instance-gates.js';
 import { type FreeSlots, SlotTurns } from './slot-turns.js';
 import { GatedDelivery } from './wait-list.js';
 
@@ -67,7 +68,7 @@ export class DeliveryGates implements GateExit {
   offer(delivery: Delivery): boolean {
     const id = idOf(delivery);
     if (this.stopped || this.known.has(id)) return false;
-    const gated = new GatedDelivery(delivery, this.shared(delivery.limits), this.offered++);
+    const gated = new GatedDelivery(delivery, this.shared(delivery.limits), this.offered++, this.deps.clock.now());
     this.known.set(id, gated);
     this.instance(gated.limits.instanceId).offer(gated);
     return true;
@@ -257,6 +258,11 @@ export class DeliveryGates implements GateExit {
   /** Returns how many deliveries wait and are in flight here at each key of the instance. */
   keyCounts(instanceId: string): Readonly<Record<string, KeyCounts>> {
     return this.instances.get(instanceId)?.keyCounts() ?? {};
+  }
+
+  /** Returns how many deliveries wait and are in flight here at each key and queue of all instances. */
+  *counts(): Iterable<GateCounts> {
+    for (const instance of this.instances.values()) yield* instance.counts();
   }
 
   /** Never rejects: `reloadAll` reads again what could not be read. */

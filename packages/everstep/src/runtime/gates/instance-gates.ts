@@ -11,6 +11,7 @@ import {
   type InstanceSettings,
   type Queue,
 } from '../../engine/runs/run.js';
+import type { GateCounts, KeyCounts } from '../../ports/observer.js';
 import type { DestinationStatus, FlowControlChange, FlowControlStatus, WaitReason } from '../services/workflow-service.js';
 import { type DestinationState, restoredState } from './breaker.js';
 import type { DeliveryResult } from './delivery.js';
@@ -25,11 +26,6 @@ import { type GatedDelivery, WaitList } from './wait-list.js';
 const MAX_KEPT = 5_000;
 /** Entries that are checked for removal each time one is added. */
 const CHECKED_PER_ADD = 8;
-/** How many deliveries wait and are in flight at a key. */
-export interface KeyCounts {
-  readonly waiting: number;
-  readonly inFlight: number;
-}
 
 export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyInstance {
   readonly instanceId: string;
@@ -261,6 +257,14 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
     const loaded = [...this.keys].filter(([, key]) => key.loaded).map(([name, { status }]) => [name, status] as const);
     const counts = loaded.map(([name, { waiting, inFlight }]) => [name, { waiting, inFlight }] as const);
     return Object.fromEntries(counts.filter(([, { waiting, inFlight }]) => waiting + inFlight > 0));
+  }
+
+  *counts(): Iterable<GateCounts> {
+    for (const [name, key] of this.keys) {
+      const [first] = key.inOrder();
+      yield { kind: 'key', name, ...key.status, oldestSince: first?.since ?? null };
+    }
+    for (const [name, line] of this.lines) yield { kind: 'queue', name, ...line.counts };
   }
 
   waitingAt(key: string): Iterable<GatedDelivery> {

@@ -43,6 +43,10 @@ export class QueueLine {
   get loaded(): boolean {
     return this.rules !== null;
   }
+  get counts(): { readonly waiting: number; readonly inFlight: number; readonly oldestSince: number | null } {
+    const waiting = this.list.size + this.retried.size;
+    return { waiting, inFlight: this.holders.size, oldestSince: this.list.first?.since ?? null };
+  }
   /** Whether the queue can be removed from memory: the store has all of its state. */
   get idle(): boolean {
     return this.rules !== null && this.list.size === 0 && this.retried.size === 0 && this.holders.size === 0;

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { GatedDelivery, WaitList } from './wait-list.js';
 
 const LIMITS = { instanceId: 'qi_1', flowControlKey: 'k', origin: 'http://a:80' };
-const delivery = (order: number): GatedDelivery => new GatedDelivery({ runKey: `r${order}`, slot: 0 }, LIMITS, order);
+const delivery = (order: number): GatedDelivery => new GatedDelivery({ runKey: `r${order}`, slot: 0 }, LIMITS, order, 0);
 
 const orders = (list: WaitList): number[] => [...list.inOrder()].map(({ order }) => order);
 

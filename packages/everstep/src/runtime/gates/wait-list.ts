@@ -20,6 +20,8 @@ export class GatedDelivery implements Delivery {
   readonly limits: DeliveryLimits;
   /** Increases from one offer to the next. */
   readonly order: number;
+  /** Unix ms of the offer. */
+  readonly since: number;
   /** The list in which it waits; null once it has passed. */
   list: WaitList | null = null;
   /** Whether it passes to test if its destination works again. */
@@ -32,11 +34,12 @@ export class GatedDelivery implements Delivery {
   row: Row | null = null;
   cell = 0;
 
-  constructor({ runKey, slot }: DeliveryRef, limits: DeliveryLimits, order: number) {
+  constructor({ runKey, slot }: DeliveryRef, limits: DeliveryLimits, order: number, since: number) {
     this.runKey = runKey;
     this.slot = slot;
     this.limits = limits;
     this.order = order;
+    this.since = since;
   }
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Cluster, SharedChange } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { MessageSender } from '../../ports/message-sender.js';
+import type { Observer } from '../../ports/observer.js';
 import type { Random } from '../../ports/random.js';
 import type { StepCaller } from '../../ports/step-caller.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
@@ -21,6 +22,8 @@ export interface RunDriverOptions {
   /** The connected workers; if absent, there are none. */
   readonly workers?: WorkerPresence;
   readonly log: Log;
+  /** Observes commits and deliveries, for metrics; if absent, nothing is observed. */
+  readonly observer?: Observer;
   /** Plans and budgets; if absent, nothing is limited. */
   readonly limits?: InstanceLimits;
   /** The accounts that share limited resources; if absent, everything belongs to one instance. */

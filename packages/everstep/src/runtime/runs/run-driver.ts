@@ -10,9 +10,10 @@ import type { Decision } from '../../engine/runs/decision.js';
 import { CALLBACK_SLOT, type FlowControl, type Run, type Task } from '../../engine/runs/run.js';
 import type { Submission } from '../../engine/runs/submissions.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
+import { NO_OBSERVER, type ObservedRun } from '../../ports/observer.js';
 import type { DueTask } from '../../ports/stores/store.js';
 import { Membership } from '../cluster/membership.js';
-import { Committer } from '../commits/committer.js';
+import { Committer, type DurableWatcher } from '../commits/committer.js';
 import { LiveChanges, type RunOfHint } from '../commits/live-changes.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import { callbackDeliveryOf, deliveryOf } from '../dispatch/delivery-of-task.js';
@@ -56,12 +57,16 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
 
   constructor(options: RunDriverOptions) {
     const deps = runtimeDeps(options);
-    const { store, clock, limits, owners, writes, cluster, isDeleted, context } = deps;
+    const { store, clock, limits, owners, writes, cluster, isDeleted, context, observer } = deps;
     this.deps = deps;
     const cache = new RunCache(store, { maxRuns: LIMITS.maxCachedRuns, maxBytes: LIMITS.maxCachedRunBytes }, owners);
     this.cache = cache;
     this.live = new LiveChanges({ clock, cluster, runOf: (runKey) => this.hintOf(runKey) });
-    this.committer = new Committer(store, clock, this.live, (error) => writes.failed(error), owners);
+    const observing: DurableWatcher = {
+      isWanted: observer !== NO_OBSERVER,
+      committed: (units) => observer.committed(units, (runKey) => this.observedRun(runKey)),
+    };
+    this.committer = new Committer(store, clock, [this.live, observing], (error) => writes.failed(error), owners);
     this.ends = new EndWatch(clock);
     const decisions = new Decisions({ ...deps, cache, committer: this.committer }, this);
     this.decisions = decisions;
@@ -261,6 +266,11 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   private hintOf(runKey: string): RunOfHint | undefined {
     const run = this.cache.peek(runKey)?.run;
     return run && { ...run, isLimited: run.settings.flowControl !== null };
+  }
+
+  private observedRun(runKey: string): ObservedRun | null {
+    const run = this.cache.peek(runKey)?.run;
+    return run ? { ...run, isMessage: run.settings.message !== undefined } : null;
   }
 
   /** Commits a write of the gates. Other nodes keep settings and holds in memory as well. */

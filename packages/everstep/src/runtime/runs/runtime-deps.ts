@@ -4,6 +4,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { MessageSender } from '../../ports/message-sender.js';
+import { NO_OBSERVER, type Observer } from '../../ports/observer.js';
 import type { StepCaller } from '../../ports/step-caller.js';
 import { type InstanceLimits, NO_LIMITS } from '../../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
@@ -28,6 +29,7 @@ export interface RuntimeDeps {
   readonly stepCaller: StepCaller;
   readonly messageSender: MessageSender;
   readonly workers: WorkerPresence;
+  readonly observer: Observer;
   /** Whether the queue instance was deleted: none of its work is delivered. */
   readonly isDeleted: (instanceId: string) => boolean;
   /** Returns what the next decision of the engine needs. */
@@ -43,10 +45,11 @@ export function runtimeDeps(options: RunDriverOptions): RuntimeDeps {
     cluster = null,
     isDeleted = () => false,
     workers = NO_WORKERS,
+    observer = NO_OBSERVER,
   } = options;
   const { writes = new StoreWrites(options) } = options;
   return {
-    ...{ store, clock, paceClock, log, limits, owners, writes, cluster, isDeleted, workers },
+    ...{ store, clock, paceClock, log, limits, owners, writes, cluster, isDeleted, workers, observer },
     stepCaller: whileOpen(callingInTime(options.stepCaller, limits), writes),
     messageSender: sendingWhileOpen(sendingInTime(options.messageSender, limits), writes),
     context: () => ({ now: clock.now(), random, publicUrl: publicUrl() }),

@@ -20,6 +20,7 @@ import type { CommitUnit } from '../../engine/writes.js';
 import { Turns } from '../../fairness/turns.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
+import { NO_OBSERVER, type Observer } from '../../ports/observer.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
@@ -42,6 +43,8 @@ export interface SchedulesOptions extends RunStarts {
   readonly limits: Pick<InstanceLimits, 'admitTick' | 'releaseRuns' | 'recount'>;
   /** The accounts that take turns; absent: all schedules belong to one account. */
   readonly owners?: InstanceOwners;
+  /** Absent: nothing is observed. */
+  readonly observer?: Observer;
   /** While it is closed, no schedule ticks. Call `look` when it opens. */
   readonly writes: StoreWritesState;
 }
@@ -243,7 +246,7 @@ export class Schedules implements ScheduleService {
 
   /** Returns false if the schedule is still due. */
   private async fire(schedule: Schedule): Promise<boolean> {
-    const { commit, drive, context, log, limits, writes } = this.options;
+    const { commit, drive, context, log, limits, writes, observer = NO_OBSERVER } = this.options;
     const { instanceId, scheduleId } = schedule;
     try {
       const decided = await limits.admitTick(instanceId, schedule.payload.body.length);
@@ -251,6 +254,7 @@ export class Schedules implements ScheduleService {
         const skipped = skipTick(schedule, decided.kind, context());
         if (!skipped) return false;
         await commit(skipped.unit);
+        observer.scheduleTicked('skipped', 0);
         log.warn({ instanceId, scheduleId, reason: decided.message }, 'schedule tick was refused, waiting for the next tick');
         return true;
       }
@@ -259,6 +263,7 @@ export class Schedules implements ScheduleService {
         const skipped = skipTick(schedule, null, context());
         if (!skipped) return false;
         await commit(skipped.unit);
+        observer.scheduleTicked('skipped', 0);
         log.warn({ instanceId, scheduleId }, 'schedule tick was skipped, its URL group has no endpoints');
         return true;
       }
@@ -267,8 +272,11 @@ export class Schedules implements ScheduleService {
       const result = await commit(fired.unit);
       // A failed guard means that the schedule has ticked or was changed: look again. If only the response was lost, the scan of
       // due tasks finds the run.
-      if (result.kind === 'applied') for (const started of fired.started) drive(started, schedule.payload);
-      else {
+      if (result.kind === 'applied') {
+        const { now } = context();
+        observer.scheduleTicked('started', now - (schedule.nextAt ?? now));
+        for (const started of fired.started) drive(started, schedule.payload);
+      } else {
         limits.releaseRuns(instanceId, 1, decided);
         this.again = true;
       }

@@ -4,6 +4,7 @@
  */
 import type { IdPrefix } from '../../engine/ids.js';
 import type { LiveHint, LiveTopic } from '../../ports/live-hints.js';
+import type { GateCounts } from '../../ports/observer.js';
 import type { DeadLetterService, FailureCallbackService } from '../interface/dead-letters.js';
 import type { EventService } from '../interface/events.js';
 import type { DestinationService, FlowControlService, InstanceSettingsService } from '../interface/flow-control.js';
@@ -29,6 +30,18 @@ export interface LiveService {
   changed(instanceId: string, topic: LiveTopic): void;
 }
 
+/** What this process does at the moment. */
+export interface Workload {
+  /** Deliveries in flight. */
+  readonly deliveries: number;
+  /** Deliveries that wait for a slot. */
+  readonly waiting: number;
+  /** Queue instances whose gates it holds. */
+  readonly instances: number;
+  /** Flow control keys and queues with deliveries. */
+  gates(): Iterable<GateCounts>;
+}
+
 export interface WorkflowService {
   readonly runs: RunService;
   readonly deadLetters: DeadLetterService;
@@ -45,8 +58,7 @@ export interface WorkflowService {
   readonly live: LiveService;
   /** Queue instances that were deleted. `refresh` resolves when this process delivers nothing for them. */
   readonly deletedInstances: { refresh(): Promise<void> };
-  /** Returns the deliveries in flight in this process, and the number of instances whose gates it holds. */
-  workload(): { readonly deliveries: number; readonly instances: number };
+  workload(): Workload;
   /** Time of the service's clock, Unix ms. */
   now(): number;
   newId(prefix: IdPrefix): string;

@@ -26,6 +26,7 @@ import { groupUpkeepConformance } from './groups/upkeep.js';
 import type { OpenStore } from './harness.js';
 import { historyConformance } from './histories.js';
 import { listingConformance } from './listings.js';
+import { measureConformance } from './measure.js';
 import { messageConformance } from './messages.js';
 import { progressConformance } from './progress.js';
 import { repairConformance } from './repairs.js';
@@ -44,6 +45,7 @@ export type { OpenStore } from './harness.js';
 export function runConformance(name: string, open: OpenStore): void {
   describe(`${name} as a store of runs`, () => {
     commitConformance(open);
+    measureConformance(open);
     versionConformance(open);
     progressConformance(open);
     taskKindConformance(open);

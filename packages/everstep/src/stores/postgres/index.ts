@@ -54,6 +54,7 @@ import {
   retriesBeforeFailure,
 } from './runs/run-reader.js';
 import { RunRecords } from './runs/run-records.js';
+import { measure } from './storage/measure.js';
 import { removeStagedSteps } from './storage/staged-journals.js';
 
 export { StoreOpenError } from './connection/errors.js';
@@ -200,6 +201,7 @@ export function createPostgresStore(
     searchIndexes: createSearchIndexes(store, addAudit),
     repairs: createPostgresRepairs(store),
     latestTime: () => readLatestTime(database),
+    measure: () => measure(database),
     async close() {
       await cluster?.leave();
       await database.close();

@@ -26,6 +26,7 @@ import { Relatives } from './runs/relatives.js';
 import { Retention } from './runs/retention.js';
 import { RunReader } from './runs/run-reader.js';
 import { TriggerRecords } from './runs/trigger-records.js';
+import { createMeasure } from './storage/measure.js';
 import type { CopyRequest } from './storage/online-copy.js';
 
 export { StoreOpenError } from './connection/connection.js';
@@ -72,6 +73,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   // The run for which an earlier process staged this is lost.
   if (parts.staged.any) transaction.run(() => parts.staged.abandonAll());
   const probe = new ProbeWrite(connection);
+  const measure = createMeasure(parts, transaction);
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
   const histories = new HistoryReader(parts, reader, events);
@@ -134,6 +136,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     repairs: createSqliteRepairs(parts, store),
     copyTo: (request) => connection.copyTo(request),
     latestTime: async () => parts.counters.get('latest_time'),
+    measure: async () => measure(),
     close: async () => connection.close(),
   };
 }

@@ -8,6 +8,10 @@ const WHOLE = new Set([
   'SELECT * FROM account_user ORDER BY seq',
   'SELECT name, value FROM secret ORDER BY name',
   'SELECT * FROM deleted_instance ORDER BY instance_id',
+  // One row for each instance, and for each group.
+  'SELECT coalesce(sum(active_runs), 0) AS count FROM instance_totals',
+  'SELECT coalesce(sum(entries), 0) AS count FROM dead_letter_group',
+  'SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size',
 ]);
 
 /** `json_each` is the list of a statement, that index contains only operators, and `sqlite_sequence` has two rows. */

@@ -1,0 +1,34 @@
+/** Metrics of one process: the observer that counts, and the page that Prometheus reads. */
+import type { Observer } from '../ports/observer.js';
+import { Metrics } from './metrics.js';
+import { type Exposition, formatFor, MetricRegistry } from './registry.js';
+import { type GaugeSources, ServiceGauges } from './service-gauges.js';
+
+export type { GaugeSources } from './service-gauges.js';
+
+export interface ServiceMetrics {
+  readonly observer: Observer;
+  /** Sets where the gauges come from. Before that, the page contains no gauges of the service. */
+  observe(sources: GaugeSources): void;
+  /** Returns the page in the format for an Accept header. */
+  page(accept: string | undefined): Promise<Exposition>;
+  close(): void;
+}
+
+/** `places`: number of workflows, keys, queues and apps with time series of their own. */
+export function createMetrics(places: number): ServiceMetrics {
+  const registry = new MetricRegistry();
+  registry.observeProcess();
+  let gauges: ServiceGauges | null = null;
+  return {
+    observer: new Metrics(registry, places),
+    observe(sources) {
+      gauges = new ServiceGauges(registry, sources, places);
+    },
+    async page(accept) {
+      await gauges?.read();
+      return registry.expose(formatFor(accept));
+    },
+    close: () => registry.clear(),
+  };
+}

@@ -1,0 +1,82 @@
+/**
+ * Bounds the values of a label. The most frequent names keep their own time series; all others share the value `other`. The
+ * counts are approximate (the algorithm "Space-Saving"): a name that is not counted yet replaces the rarest one and
+ * inherits its count.
+ */
+
+export const OTHER = 'other';
+
+/** Names that are counted, for each name with its own time series. */
+const CANDIDATES_PER_PLACE = 8;
+/** How much more frequent a name must be to replace one that has its own time series. */
+const REPLACES_FROM = 2;
+
+export class LabelValues {
+  private readonly places: number;
+  /** Called with a name that loses its own time series. */
+  private readonly dropped: (name: string) => void;
+  private readonly counts = new Map<string, number>();
+  private readonly shown = new Set<string>();
+
+  constructor(places: number, dropped: (name: string) => void = () => {}) {
+    this.places = places;
+    this.dropped = dropped;
+  }
+
+  /** Counts a name, and returns the value for its label. */
+  valueOf(name: string): string {
+    const count = this.count(name);
+    if (this.shown.has(name)) return name;
+    if (this.shown.size < this.places) {
+      this.shown.add(name);
+      return name;
+    }
+    // Rarely: the rarest name is searched only when a count doubles.
+    if ((count & (count - 1)) !== 0) return OTHER;
+    const rarest = this.rarestOf(this.shown);
+    if (rarest === null || count < REPLACES_FROM * (this.counts.get(rarest) ?? 0)) return OTHER;
+    this.shown.delete(rarest);
+    this.shown.add(name);
+    this.dropped(rarest);
+    return name;
+  }
+
+  private count(name: string): number {
+    const known = this.counts.get(name);
+    if (known !== undefined) {
+      this.counts.set(name, known + 1);
+      return known + 1;
+    }
+    let inherited = 0;
+    if (this.counts.size >= this.places * CANDIDATES_PER_PLACE) {
+      const rarest = this.rarestOf(this.counts.keys(), (candidate) => !this.shown.has(candidate));
+      if (rarest !== null) {
+        inherited = this.counts.get(rarest) ?? 0;
+        this.counts.delete(rarest);
+      }
+    }
+    this.counts.set(name, inherited + 1);
+    return inherited + 1;
+  }
+
+  private rarestOf(names: Iterable<string>, fits: (name: string) => boolean = () => true): string | null {
+    let rarest: string | null = null;
+    let least = Number.POSITIVE_INFINITY;
+    for (const name of names) {
+      const count = this.counts.get(name) ?? 0;
+      if (count >= least || !fits(name)) continue;
+      rarest = name;
+      least = count;
+    }
+    return rarest;
+  }
+}
+
+const MAX_LENGTH = 200;
+
+/** Returns the label of a URL: without query, fragment and user, which may contain secrets, and at most 200 characters. */
+export function labelOfUrl(url: string): string {
+  const end = url.search(/[?#]/);
+  const bare = (end === -1 ? url : url.slice(0, end)).replace(/^([a-z]+:\/\/)[^/@]*@/i, '$1');
+  return bare.slice(0, MAX_LENGTH);
+}

@@ -1,0 +1,121 @@
+/** The metrics of a runtime on a real store in memory, as Prometheus reads them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { endOf, progress, ScriptedCaller, SETTINGS, settle, withRuntime } from '../runtime/runtime.fixture.js';
+import { createMetrics, type GaugeSources } from './index.js';
+import { observedCaller } from './observed-calls.js';
+import { observedStore } from './observed-store.js';
+
+const NOW = 1_800_000_000_000;
+const elapsedMs = () => 0;
+
+const quietSources: GaugeSources = {
+  now: () => NOW,
+  workload: () => ({ deliveries: 0, waiting: 0, gates: () => [] }),
+  workers: () => [],
+  acceptsWrites: () => true,
+  measure: async () => ({ activeRuns: 0, deadLetters: 0, bytes: 0 }),
+  nodes: async () => [],
+  info: () => ({ version: '1', store: 'file', node: '' }),
+};
+
+/** Returns the time series of the service on the page. */
+function seriesOf(page: string): ReadonlyMap<string, number> {
+  const lines = page.split('\n').filter((line) => line.startsWith('everstep_'));
+  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));
+}
+
+async function withMetrics(
+  places: number,
+  work: (metrics: ReturnType<typeof createMetrics>, series: () => Promise<ReadonlyMap<string, number>>) => Promise<void>,
+): Promise<void> {
+  const metrics = createMetrics(places);
+  try {
+    await work(metrics, async () => seriesOf((await metrics.page(undefined)).text));
+  } finally {
+    metrics.close();
+  }
+}
+
+test('runs, steps, attempts, deliveries and commits are counted', async () => {
+  await withMetrics(10, async (metrics, series) => {
+    const { observer } = metrics;
+    const caller = new ScriptedCaller(({ request, workflowUrl }) => {
+      if (workflowUrl.includes('failing')) throw new Error('the caller failed');
+      return progress(request, {
+        done: [{ stepId: 1, name: 'a', type: 'Run', out: '1' }],
+        advanced: true,
+        end: { kind: 'finished', result: '1' },
+      });
+    });
+    await withRuntime(
+      observedCaller(caller, observer, elapsedMs),
+      async (bench) => {
+        const { run } = await bench.trigger({ workflowUrl: 'http://user:secret@app/flow?token=secret', settings: SETTINGS });
+        assert.equal((await endOf(bench, run))?.status, 'succeeded');
+        await settle();
+      },
+      { observer, wrap: (store) => observedStore(store, observer, elapsedMs) },
+    );
+    const found = await series();
+    assert.equal(found.get('everstep_runs_started_total{workflow="http://app/flow"}'), 1);
+    assert.equal(found.get('everstep_runs_ended_total{workflow="http://app/flow",state="succeeded"}'), 1);
+    assert.equal(found.get('everstep_steps_recorded_total{type="Run"}'), 1);
+    assert.equal(found.get('everstep_deliveries_total{kind="step",transport="http",outcome="2xx"}'), 1);
+    assert.equal(found.get('everstep_delivery_wait_seconds_count'), 1);
+    assert.equal(found.get('everstep_run_duration_seconds_count{state="succeeded"}'), 1);
+    assert.ok((found.get('everstep_commits_total{result="ok"}') ?? 0) >= 2);
+    assert.equal(found.get('everstep_commit_duration_seconds_count'), found.get('everstep_commits_total{result="ok"}'));
+    assert.doesNotMatch((await metrics.page(undefined)).text, /secret/);
+  });
+});
+
+test('keys, queues and apps beyond the number of names share one time series', async () => {
+  await withMetrics(1, async (metrics, series) => {
+    const gate = { kind: 'key', waiting: 5, inFlight: 1, oldestSince: NOW - 60_000 } as const;
+    metrics.observe({
+      ...quietSources,
+      workload: () => ({
+        deliveries: 3,
+        waiting: 7,
+        gates: () => [
+          { ...gate, name: 'big' },
+          { ...gate, name: 'small', waiting: 1, oldestSince: NOW - 90_000 },
+          { ...gate, name: 'tiny', waiting: 1, oldestSince: null },
+          { ...gate, kind: 'queue', name: 'q', waiting: 2 },
+        ],
+      }),
+      workers: () => [
+        { app: 'shop', places: 10, inFlight: 2 },
+        { app: 'shop', places: 10, inFlight: 1 },
+        { app: 'other-app', places: 1, inFlight: 0 },
+      ],
+    });
+    const found = await series();
+    assert.equal(found.get('everstep_deliveries_waiting'), 7);
+    assert.equal(found.get('everstep_flow_control_waiting{key="big"}'), 5);
+    assert.equal(found.get('everstep_flow_control_waiting{key="other"}'), 2);
+    assert.equal(found.get('everstep_oldest_waiting_seconds{where="key",name="other"}'), 90);
+    assert.equal(found.get('everstep_queue_waiting{queue="q"}'), 2);
+    assert.equal(found.get('everstep_workers_connected{app="shop"}'), 2);
+    assert.equal(found.get('everstep_worker_places{app="other"}'), 1);
+  });
+});
+
+test('a store that cannot be read does not break the page', async () => {
+  await withMetrics(1, async (metrics, series) => {
+    metrics.observe({ ...quietSources, acceptsWrites: () => false, measure: () => Promise.reject(new Error('down')) });
+    assert.equal((await series()).get('everstep_store_accepts_writes'), 0);
+  });
+});
+
+test('the page has the requested format, also when both are requested at the same time', async () => {
+  await withMetrics(1, async (metrics) => {
+    const openMetrics = 'application/openmetrics-text; version=1.0.0';
+    const [first, second, third] = await Promise.all([openMetrics, undefined, openMetrics].map((accept) => metrics.page(accept)));
+    assert.match(first?.contentType ?? '', /openmetrics-text/);
+    assert.match(second?.contentType ?? '', /^text\/plain/);
+    assert.match(third?.text ?? '', /# EOF\n$/);
+    assert.doesNotMatch(second?.text ?? '', /# EOF/);
+  });
+});

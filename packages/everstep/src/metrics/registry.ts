@@ -1,0 +1,87 @@
+/** The time series of one process, in the formats of Prometheus and OpenMetrics. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type OpenMetricsContentType, Registry } from 'prom-client';
+import {
+  type CounterName,
+  type GaugeName,
+  type HistogramName,
+  type LabelsOf,
+  METRICS,
+  type MetricDefinition,
+  type MetricName,
+} from './definitions.js';
+
+export const FORMATS = { prometheus: Registry.PROMETHEUS_CONTENT_TYPE, openMetrics: Registry.OPENMETRICS_CONTENT_TYPE } as const;
+export type Format = keyof typeof FORMATS;
+
+type Labels<Name extends MetricName> = LabelsOf<Name>;
+
+/** Returns the format for an Accept header. */
+export const formatFor = (accept: string | undefined): Format =>
+  accept?.includes('application/openmetrics-text') ? 'openMetrics' : 'prometheus';
+
+export interface Exposition {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+export class MetricRegistry {
+  private readonly registry = new Registry<OpenMetricsContentType>();
+  private readonly counters = new Map<string, Counter>();
+  private readonly gauges = new Map<string, Gauge>();
+  private readonly histograms = new Map<string, Histogram>();
+  private exposing: Promise<unknown> = Promise.resolve();
+
+  constructor() {
+    const registers = [this.registry];
+    for (const [name, { type, help, labels = [], buckets }] of Object.entries<MetricDefinition>(METRICS)) {
+      const common = { name, help, labelNames: labels, registers };
+      if (type === 'counter') this.counters.set(name, new Counter(common));
+      else if (type === 'gauge') this.gauges.set(name, new Gauge(common));
+      else this.histograms.set(name, new Histogram({ ...common, ...(buckets ? { buckets: [...buckets] } : {}) }));
+    }
+  }
+
+  /** Adds the metrics of the Node process: CPU, memory, garbage collection, event loop delay, open files. */
+  observeProcess(): void {
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  count<Name extends CounterName>(name: Name, labels: Labels<Name>, by = 1): void {
+    this.counters.get(name)?.inc(labels, by);
+  }
+
+  observe<Name extends HistogramName>(name: Name, labels: Labels<Name>, value: number): void {
+    this.histograms.get(name)?.observe(labels, value);
+  }
+
+  set<Name extends GaugeName>(name: Name, labels: Labels<Name>, value: number): void {
+    this.gauges.get(name)?.set(labels, value);
+  }
+
+  /** Removes all time series of a gauge, before its current ones are set. */
+  reset(name: GaugeName): void {
+    this.gauges.get(name)?.reset();
+  }
+
+  /** Removes the time series of a counter that have this label. */
+  async remove(name: CounterName, label: string, value: string): Promise<void> {
+    const counter = this.counters.get(name);
+    const { values } = (await counter?.get()) ?? { values: [] };
+    for (const { labels } of values) if (labels[label] === value) counter?.remove(labels);
+  }
+
+  /** Returns all time series. One format at a time, because the registry has one. */
+  expose(format: Format): Promise<Exposition> {
+    const exposed = this.exposing.then(async () => {
+      this.registry.setContentType(FORMATS[format] as OpenMetricsContentType);
+      return { contentType: FORMATS[format], text: await this.registry.metrics() };
+    });
+    this.exposing = exposed.catch(() => {});
+    return exposed;
+  }
+
+  /** Stops timers and observers of the process. */
+  clear(): void {
+    this.registry.clear();
+  }
+}

@@ -1,0 +1,155 @@
+/** Gauges that are read when the metrics are requested. */
+import type { NodeStatus } from '../ports/cluster.js';
+import type { GateCounts } from '../ports/observer.js';
+import type { StoreMeasure } from '../ports/stores/store.js';
+import { LabelValues, OTHER } from './label-values.js';
+import type { MetricRegistry } from './registry.js';
+
+/** A connection of a worker. */
+export interface WorkerPlaces {
+  readonly app: string;
+  readonly places: number;
+  readonly inFlight: number;
+}
+
+/** Where the gauges come from. */
+export interface GaugeSources {
+  /** Unix ms, by the clock of the service. */
+  now(): number;
+  workload(): {
+    readonly deliveries: number;
+    readonly waiting: number;
+    gates(): Iterable<GateCounts>;
+  };
+  workers(): readonly WorkerPlaces[];
+  acceptsWrites(): boolean;
+  measure(): Promise<StoreMeasure>;
+  nodes(): Promise<readonly NodeStatus[]>;
+  info(): { readonly version: string; readonly store: string; readonly node: string };
+}
+
+const SECOND_MS = 1_000;
+const NO_LABELS = {};
+
+interface Sum {
+  waiting: number;
+  inFlight: number;
+  oldestSince: number | null;
+}
+
+const oldest = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b));
+
+/** Sums the counts by name: the names with the most deliveries, and all others as `other`. */
+function sumsOf(gates: readonly GateCounts[], places: number): ReadonlyMap<string, Sum> {
+  const byName = new Map<string, Sum>();
+  const add = (name: string, { waiting, inFlight, oldestSince }: Sum) => {
+    const sum = byName.get(name) ?? { waiting: 0, inFlight: 0, oldestSince: null };
+    byName.set(name, {
+      waiting: sum.waiting + waiting,
+      inFlight: sum.inFlight + inFlight,
+      oldestSince: oldest(sum.oldestSince, oldestSince),
+    });
+  };
+  for (const gate of gates) add(gate.name, gate);
+  if (byName.size <= places) return byName;
+  const ranked = [...byName].sort(([, a], [, b]) => b.waiting + b.inFlight - (a.waiting + a.inFlight));
+  byName.clear();
+  for (const [index, [name, sum]] of ranked.entries()) add(index < places ? name : OTHER, sum);
+  return byName;
+}
+
+export class ServiceGauges {
+  private readonly registry: MetricRegistry;
+  private readonly sources: GaugeSources;
+  private readonly places: number;
+  private readonly apps: LabelValues;
+
+  /** `places`: number of keys, queues and apps with time series of their own. */
+  constructor(registry: MetricRegistry, sources: GaugeSources, places: number) {
+    this.registry = registry;
+    this.sources = sources;
+    this.places = places;
+    this.apps = new LabelValues(places);
+  }
+
+  /** Reads all gauges. Never rejects: those of a store that cannot be read are absent. */
+  async read(): Promise<void> {
+    const { registry, sources } = this;
+    const { deliveries, waiting, gates } = sources.workload();
+    registry.set('everstep_deliveries_in_flight', NO_LABELS, deliveries);
+    registry.set('everstep_deliveries_waiting', NO_LABELS, waiting);
+    registry.set('everstep_store_accepts_writes', NO_LABELS, sources.acceptsWrites() ? 1 : 0);
+    registry.set('everstep_info', sources.info(), 1);
+    this.readGates([...gates()]);
+    this.readWorkers();
+    await Promise.allSettled([this.readStore(), this.readNodes()]);
+  }
+
+  private readGates(gates: readonly GateCounts[]): void {
+    const { registry } = this;
+    const now = this.sources.now();
+    for (const name of [
+      'everstep_flow_control_waiting',
+      'everstep_flow_control_in_flight',
+      'everstep_queue_waiting',
+      'everstep_oldest_waiting_seconds',
+    ] as const)
+      registry.reset(name);
+    for (const kind of ['key', 'queue'] as const) {
+      const sums = sumsOf(
+        gates.filter((gate) => gate.kind === kind),
+        this.places,
+      );
+      for (const [name, { waiting, inFlight, oldestSince }] of sums) {
+        if (kind === 'queue') registry.set('everstep_queue_waiting', { queue: name }, waiting);
+        else {
+          registry.set('everstep_flow_control_waiting', { key: name }, waiting);
+          registry.set('everstep_flow_control_in_flight', { key: name }, inFlight);
+        }
+        const age = oldestSince === null ? 0 : Math.max(0, now - oldestSince) / SECOND_MS;
+        registry.set('everstep_oldest_waiting_seconds', { where: kind, name }, age);
+      }
+    }
+  }
+
+  private readWorkers(): void {
+    const { registry } = this;
+    const byApp = new Map<string, { connections: number; places: number; inFlight: number }>();
+    for (const { app, places, inFlight } of this.sources.workers()) {
+      const label = this.apps.valueOf(app);
+      const sum = byApp.get(label) ?? { connections: 0, places: 0, inFlight: 0 };
+      sum.connections += 1;
+      sum.places += places;
+      sum.inFlight += inFlight;
+      byApp.set(label, sum);
+    }
+    for (const name of ['everstep_workers_connected', 'everstep_worker_places', 'everstep_worker_requests_in_flight'] as const)
+      registry.reset(name);
+    for (const [app, { connections, places, inFlight }] of byApp) {
+      registry.set('everstep_workers_connected', { app }, connections);
+      registry.set('everstep_worker_places', { app }, places);
+      registry.set('everstep_worker_requests_in_flight', { app }, inFlight);
+    }
+  }
+
+  private async readStore(): Promise<void> {
+    const { activeRuns, deadLetters, bytes } = await this.sources.measure();
+    this.registry.set('everstep_runs_active', NO_LABELS, activeRuns);
+    this.registry.set('everstep_dead_letters', NO_LABELS, deadLetters);
+    this.registry.set('everstep_store_bytes', NO_LABELS, bytes);
+  }
+
+  private async readNodes(): Promise<void> {
+    const { registry, sources } = this;
+    const now = sources.now();
+    const counts = { active: 0, leaving: 0, expired: 0 };
+    // The id of a node changes when it joins again.
+    registry.reset('everstep_lease_seconds');
+    for (const { nodeId, leaseUntil, leaving, self } of await sources.nodes()) {
+      const state = leaving ? 'leaving' : leaseUntil !== null && leaseUntil < now ? 'expired' : 'active';
+      counts[state] += 1;
+      if (self && leaseUntil !== null) registry.set('everstep_lease_seconds', { node: nodeId }, (leaseUntil - now) / SECOND_MS);
+    }
+    for (const [state, count] of Object.entries(counts)) registry.set('everstep_nodes', { state }, count);
+  }
+}
