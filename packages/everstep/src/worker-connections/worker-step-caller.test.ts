@@ -272,7 +272,7 @@ it('delivers failure notices, and answers as an endpoint would', async () => {
   assert.deepEqual(failureOf(refused), ['refused', 'never']);
 });
 
-it('cannot tell the result of a replay check that no worker answers', async () => {
+it('returns no verdict for a replay check that no worker answers', async () => {
   const check: Omit<ReplayCheck, 'request' | 'timeoutMs'> = {
     ...{ instanceId: 'qi_1', dialect: 'native', workflowUrl: URL, forwardHeaders: {}, hidesData: false },
   };
