@@ -26,6 +26,12 @@ test('hides a redacted body, the results derived from it and the URLs of calls',
   assert.deepEqual(shownHeaders({ A: ['1'] }, redact), { A: ['1'] });
 });
 
+test('shows the app of a worker URL that may depend on a redacted field', () => {
+  const redact = redaction({ fields: ['pin'] });
+  assert.equal(shownUrl('worker://shop/order-1234', redact), `worker://shop/${REDACTED}`);
+  assert.equal(shownUrl('http://me:pw@a.test:81/x', redact), `http://a.test:81/${REDACTED}`);
+});
+
 test('hides data that is nested too deeply to search for fields', () => {
   const redact = redaction({ fields: ['pin'] });
   const deep = `${'['.repeat(300)}{"pin":1}${']'.repeat(300)}`;

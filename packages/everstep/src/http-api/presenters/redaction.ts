@@ -162,6 +162,8 @@ export function shownOut(type: StepType, out: string, redact: Redaction | undefi
 export function shownUrl(url: string, redact: Redaction | undefined): string {
   if (!redact || (!redact.body && redact.fields.length === 0)) return url;
   if (redact.body || !URL.canParse(url)) return REDACTED;
-  const { origin, pathname, search } = new URL(url);
+  // The `origin` of a worker URL is "null".
+  const { protocol, host, pathname, search } = new URL(url);
+  const origin = `${protocol}//${host}`;
   return pathname === '/' && search === '' ? `${origin}/` : `${origin}/${REDACTED}`;
 }
