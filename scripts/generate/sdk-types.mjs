@@ -17,8 +17,8 @@ const [attempts, audit, groups, deadLetters, events, { ExplanationSchema }, live
     'run-tools',
   ].map(contract),
 );
-const [runs, schedules, search, service, { OwnSession }, signatures] = await Promise.all(
-  ['runs', 'schedules', 'search', 'service', 'session', 'signatures'].map(contract),
+const [runs, schedules, search, service, { OwnSession }, signatures, workers] = await Promise.all(
+  ['runs', 'schedules', 'search', 'service', 'session', 'signatures', 'workers/workers'].map(contract),
 );
 
 const { hasOneValue, oneOrMoreFilters } = await contract('filters/body-filters');
@@ -215,6 +215,12 @@ const FILES = {
     PublicKey: signatures.PublicKeySchema,
     SignatureSettings: signatures.SignatureSettingsSchema,
     SignatureSettingsUpdate: signatures.SignatureSettingsPatch,
+  },
+  workers: {
+    MissingWorker: workers.MissingWorker,
+    WorkerEntry: workers.WorkerEntry,
+    UnservedWorkflow: workers.UnservedWorkflow,
+    WorkerPage: workers.WorkerPage,
   },
 };
 

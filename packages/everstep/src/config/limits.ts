@@ -37,6 +37,12 @@ export const LIMITS = Object.freeze({
   /** Maximum size of a message of a worker: the longest reply with its frame. */
   maxWorkerMessageBytes: 33 * MiB,
   maxWorkersOfInstance: 1_000,
+  workersPageDefault: 100,
+  workersPageMax: 200,
+  /** Names of workflows that a listing of workers shows for each connection. */
+  maxListedWorkflowsOfWorker: 50,
+  /** Workflows without a connected worker that a listing of workers shows. */
+  maxListedUnservedWorkflows: 200,
   /** A connection without a frame for three times as long is closed. */
   workerHeartbeatMs: 10 * SECOND_MS,
 

@@ -3,6 +3,7 @@ import { STEP_TYPES } from '@everstep/sdk/protocol';
 import Type, { type Static } from 'typebox';
 import { unixMs } from './fields/unix-ms.js';
 import { FAILURE_FUNCTION_STATES, RUN_STATES, STEP_STATES } from './states.js';
+import { MissingWorker } from './workers/workers.js';
 
 const CLOSED = { additionalProperties: false } as const;
 
@@ -44,6 +45,7 @@ export const TriggeredRun = Type.Object(
     workflowRunId: Type.String(),
     workflowCreatedAt: unixMs('Time when the run was created'),
     deduplicated,
+    noWorker: Type.Optional(MissingWorker),
   },
   { ...CLOSED, description: 'Started run.' },
 );
@@ -58,7 +60,7 @@ const runIdentity = {
   deduplicated,
 };
 export const ActiveRun = Type.Object(
-  { ...runIdentity, workflowState: Type.Literal('RUN_STARTED') },
+  { ...runIdentity, noWorker: Type.Optional(MissingWorker), workflowState: Type.Literal('RUN_STARTED') },
   { ...CLOSED, description: 'The run has not ended yet.' },
 );
 export const RunResult = Type.Object(

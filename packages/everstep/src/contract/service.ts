@@ -1,6 +1,7 @@
 /** Wire schemas of the service and of queue instance settings. */
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../config/limits.js';
+import { unixMs } from './fields/unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
 
@@ -63,12 +64,18 @@ export const GlobalParallelism = Type.Object(
 
 export const DestinationEntry = Type.Object(
   {
-    origin: Type.String({ description: 'Scheme, host and port of the destination.' }),
+    origin: Type.String({ description: 'Scheme, host and port of the destination; a worker URL as a whole.' }),
     isHeld: Type.Boolean(),
     heldBy: Type.Optional(Type.Enum(['breaker', 'hand'], { type: 'string' })),
     reason: Type.Optional(Type.String()),
     heldSince: Type.Optional(
       Type.Integer({ format: 'int64', description: 'Time when the destination was held, in Unix milliseconds.' }),
+    ),
+    noWorkerSince: Type.Optional(
+      unixMs(
+        'For a worker URL: time since which no connected worker serves it',
+        'Its deliveries wait. Absent when a worker serves it.',
+      ),
     ),
     failures: Type.Integer({ description: 'Number of consecutive failed deliveries.' }),
     lastError: Type.Optional(Type.String()),

@@ -17,9 +17,11 @@ import { NO_OBSERVER, type Observer } from '../ports/observer.js';
 import { ONE_OWNER } from '../ports/stores/instance-owners.js';
 import type { Store } from '../ports/stores/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
+import { NO_WORKERS } from '../ports/workers.js';
 import type { WorkflowService } from '../runtime/services/workflow-service.js';
 import type { SearchService } from '../search/search-service.js';
 import type { SignIn } from '../sign-in/sign-in.js';
+import { localDirectory } from '../worker-connections/local-directory.js';
 import type { WorkerPools } from '../worker-connections/worker-pools.js';
 import { ReadBudget } from './admission/read-budget.js';
 import { Recording } from './audited/recording.js';
@@ -186,6 +188,8 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   // Keeps connections free for requests that do not wait.
   const served = dependencies.connectionLimits?.served ?? Number.POSITIVE_INFINITY;
   const maxResultWaits = Math.min(LIMITS.maxResultWaits, Math.floor(served * RESULT_WAITS_SHARE));
+  const { workers, serves } = dependencies;
+  const nodeId = dependencies.nodeId ?? (() => ALONE);
   const context: ApiContext = {
     service,
     reads: readsOf(store),
@@ -206,6 +210,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     resultWaits: new HeldRequests({ what: 'requests that wait for a result', total: maxResultWaits, owners }),
     slices: dependencies.slices ?? AT_ONCE,
     nodes: dependencies.nodes ?? aloneSince(service, version),
+    workers: workers ? localDirectory(workers.pools, nodeId) : NO_WORKERS,
     publicUrl: dependencies.publicUrl ?? (() => ''),
     isStarting: dependencies.isStarting ?? (() => false),
     isStopping: dependencies.isStopping ?? (() => false),
@@ -218,10 +223,8 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     managementOpenApi: () => managementDocument(version),
   };
   const routes: Route[] = [];
-  const { workers, serves } = dependencies;
   const defaultRegion = dependencies.defaultRegion ?? DEFAULT_REGION;
   const newId = () => service.newId('con');
-  const nodeId = dependencies.nodeId ?? (() => ALONE);
   const accepting = { ...{ authority, defaultRegion, log, nodeId, newId } };
   const app: FastifyInstance = createServer({
     context,

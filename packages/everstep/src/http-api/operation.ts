@@ -14,6 +14,7 @@ import type { WorkSlices } from '../fairness/work-slices.js';
 import type { NodeStatus } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
+import type { WorkerDirectory } from '../ports/workers.js';
 import type { WorkflowService } from '../runtime/services/workflow-service.js';
 import type { SearchService } from '../search/search-service.js';
 import type { SignIn } from '../sign-in/sign-in.js';
@@ -62,6 +63,7 @@ export interface ApiContext {
   /** Schedules CPU-intensive work of requests. */
   readonly slices: Pick<WorkSlices, 'run'>;
   readonly nodes: () => Promise<readonly NodeStatus[]>;
+  readonly workers: WorkerDirectory;
   /** Base URL of the runtime API for apps, without a slash at the end. */
   readonly publicUrl: () => string;
   readonly isStarting: () => boolean;

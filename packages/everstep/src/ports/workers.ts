@@ -18,6 +18,34 @@ export interface WorkerChange {
   readonly app: string;
 }
 
+/** A connection of a worker, for people. */
+export interface WorkerStatus {
+  readonly connectionId: string;
+  /** Identifies the process of the worker, which may have several connections. */
+  readonly workerId: string;
+  readonly app: string;
+  readonly workflows: readonly string[];
+  readonly version?: string;
+  readonly host?: string;
+  readonly sdk: string;
+  /** Node that the worker is connected to. */
+  readonly nodeId: string;
+  /** Unix ms. */
+  readonly connectedAt: number;
+  readonly inFlight: number;
+  readonly maxConcurrency: number;
+  /** Whether it accepts no new work. */
+  readonly isDraining: boolean;
+  /** Name of the error of the last failed request; null if none has failed. */
+  readonly lastError: string | null;
+}
+
+/** The connected workers for people: those of all nodes. */
+export interface WorkerDirectory extends Pick<WorkerPresence, 'missingSince'> {
+  /** Returns the connections of an instance in any order. */
+  connectionsOf(instanceId: string): Promise<readonly WorkerStatus[]>;
+}
+
 export const isWorkerUrl = (url: string): boolean => url.startsWith(WORKER_SCHEME);
 
 /** Returns the name of a pool. */
@@ -28,8 +56,9 @@ export const poolOf = (instanceId: string, url: string): string =>
   `${instanceId} ${url.slice(0, url.indexOf('/', WORKER_SCHEME.length))}`;
 
 /** Accepts no workers: deliveries to worker URLs wait. */
-export const NO_WORKERS: WorkerPresence = {
+export const NO_WORKERS: WorkerPresence & WorkerDirectory = {
   missingSince: (_instanceId, url) => (isWorkerUrl(url) ? 0 : null),
   capacityOf: () => 0,
   onChange: () => {},
+  connectionsOf: async () => [],
 };

@@ -26,6 +26,7 @@ import { type RunLogOptions, Runs } from './runs/runs.js';
 import { Schedules } from './schedules.js';
 import { durationText, type TriggerOptions, triggerBody, triggerHeaders } from './settings.js';
 import { type Call, callApi, type TransportOptions } from './transport.js';
+import { Workers } from './workers.js';
 
 /** Result of one item of a batch: the run, or an error. */
 export type BatchItemResult = TriggeredRun | { readonly error: string };
@@ -65,6 +66,8 @@ export class Client {
   readonly schedules: Schedules;
   /** Changes as they happen, and the nodes of the service. */
   readonly live: Live;
+  /** The connected workers. */
+  readonly workers: Workers;
   /** Settings of the queue instance. */
   readonly settings: {
     readonly get: () => Promise<InstanceSettings>;
@@ -114,6 +117,7 @@ export class Client {
     this.destinations = new Destinations(call);
     this.schedules = new Schedules(call);
     this.live = new Live(transport);
+    this.workers = new Workers(call);
     const put = <T>(path: string, update: object): Promise<T> =>
       call({ method: 'PUT', path, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(update) });
     this.settings = {

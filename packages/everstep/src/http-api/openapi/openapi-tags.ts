@@ -28,6 +28,7 @@ const TAG_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'URL groups': 'Groups of URLs that messages are published to.',
   Users: 'Users of the installation, for operators.',
   Webhooks: 'Webhooks that runs create.',
+  Workers: 'Workers that have connected to the service.',
 };
 
 /** Returns the tag object of an OpenAPI document. */

@@ -32,6 +32,7 @@ import {
   SigningKeysSchema,
 } from '../../contract/service.js';
 import { KeySetSchema, PublicKeySchema, SignatureSettingsSchema } from '../../contract/signatures.js';
+import { UnservedWorkflow, WorkerEntry, WorkerPage } from '../../contract/workers/workers.js';
 import { DEFAULT_DIALECT } from '../../dialects/index.js';
 import { OPERATIONS } from '../operations/index.js';
 import { openApiOf, SESSION_SECURITY } from './openapi-document.js';
@@ -75,7 +76,10 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   SigningKeys: SigningKeysSchema,
   StepGroup,
   TriggeredRun,
+  UnservedWorkflow,
   Waiter,
+  Worker: WorkerEntry,
+  WorkerPage,
 };
 
 /** Returns the document. `serviceVersion` is the version of Everstep that it mentions. */

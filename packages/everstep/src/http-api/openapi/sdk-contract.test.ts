@@ -307,6 +307,7 @@ test('the Client has a call for every operation of the runtime API', async () =>
   await client.signatures.update({ ed25519: true });
   await client.signatures.rotate();
   await client.live.nodes();
+  assert.deepEqual((await client.workers.list()).workers, []);
   for await (const change of client.live.changes()) assert.fail(JSON.stringify(change));
 
   const declared = OPERATIONS.filter(({ access, tag }) => access === 'token' && tag !== 'Repairs');

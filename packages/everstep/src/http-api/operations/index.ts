@@ -17,6 +17,7 @@ import { scheduleRunOperations } from './control/schedule-runs.js';
 import { scheduleOperations } from './control/schedules.js';
 import { getHealth, getOpenApi, getReadiness } from './control/service.js';
 import { getPublicKeys, getSignatureSettings, rotateKeyPairs, updateSignatureSettings } from './control/signatures.js';
+import { listWorkers } from './control/workers.js';
 import { checkDeadLetters, checkRun } from './dead-letters/check.js';
 import { groupOperations } from './dead-letters/dead-letter-groups.js';
 import { getDeadLetter, listDeadLetters } from './dead-letters/dead-letters.js';
@@ -79,6 +80,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   listDestinations,
   holdDestination,
   releaseDestination,
+  listWorkers,
   getSettings,
   updateSettings,
   getSigningKeys,

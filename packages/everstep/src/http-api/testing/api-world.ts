@@ -19,6 +19,7 @@ import { AuditRecords } from '../../audit/audit-records.js';
 import { createSystemClock } from '../../clock/system-clock.js';
 import { createSystemRandom } from '../../clock/system-random.js';
 import type { RunJournal, TriggeredRun } from '../../contract/runs.js';
+import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { Message, MessageAnswer, MessageSender } from '../../ports/message-sender.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
@@ -29,6 +30,8 @@ import { createSearchService } from '../../search/service.js';
 import type { SignIn } from '../../sign-in/sign-in.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { openSearchDocuments } from '../../stores/sqlite/search/index.js';
+import { WorkerPools } from '../../worker-connections/worker-pools.js';
+import { WorkerStepCaller } from '../../worker-connections/worker-step-caller.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies } from '../index.js';
 import type { Method } from '../operation.js';
 import { UPSTASH_API } from '../upstash/index.js';
@@ -245,6 +248,8 @@ export class ApiWorld {
   readonly audit: AuditRecords;
   readonly endpoints: PlayedEndpoints;
   readonly messages: PlayedMessages;
+  /** The connected workers. Initially there are none. */
+  readonly workers: { readonly pools: WorkerPools; readonly clock: Clock };
   readonly logged: readonly LoggedLine[];
   readonly token: string;
   readonly readOnlyToken: string;
@@ -261,6 +266,7 @@ export class ApiWorld {
     this.audit = parts.audit;
     this.endpoints = parts.endpoints;
     this.messages = parts.messages;
+    this.workers = parts.workers;
     this.logged = parts.logged;
     this.token = parts.token;
     this.readOnlyToken = parts.readOnlyToken;
@@ -291,12 +297,15 @@ export class ApiWorld {
     const refusals = new Refusals({ accounts: store.accounts, now, clock, log });
     await recordPrices({ accounts: store.accounts, plans, now, random });
     const limits: Limits = await createLimits({ accounts: store.accounts, plans, now, refusals });
+    const pools = new WorkerPools(clock);
+    const caller = new WorkerStepCaller({ pools, others: { stepCaller: endpoints, messageSender: messages }, now });
     const runtime = createRuntime({
       store,
       clock,
       random,
-      stepCaller: endpoints,
-      messageSender: messages,
+      stepCaller: caller,
+      messageSender: caller,
+      workers: pools,
       log,
       publicUrl,
       limits,
@@ -337,25 +346,14 @@ export class ApiWorld {
       dashboard: null,
       signIn: PLAYED_SIGN_IN,
       dialectOperations: UPSTASH_API,
+      workers: { pools, clock },
       ...overrides,
     });
     const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
     const readOnlyToken = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
     return new ApiWorld({
-      store,
-      authority,
-      runtime,
-      api,
-      accounts,
-      search,
-      limits,
-      refusals,
-      audit,
-      endpoints,
-      messages,
-      logged: lines,
-      token,
-      readOnlyToken,
+      ...{ store, authority, runtime, api, accounts, search, limits, refusals, audit, endpoints, messages },
+      ...{ workers: { pools, clock }, logged: lines, token, readOnlyToken },
     });
   }
 

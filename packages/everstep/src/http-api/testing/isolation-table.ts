@@ -227,6 +227,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getPublicKeys: open(404, () => ({ params: { instanceId: 'qi_none' } })),
   streamHints: readsOwn(() => ({ headers: { accept: 'text/event-stream' } })),
   listNodes: readsOwn(),
+  listWorkers: readsOwn(),
   // The clock of the test is real for all callers.
   getClock: { access: 'token', ask: nothing, own: 404, readOnly: 404, other: 404 },
   advanceClock: { access: 'token', ask: () => ({ body: { by: '1s' } }), own: 404, readOnly: 403, other: 404 },

@@ -43,7 +43,7 @@ test('a run waits until a worker is connected, and uses no attempt', async () =>
       await settle();
       assert.deepEqual(await reasonsOf(bench, run.workflowRunId), [{ kind: 'no-worker', url: ORDER, since: CONNECT_AT }]);
       assert.deepEqual(await bench.runtime.destinations.list({ instanceId: 'qi_1' }), [
-        { origin: ORDER, hold: null, failures: 0, lastError: null, waiting: 1, probeAt: null },
+        { origin: ORDER, noWorkerSince: CONNECT_AT, hold: null, failures: 0, lastError: null, waiting: 1, probeAt: null },
       ]);
       assert.equal(finish.calls.length, 0);
       workers.setPlaces(1);

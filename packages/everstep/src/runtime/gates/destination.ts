@@ -129,8 +129,13 @@ export class Destination {
   }
 
   get status(): DestinationStatus {
+    const { origin, noWorkerSince } = this;
     const { hold, failures, lastError } = this.current;
-    return { origin: this.origin, hold, failures, lastError, waiting: this.list.size, probeAt: this.plannedProbeAt };
+    return {
+      origin,
+      ...(noWorkerSince === null ? {} : { noWorkerSince }),
+      ...{ hold, failures, lastError, waiting: this.list.size, probeAt: this.plannedProbeAt },
+    };
   }
 
   /** Returns why a delivery to it does not pass; null if it is not held. */

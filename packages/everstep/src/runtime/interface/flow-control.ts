@@ -50,8 +50,10 @@ export interface FlowControlService {
 }
 
 export interface DestinationStatus {
-  /** Scheme, host and port. */
+  /** Scheme, host and port; a worker URL as a whole. */
   readonly origin: string;
+  /** Unix ms since which no connected worker serves it; absent if one does, or if it is not a worker URL. */
+  readonly noWorkerSince?: number;
   readonly hold: DestinationHold | null;
   /** Consecutive failures. */
   readonly failures: number;

@@ -17,3 +17,4 @@ export type * from './search.js';
 export type * from './service.js';
 export type * from './session.js';
 export type * from './signatures.js';
+export type * from './workers.js';

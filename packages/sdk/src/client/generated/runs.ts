@@ -2,6 +2,7 @@
 
 import type { StepType } from '../../protocol.js';
 import type { FailureFunctionState, HeaderMap } from './dead-letters.js';
+import type { MissingWorker } from './workers.js';
 
 /** State of a run. */
 export type RunState = 'RUN_STARTED' | 'RUN_SUCCESS' | 'RUN_FAILED' | 'RUN_CANCELED';
@@ -33,6 +34,7 @@ export interface RunReference {
 export interface TriggeredRun extends RunReference {
   /** No run was created, because a run with this id or deduplication id already exists. */
   readonly deduplicated?: true;
+  readonly noWorker?: MissingWorker;
 }
 
 /** The run has not ended yet. */
@@ -41,7 +43,9 @@ export interface ActiveRun extends TriggeredRun {
 }
 
 /** Outcome of the run: a result, an error, or neither when it was canceled. */
-export interface RunResult<Result = unknown> extends TriggeredRun {
+export interface RunResult<Result = unknown> extends RunReference {
+  /** No run was created, because a run with this id or deduplication id already exists. */
+  readonly deduplicated?: true;
   readonly workflowState: 'RUN_SUCCESS' | 'RUN_FAILED' | 'RUN_CANCELED';
   /** Value that the workflow returned, as JSON. Absent when it returned nothing. */
   readonly result?: Result;

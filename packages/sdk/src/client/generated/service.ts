@@ -58,13 +58,18 @@ export interface GlobalParallelism {
 
 /** State of a destination. */
 export interface DestinationEntry {
-  /** Scheme, host and port of the destination. */
+  /** Scheme, host and port of the destination; a worker URL as a whole. */
   readonly origin: string;
   readonly isHeld: boolean;
   readonly heldBy?: 'breaker' | 'hand';
   readonly reason?: string;
   /** Time when the destination was held, in Unix milliseconds. */
   readonly heldSince?: number;
+  /**
+   * For a worker URL: time since which no connected worker serves it, in Unix milliseconds. Its deliveries wait. Absent when a
+   * worker serves it.
+   */
+  readonly noWorkerSince?: number;
   /** Number of consecutive failed deliveries. */
   readonly failures: number;
   readonly lastError?: string;

@@ -4,10 +4,11 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { type DestinationEntry, DestinationHeld, Destinations } from '../../../contract/service.js';
+import { isWorkerUrl } from '../../../ports/workers.js';
 import type { DestinationStatus } from '../../../runtime/services/workflow-service.js';
 import { change } from '../../audited/audit-rule.js';
 import { answer, operation } from '../../operation.js';
-import { parseDestination } from '../../parameters/destination.js';
+import { parseWorkflowUrl } from '../../parameters/destination.js';
 import { shown, Unacceptable } from '../../parameters/unacceptable.js';
 import { optional } from '../../presenters/optional.js';
 
@@ -16,7 +17,8 @@ const HELD_BY_HAND = 'held manually';
 
 const origin = Type.Optional(
   Type.String({
-    description: 'Scheme, host and port, for example `https://app.example.com`. A longer URL is shortened to these.',
+    description:
+      'Scheme, host and port, for example `https://app.example.com`. A longer URL is shortened to these. The URL of a workflow that workers serve, `worker://<app>/<workflow>`, is a destination as a whole.',
   }),
 );
 const url = Type.Optional(Type.String({ description: 'Alternative name of `origin`.' }));
@@ -24,10 +26,11 @@ const url = Type.Optional(Type.String({ description: 'Alternative name of `origi
 function originOf(body: { readonly origin?: string; readonly url?: string }): string {
   const [name, given] = body.origin === undefined ? ['url', body.url] : ['origin', body.origin];
   if (given === undefined || (body.origin !== undefined && body.url !== undefined)) {
-    throw new ApiError('bad-body', 'the body must have either "origin" or "url": an absolute http or https URL');
+    throw new ApiError('bad-body', 'the body must have either "origin" or "url": an absolute http or https URL, or a worker URL');
   }
   try {
-    return new URL(parseDestination(given)).origin;
+    const parsed = parseWorkflowUrl(given);
+    return isWorkerUrl(parsed) ? parsed : new URL(parsed).origin;
   } catch (error) {
     if (error instanceof Unacceptable) throw new ApiError('bad-body', `"${name}" ${error.message}`);
     throw error;
@@ -46,6 +49,7 @@ const present = (status: DestinationStatus): DestinationEntry => ({
   ...optional('heldBy', status.hold?.by),
   ...optional('reason', status.hold?.reason),
   ...optional('heldSince', status.hold?.since),
+  ...optional('noWorkerSince', status.noWorkerSince),
   failures: status.failures,
   ...optional('lastError', status.lastError),
   waitListSize: status.waiting,
@@ -55,7 +59,7 @@ const present = (status: DestinationStatus): DestinationEntry => ({
 export const listDestinations = operation({
   operationId: 'listDestinations',
   tag: TAG,
-  summary: 'List destinations that fail or are held',
+  summary: 'List destinations that fail, are held or lack a worker',
   description: 'Returns the number of waiting deliveries, and why and since when a destination is held.',
   method: 'GET',
   path: '/v2/destinations',

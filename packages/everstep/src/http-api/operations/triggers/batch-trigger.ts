@@ -19,7 +19,9 @@ const FAMILIES = Object.keys(TRIGGER_FAMILIES);
 
 const BatchItem = Type.Object(
   {
-    destination: Type.String({ description: 'Absolute http or https URL of the workflow.' }),
+    destination: Type.String({
+      description: 'URL of the workflow: an absolute http or https URL, or `worker://<app>/<workflow>`.',
+    }),
     body: Type.Optional(
       Type.Unknown({
         description:
@@ -86,7 +88,7 @@ async function triggerItem(given: unknown, context: ApiContext, request: Request
     caller,
   );
   allowSize(context, caller.instanceId, bytes);
-  return presentTriggered(await startTriggered(command, context));
+  return presentTriggered(await startTriggered(command, context), command, context);
 }
 
 export const triggerRuns = operation({

@@ -2,6 +2,7 @@
  * Converts a workflow URL, headers and a body into the command that starts a run. Used by triggers and by items of a batch.
  */
 import { createHash } from 'node:crypto';
+import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -163,7 +164,17 @@ export function triggerCommand(
   };
 }
 
-export function presentTriggered({ kind, run }: TriggerOutcome): TriggeredRun {
-  const reference = presentReference(run);
-  return kind === 'deduplicated' ? { ...reference, deduplicated: true } : reference;
+/** Returns the response to a trigger. It reports when no connected worker serves the workflow. */
+export function presentTriggered(
+  { kind, run }: TriggerOutcome,
+  { instanceId, workflowUrl }: Pick<TriggerCommand, 'instanceId' | 'workflowUrl'>,
+  { workers }: Pick<ApiContext, 'workers'>,
+): TriggeredRun {
+  const named = parseWorkerUrl(workflowUrl);
+  const since = named && workers.missingSince(instanceId, workflowUrl);
+  return {
+    ...presentReference(run),
+    ...(kind === 'deduplicated' ? { deduplicated: true } : {}),
+    ...(named && since !== null ? { noWorker: { app: named.app, since } } : {}),
+  };
 }

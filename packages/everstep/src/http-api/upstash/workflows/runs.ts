@@ -202,7 +202,7 @@ const startWorkflow = operation({
     const start = { destination, destinationName: 'the workflow URL', headers: request.headers, body };
     const command = startCommand(start, context, request, caller);
     allowSize(context, caller.instanceId, body);
-    return answer(200, presentTriggered(await startTriggered(command, context)));
+    return answer(200, presentTriggered(await startTriggered(command, context), command, context));
   },
 });
 

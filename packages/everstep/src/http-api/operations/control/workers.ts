@@ -1,0 +1,96 @@
+/** Lists the connected workers, and the workflows that wait for one. */
+import { parseWorkerUrl, WORKER_APP } from '@everstep/sdk/protocol';
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { type UnservedWorkflow, type WorkerEntry, WorkerPage } from '../../../contract/workers/workers.js';
+import type { WorkerStatus } from '../../../ports/workers.js';
+import type { DestinationStatus } from '../../../runtime/services/workflow-service.js';
+import { answer, operation } from '../../operation.js';
+import { Cursor } from '../../parameters/values.js';
+import { optional } from '../../presenters/optional.js';
+
+const MAX_NAME_LENGTH = 200;
+
+/** Position in the list: connection ids are unique. */
+type Position = readonly [app: string, connectedAt: number, connectionId: string];
+
+const positionOf = ({ app, connectedAt, connectionId }: WorkerStatus): Position => [app, connectedAt, connectionId];
+
+function compare(a: Position, b: Position): number {
+  for (const [index, value] of a.entries()) {
+    const other = b[index];
+    if (other !== undefined && value !== other) return value < other ? -1 : 1;
+  }
+  return 0;
+}
+
+/** Parses the position of a cursor. Cursors are signed, so the text is that of a position. */
+function parsePosition(text: string): Position {
+  const [app, connectedAt, connectionId]: readonly unknown[] = JSON.parse(text);
+  if (typeof app === 'string' && typeof connectedAt === 'number' && typeof connectionId === 'string')
+    return [app, connectedAt, connectionId];
+  throw new ApiError('bad-cursor', 'the cursor does not belong to this listing; omit it to start from the beginning');
+}
+
+function presentWorker(status: WorkerStatus): WorkerEntry {
+  const { workflows, isDraining, lastError, version, host, ...rest } = status;
+  return {
+    ...rest,
+    workflows: workflows.toSorted().slice(0, LIMITS.maxListedWorkflowsOfWorker),
+    workflowCount: workflows.length,
+    ...optional('version', version),
+    ...optional('host', host),
+    draining: isDraining,
+    ...optional('lastError', lastError?.slice(0, MAX_NAME_LENGTH)),
+  };
+}
+
+function unservedBy({ origin, noWorkerSince, waiting }: DestinationStatus): readonly UnservedWorkflow[] {
+  const named = parseWorkerUrl(origin);
+  if (!named || noWorkerSince === undefined || waiting === 0) return [];
+  return [{ ...named, workflowUrl: origin, since: noWorkerSince, waitListSize: waiting }];
+}
+
+export const listWorkers = operation({
+  operationId: 'listWorkers',
+  tag: 'Workers',
+  summary: 'List the connected workers',
+  description:
+    'Returns the connections of workers, and the workflows that deliveries wait for because no connected worker serves them. Those deliveries use no attempt.',
+  method: 'GET',
+  path: '/v2/workers',
+  unknownQuery: 'refuse',
+  query: Type.Object({
+    app: Type.Optional(Type.String({ pattern: WORKER_APP.source, description: 'Name of an app. Absent: all apps.' })),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.workersPageMax,
+        default: LIMITS.workersPageDefault,
+        description: 'Maximum number of connections to return.',
+      }),
+    ),
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filter. Empty: first page.')),
+  }),
+  responses: { 200: WorkerPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  async handle({ query: { app, cursor: given, count = LIMITS.workersPageDefault } }, context, { instanceId }) {
+    const { workers, service, cursors } = context;
+    const scope = { operation: 'workers', instanceId, filters: { app } };
+    const after = given === undefined || given === '' ? null : parsePosition((await cursors.open(scope, given)).after);
+    const destinations = await service.destinations.list({ instanceId });
+    const isWanted = (each: { readonly app: string }) => app === undefined || each.app === app;
+    const rest = (await workers.connectionsOf(instanceId))
+      .filter((each) => isWanted(each) && (after === null || compare(positionOf(each), after) > 0))
+      .toSorted((a, b) => compare(positionOf(a), positionOf(b)));
+    const page = rest.slice(0, count);
+    const last = rest.length > count ? page.at(-1) : undefined;
+    const next = last && { after: JSON.stringify(positionOf(last)), horizon: null, left: null };
+    return answer(200, {
+      ...(next ? { cursor: await cursors.seal(scope, next) } : {}),
+      workers: page.map(presentWorker),
+      unserved: destinations.flatMap(unservedBy).filter(isWanted).slice(0, LIMITS.maxListedUnservedWorkflows),
+    });
+  },
+});
