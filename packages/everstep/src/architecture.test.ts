@@ -160,7 +160,10 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/simulation',
-    may: [PORTS, ENGINE, LIMITS_FILE, ...inEverstep('clock', 'runtime', 'stores'), '@everstep/sdk', PROTOCOL, NODE],
+    may: [
+      ...[PORTS, ENGINE, LIMITS_FILE, ...inEverstep('clock', 'runtime', 'stores', 'worker-connections')],
+      ...['@everstep/sdk', 'sdk/dist/worker', 'types sdk/dist/endpoint', 'sdk/dist/testing/step-history.fixture', PROTOCOL, NODE],
+    ],
     because: 'the simulated world runs the real runtime without a network',
   },
   {

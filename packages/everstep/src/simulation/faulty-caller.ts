@@ -4,6 +4,7 @@
  * runs.
  */
 import { PROTOCOL_HEADER, type StepReply } from '@everstep/sdk/protocol';
+import type { WorkflowEndpoint } from '../../../sdk/dist/endpoint.js';
 import type { SeededRandom } from '../clock/testing/seeded-random.js';
 import type { SimulatedClock } from '../clock/testing/simulated-clock.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
@@ -23,6 +24,8 @@ export interface NetworkFaults {
 
 /** The user's app: receives the bytes of a request, and returns status, headers and bytes. */
 export interface App {
+  /** The workflows by name, for transports other than HTTP. */
+  readonly workflows: Readonly<Record<string, WorkflowEndpoint>>;
   handle(request: {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: Uint8Array;

@@ -5,15 +5,16 @@
 import assert from 'node:assert/strict';
 import type { EventContent, InvokeOutcome } from '@everstep/sdk/protocol';
 import { SeededRandom } from '../clock/testing/seeded-random.js';
-import { clockUntil, SimulatedClock } from '../clock/testing/simulated-clock.js';
+import { SimulatedClock } from '../clock/testing/simulated-clock.js';
 import { PART } from '../config/limits.js';
 import type { RecordedStep, RunSettings } from '../engine/runs/run.js';
-import type { Log } from '../ports/log.js';
 import type { DeadLetterRecord, RunRecord, Store } from '../ports/stores/store.js';
-import { createRuntime, type Runtime } from '../runtime/runtime.js';
+import { ConnectedApp } from './connections/connected-app.js';
+import { type ConnectionFaults, FrameNetwork, NO_CONNECTION_FAULTS } from './connections/cut-connection.js';
 import { DeliveryLedger } from './delivery-ledger.js';
 import { type App, FaultyCaller, type NetworkFaults, type RunningApp } from './faulty-caller.js';
-import { faultyStore, type StoreFaults, StoreOutages } from './faulty-store.js';
+import type { StoreFaults } from './faulty-store.js';
+import { type Life, startLife } from './life.js';
 import { MessageLedger } from './message-ledger.js';
 import { type NodeFaults, SharedStore, SimulatedNode, type SimulatedNodeOptions } from './simulated-nodes.js';
 import { approvalEvent, expectedResult, LETTER_EVENT } from './workflows.js';
@@ -37,10 +38,13 @@ export interface WorldFaults {
   readonly crash: number;
   /** Several nodes share the store. Absent: there is one process. */
   readonly nodes?: NodeFaults;
+  /** The workers connect to the service. Absent: the service calls the app over HTTP. */
+  readonly connections?: ConnectionFaults;
+  /** The faults give no reason to deliver an attempt twice. */
+  readonly attemptsOnce?: true;
 }
 
 const UNRELATED_EVENTS = 60;
-const LONGEST_STALL_MS = 6_000;
 
 export const NO_FAULTS: WorldFaults = {
   network: { loseRequest: 0, loseResponse: 0, duplicate: 0, garbage: 0, restartApp: 0, maxDelayMs: 20 },
@@ -49,12 +53,6 @@ export const NO_FAULTS: WorldFaults = {
 };
 
 type SharedByNodes = Pick<SimulatedNodeOptions, 'shared' | 'claims' | 'faults'> & { readonly app: RunningApp };
-
-interface Life {
-  readonly runtime: Runtime;
-  readonly caller: FaultyCaller;
-  dead: boolean;
-}
 
 interface Order {
   readonly id: string;
@@ -75,8 +73,6 @@ const resultOf = (run: RunRecord | undefined): unknown => JSON.parse(run?.result
 
 /** Returns the problems in the history of a run, one sentence each. */
 export type HistoryCheck = (run: RunRecord, steps: readonly RecordedStep[]) => readonly string[];
-
-const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 export class World {
   readonly clock = new SimulatedClock(START_MS);
@@ -100,16 +96,37 @@ export class World {
   private callers: FaultyCaller[] = [];
   private nodes = 0;
   private readonly shared: SharedByNodes | null;
+  /** The URLs of the workflows without their names. */
+  private readonly base: string;
+  private readonly network: FrameNetwork | null;
+  private readonly connected: ConnectedApp | null;
 
-  constructor(seed: number, faults: WorldFaults, store: Store, startApp: (store: Store) => App) {
+  constructor(seed: number, faults: WorldFaults, store: Store, startApp: (store: Store, base: string) => App) {
     this.random = new SeededRandom(seed);
     this.faults = faults;
-    this.startApp = () => startApp(store);
+    this.base = faults.connections ? 'worker://app/' : 'http://app/';
+    this.network = faults.connections ? new FrameNetwork(this.clock, this.random, faults.connections) : null;
+    this.startApp = () => startApp(store, this.base);
     this.shared = faults.nodes
       ? { shared: new SharedStore(store), claims: new Map(), faults: faults.nodes, app: { current: this.startApp() } }
       : null;
     this.store = this.ledger.watch(this.shared?.shared.store ?? store);
     this.lives = Array.from({ length: faults.nodes?.count ?? 1 }, () => this.startLife());
+    this.connected = this.network && this.connect(this.network);
+  }
+
+  /** Number of connections that were cut. */
+  get cuts(): number {
+    return this.network?.cuts ?? 0;
+  }
+  /** Number of messages between workers and the service. */
+  get messages(): number {
+    return this.network?.messages ?? 0;
+  }
+
+  private connect(network: FrameNetwork): ConnectedApp {
+    const startApp = () => this.startApp().workflows;
+    return new ConnectedApp({ app: 'app', network, startApp, service: () => this.life.door ?? assert.fail() });
   }
 
   /** The process that a client connects to. */
@@ -118,34 +135,16 @@ export class World {
   }
 
   private startLife(): Life {
-    const { clock, random, shared } = this;
-    const dead = (): boolean => life.dead;
+    const { clock, random, shared, faults, store } = this;
     // Requests that were already sent reach the app anyway.
-    const caller = new FaultyCaller(clock, random, this.faults.network, this.startApp, shared?.app);
+    const caller = new FaultyCaller(clock, random, faults.network, this.startApp, shared?.app);
     this.callers.push(caller);
-    const node = shared && new SimulatedNode({ ...shared, nodeId: `n_${++this.nodes}`, clock, random, dead });
-    const stalled = () => clock.wait(random.below(LONGEST_STALL_MS));
-    const outages = new StoreOutages(clock, random, this.faults.store, () => this.outages++);
-    const watched = this.deliveries.watch(caller, () => !life.dead && outages.isNoticed);
-    const ownClock = clockUntil(dead, clock);
-    const life: Life = {
-      caller,
-      dead: false,
-      runtime: createRuntime({
-        store: faultyStore(node?.viewOf(this.store) ?? this.store, this.random, this.faults.store, dead, { stalled, outages }),
-        clock: ownClock,
-        // Maintenance would only advance the clock in small steps.
-        upkeepClock: { ...ownClock, setTimer: () => () => {} },
-        random: this.random,
-        stepCaller: watched,
-        messageSender: watched,
-        log: quiet,
-        publicUrl: () => 'http://everstep',
-        ...(node ? { cluster: node } : {}),
-      }),
-    };
-    void life.runtime.start();
-    return life;
+    return startLife({
+      ...{ instanceId: INSTANCE, clock, random, store, caller, faults: faults.store, deliveries: this.deliveries },
+      nodeOf: (dead) => shared && new SimulatedNode({ ...shared, nodeId: `n_${++this.nodes}`, clock, random, dead }),
+      onOutage: () => this.outages++,
+      acceptsWorkers: this.network !== null,
+    });
   }
 
   private crash(): void {
@@ -156,7 +155,7 @@ export class World {
 
   private replace(index: number): void {
     const life = this.lives[index] ?? assert.fail();
-    life.dead = true;
+    life.kill();
     this.lives[index] = this.startLife();
   }
 
@@ -165,7 +164,7 @@ export class World {
     for (let moves = 0; moves < maxMoves; moves++) {
       for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
       if (this.clock.runTurn()) continue;
-      if (this.callers.some((caller) => caller.busy > 0)) continue;
+      if (this.callers.some((caller) => caller.busy > 0) || (this.connected?.busy ?? 0) > 0) continue;
       if (await until()) return;
       if (this.random.chance(this.faults.crash)) this.crash();
       else assert.ok(this.clock.advance(), 'nothing is left that could happen, but the world is not done');
@@ -191,7 +190,7 @@ export class World {
         .trigger({
           instanceId: INSTANCE,
           dialect: 'native',
-          workflowUrl: `http://app/${workflow}`,
+          workflowUrl: `${this.base}${workflow}`,
           payload: {
             body: new TextEncoder().encode(JSON.stringify({ seed: order.seed })),
             contentType: 'application/json',
@@ -274,7 +273,7 @@ export class World {
    */
   private async checkWaits(runs: readonly RunRecord[]): Promise<void> {
     for (const run of runs) {
-      if (run.origin !== null || run.workflowUrl !== 'http://app/approval') continue;
+      if (run.origin !== null || run.workflowUrl !== `${this.base}approval`) continue;
       const steps = await this.store.loadJournal({ runKey: run.key, from: 0 });
       const notifications = this.notifications.get(run.key) ?? 0;
       const wait = steps.find(({ type }) => type === 'Wait');
@@ -349,6 +348,8 @@ export class World {
   /** Stops all faults. Resumes or restarts the runs in the DLQ until it is empty. */
   async heal(): Promise<void> {
     this.faults = NO_FAULTS;
+    const { network } = this;
+    if (network) network.faults = { ...NO_CONNECTION_FAULTS, maxConcurrency: network.faults.maxConcurrency };
     this.crashes++;
     for (const index of this.lives.keys()) this.replace(index);
     await this.run(() => this.atRest());
@@ -373,7 +374,7 @@ export class World {
   /** Forks runs, whatever their outcome, each from a random step. Every fork must reach the result of its workflow. */
   async fork(count: number): Promise<void> {
     // No letters are sent to forks.
-    const runs = (await this.runs()).filter(({ workflowUrl }) => workflowUrl !== 'http://app/letter');
+    const runs = (await this.runs()).filter(({ workflowUrl }) => workflowUrl !== `${this.base}letter`);
     for (let i = 0; i < count && runs.length > 0; i++) {
       const { key: runKey } = runs[this.random.below(runs.length)] ?? assert.fail();
       const steps = await this.store.loadJournal({ runKey, from: 0 });

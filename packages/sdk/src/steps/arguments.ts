@@ -4,6 +4,7 @@
  */
 import { type Duration, durationMs } from '../duration.js';
 import type { FlowControlSpec } from '../protocol.js';
+import { parseWorkerUrl, WORKER_SCHEME } from '../worker/worker-url.js';
 import type { FlowControlLimits } from './step-types.js';
 
 const MAX_EVENT_ID_LENGTH = 512;
@@ -57,6 +58,13 @@ export function httpUrlOf(value: unknown, what: string): string {
   const url = value instanceof URL ? value.href : value;
   if (typeof url === 'string' && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
   throw new TypeError(`${what} must be an absolute http or https URL, not ${shown(url)}`);
+}
+
+/** Returns the URL unchanged if it is one of a workflow: an absolute http or https URL, or `worker://<app>/<workflow>`. */
+export function workflowUrlOf(value: unknown): string {
+  if (typeof value !== 'string' || !value.startsWith(WORKER_SCHEME)) return httpUrlOf(value, 'the URL of a workflow');
+  if (parseWorkerUrl(value)) return value;
+  throw new TypeError(`the URL of a workflow that a worker serves must be worker://<app>/<workflow>, not ${shown(value)}`);
 }
 
 /** Validates an object of headers. */

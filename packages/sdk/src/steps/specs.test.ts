@@ -113,6 +113,11 @@ describe('a step for the service is sent as requested', () => {
       { ...head, type: 'Invoke', invoke: { workflowUrl: 'http://app/b', headers: {} } },
     ],
     [
+      'an invocation of a workflow that a worker serves',
+      (context) => context.invoke('a', { workflow: 'worker://shop/order' }),
+      { ...head, type: 'Invoke', invoke: { workflowUrl: 'worker://shop/order', headers: {} } },
+    ],
+    [
       'an invocation with all options',
       (context) =>
         context.invoke('a', {
@@ -208,6 +213,11 @@ describe('an invalid argument fails the run at once and names the step', () => {
       /parallelism must be/,
     ],
     ['an invocation without a URL', (context) => context.invoke('a', { workflow: '' }), /the URL of a workflow must be/],
+    [
+      'an invocation of a worker without a workflow',
+      (context) => context.invoke('a', { workflow: 'worker://shop' }),
+      /must be worker:\/\/<app>\/<workflow>, not "worker:\/\/shop"/,
+    ],
     ['an empty label', (context) => context.invoke('a', { workflow, labels: [''] }), /a label must be a non-empty string/],
   ];
   for (const [name, code, message] of cases) {

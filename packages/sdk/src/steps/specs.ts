@@ -1,6 +1,6 @@
 /** Converts the options of calls and invocations to their form on the wire. */
 import type { CallSpec, InvokeSpec } from '../protocol.js';
-import { deliveryOf, headerNamed, headersOf, httpUrlOf, labelsOf, runIdOf, shown } from './arguments.js';
+import { deliveryOf, headerNamed, headersOf, httpUrlOf, labelsOf, runIdOf, shown, workflowUrlOf } from './arguments.js';
 import { sentContent } from './content.js';
 import type { CallOptions, InvokeOptions } from './step-types.js';
 
@@ -45,7 +45,7 @@ export function invokeSpecOf(invocation: InvokeOptions): InvokeSpec {
   const given = headersOf(invocation.headers);
   const contentType = headerNamed(given, CONTENT_TYPE) ?? content?.contentType;
   return {
-    workflowUrl: httpUrlOf(workflow ?? workflowUrl, 'the URL of a workflow'),
+    workflowUrl: workflowUrlOf(workflow ?? workflowUrl),
     headers: Object.fromEntries(
       Object.entries(given)
         .map(([name, value]) => [name.toLowerCase(), value] as const)

@@ -1,0 +1,150 @@
+/**
+ * A connection between a worker and the service in simulated time. It delays messages and keeps their order. It is cut before
+ * or after any message, and may do so without a notice to either side.
+ */
+import type { SeededRandom } from '../../clock/testing/seeded-random.js';
+import type { SimulatedClock } from '../../clock/testing/simulated-clock.js';
+
+/** Faults of connections. Probabilities are per message. */
+export interface ConnectionFaults {
+  /** Number of worker processes, and of requests that each handles at the same time. */
+  readonly workers: number;
+  readonly maxConcurrency: number;
+  /** The connection is cut at the message, which arrives in one of two cases. */
+  readonly cut: number;
+  /** Nothing arrives any longer, and both sides must notice it themselves. */
+  readonly silence: number;
+  /** The worker that the message is for is killed, and another is started. */
+  readonly restartWorker: number;
+  /** One of the two sides drains the connection. */
+  readonly drain: number;
+  readonly maxDelayMs: number;
+  /** Cuts exactly once, at the message with this number, counted from 1 in both directions. */
+  readonly cutAt?: { readonly message: number; readonly delivers: boolean };
+}
+
+export const NO_CONNECTION_FAULTS: ConnectionFaults = {
+  ...{ workers: 2, maxConcurrency: 100, maxDelayMs: 20 },
+  ...{ cut: 0, silence: 0, restartWorker: 0, drain: 0 },
+};
+
+/** The network of a world. */
+export class FrameNetwork {
+  readonly clock: SimulatedClock;
+  readonly random: SeededRandom;
+  faults: ConnectionFaults;
+  /** Messages that have arrived or were lost. */
+  messages = 0;
+  cuts = 0;
+
+  constructor(clock: SimulatedClock, random: SeededRandom, faults: ConnectionFaults) {
+    this.clock = clock;
+    this.random = random;
+    this.faults = faults;
+  }
+
+  /** Returns what happens to the next message. */
+  nextFate(): 'arrives' | 'arrives, then the connection is cut' | 'is lost with the connection' | 'is lost silently' {
+    const { cut, silence, cutAt } = this.faults;
+    this.messages++;
+    if (cutAt && cutAt.message === this.messages)
+      return cutAt.delivers ? 'arrives, then the connection is cut' : 'is lost with the connection';
+    if (cut > 0 && this.random.chance(cut))
+      return this.random.chance(0.5) ? 'arrives, then the connection is cut' : 'is lost with the connection';
+    return silence > 0 && this.random.chance(silence) ? 'is lost silently' : 'arrives';
+  }
+}
+
+export type Side = 'worker' | 'service';
+
+/** One side of a connection. */
+export interface Receiver {
+  message(text: string): void;
+  /** The connection has ended. Called once, unless this side has ended it. */
+  ended(reason: string): void;
+}
+
+const otherSide = (side: Side): Side => (side === 'worker' ? 'service' : 'worker');
+
+export class CutConnection {
+  private readonly network: FrameNetwork;
+  private readonly receivers: Partial<Record<Side, Receiver>> = {};
+  private readonly hasEnded: Record<Side, boolean> = { worker: false, service: false };
+  /** When the last message to a side arrives. */
+  private readonly lastArrival: Record<Side, number> = { worker: 0, service: 0 };
+  private isCut = false;
+  private isSilent = false;
+
+  constructor(network: FrameNetwork) {
+    this.network = network;
+  }
+
+  /** Sets what receives the messages to a side. */
+  attach(side: Side, receiver: Receiver): void {
+    this.receivers[side] = receiver;
+  }
+
+  isOpenFor(side: Side): boolean {
+    return !this.isCut && !this.hasEnded[side];
+  }
+
+  send(from: Side, text: string): void {
+    if (!this.isOpenFor(from)) return;
+    const to = otherSide(from);
+    this.later(to, () => this.arrive(to, text));
+  }
+
+  /** Ends the connection. The other side notices it after the messages that were sent. */
+  close(from: Side, reason: string): void {
+    if (this.hasEnded[from]) return;
+    this.hasEnded[from] = true;
+    const to = otherSide(from);
+    this.later(to, () => {
+      if (!this.isSilent) this.end(to, reason);
+    });
+  }
+
+  /** The process on this side is gone. */
+  kill(side: Side): void {
+    this.hasEnded[side] = true;
+    this.cut();
+  }
+
+  private cut(): void {
+    if (this.isCut) return;
+    this.isCut = true;
+    this.network.cuts++;
+    for (const side of ['worker', 'service'] as const) this.later(side, () => this.end(side, 'the connection was cut'));
+  }
+
+  private arrive(to: Side, text: string): void {
+    if (this.isCut || this.isSilent || this.hasEnded[to]) return;
+    switch (this.network.nextFate()) {
+      case 'is lost silently':
+        this.isSilent = true;
+        return;
+      case 'is lost with the connection':
+        this.cut();
+        return;
+      case 'arrives, then the connection is cut':
+        this.receivers[to]?.message(text);
+        this.cut();
+        return;
+      case 'arrives':
+        this.receivers[to]?.message(text);
+    }
+  }
+
+  private end(side: Side, reason: string): void {
+    if (this.hasEnded[side]) return;
+    this.hasEnded[side] = true;
+    this.receivers[side]?.ended(reason);
+  }
+
+  private later(to: Side, work: () => void): void {
+    const { clock, random, faults } = this.network;
+    const at = Math.max(this.lastArrival[to], clock.now() + random.below(faults.maxDelayMs));
+    this.lastArrival[to] = at;
+    clock.setTimer(at, work);
+  }
+}

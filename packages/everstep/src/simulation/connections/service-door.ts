@@ -1,0 +1,78 @@
+/** Accepts the connections of workers for one life of the service, as its HTTP server does. */
+import type { Clock } from '../../ports/clock.js';
+import { readHello } from '../../worker-connections/read-frames.js';
+import { WorkerLink } from '../../worker-connections/worker-link.js';
+import { WorkerPools } from '../../worker-connections/worker-pools.js';
+import type { CutConnection } from './cut-connection.js';
+
+const HEARTBEAT_MS = 15_000;
+const MAX_FRAME_BYTES = 1_000_000;
+
+export class ServiceDoor {
+  readonly pools: WorkerPools;
+  private readonly instanceId: string;
+  private readonly clock: Clock;
+  private readonly connections = new Map<CutConnection, WorkerLink | null>();
+  private accepted = 0;
+  private isClosed = false;
+
+  /** `clock`: its timers end with the service. */
+  constructor(instanceId: string, clock: Clock) {
+    this.instanceId = instanceId;
+    this.clock = clock;
+    this.pools = new WorkerPools(clock);
+  }
+
+  accept(connection: CutConnection): void {
+    if (this.isClosed) {
+      connection.kill('service');
+      return;
+    }
+    this.connections.set(connection, null);
+    connection.attach('service', {
+      message: (text) => {
+        const link = this.connections.get(connection);
+        if (link) link.receive(text);
+        else this.greet(connection, text);
+      },
+      ended: () => {
+        this.connections.get(connection)?.end();
+        this.connections.delete(connection);
+      },
+    });
+  }
+
+  /** The service stops or is killed. */
+  kill(): void {
+    this.isClosed = true;
+    for (const connection of this.connections.keys()) connection.kill('service');
+    this.connections.clear();
+  }
+
+  /** Drains a connection. */
+  drain(connection: CutConnection): void {
+    this.connections.get(connection)?.drain();
+  }
+
+  private greet(connection: CutConnection, text: string): void {
+    const read = readHello(text);
+    if (!read.ok) throw new Error(read.message);
+    const { kind: _kind, token: _token, connection: _connection, protocol: _protocol, ...profile } = read.hello;
+    const { instanceId, clock, pools } = this;
+    const link = new WorkerLink({
+      ...{ connectionId: `c_${++this.accepted}`, instanceId, profile, clock, heartbeatMs: HEARTBEAT_MS },
+      socket: {
+        send: (message) => connection.send('service', message),
+        close: (_code, reason) => connection.close('service', reason),
+      },
+      changed: (changed) => pools.placesChanged(changed),
+      ended: (ended) => pools.remove(ended),
+    });
+    this.connections.set(connection, link);
+    link.tell({
+      ...{ kind: 'welcome', connectionId: link.connectionId, nodeId: 'n', nodes: [{ nodeId: 'n' }] },
+      ...{ heartbeatMs: HEARTBEAT_MS, maxFrameBytes: MAX_FRAME_BYTES },
+    });
+    pools.add(link);
+  }
+}

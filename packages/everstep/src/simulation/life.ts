@@ -1,0 +1,74 @@
+/** One life of the service in a world: from the start of its process until it is killed. */
+import type { SeededRandom } from '../clock/testing/seeded-random.js';
+import { clockUntil, type SimulatedClock } from '../clock/testing/simulated-clock.js';
+import type { Log } from '../ports/log.js';
+import type { Store } from '../ports/stores/store.js';
+import { createRuntime, type Runtime } from '../runtime/runtime.js';
+import { WorkerStepCaller } from '../worker-connections/worker-step-caller.js';
+import { ServiceDoor } from './connections/service-door.js';
+import type { DeliveryLedger } from './delivery-ledger.js';
+import type { FaultyCaller } from './faulty-caller.js';
+import { faultyStore, type StoreFaults, StoreOutages } from './faulty-store.js';
+import type { SimulatedNode } from './simulated-nodes.js';
+
+const LONGEST_STALL_MS = 6_000;
+
+export interface Life {
+  readonly runtime: Runtime;
+  /** Where workers connect; null if it calls them over HTTP. */
+  readonly door: ServiceDoor | null;
+  kill(): void;
+}
+
+export interface LifeOptions {
+  readonly instanceId: string;
+  readonly clock: SimulatedClock;
+  readonly random: SeededRandom;
+  readonly store: Store;
+  readonly faults: StoreFaults;
+  /** Calls the app over HTTP, and the simulated API. */
+  readonly caller: FaultyCaller;
+  readonly deliveries: DeliveryLedger;
+  /** Returns its node; null if it is alone on the store. */
+  readonly nodeOf: (dead: () => boolean) => SimulatedNode | null;
+  readonly onOutage: () => void;
+  readonly acceptsWorkers: boolean;
+}
+
+const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+export function startLife(options: LifeOptions): Life {
+  const { instanceId, clock, random, store, faults, caller, deliveries, nodeOf, onOutage, acceptsWorkers } = options;
+  let isDead = false;
+  const dead = (): boolean => isDead;
+  const ownClock = clockUntil(dead, clock);
+  const node = nodeOf(dead);
+  const stalled = () => clock.wait(random.below(LONGEST_STALL_MS));
+  const outages = new StoreOutages(clock, random, faults, onOutage);
+  const door = acceptsWorkers ? new ServiceDoor(instanceId, ownClock) : null;
+  const others = { stepCaller: caller, messageSender: caller };
+  const transport = door ? new WorkerStepCaller({ pools: door.pools, others, now: () => clock.now() }) : caller;
+  const watched = deliveries.watch(transport, () => !isDead && outages.isNoticed);
+  const runtime = createRuntime({
+    store: faultyStore(node?.viewOf(store) ?? store, random, faults, dead, { stalled, outages }),
+    clock: ownClock,
+    // Maintenance would only advance the clock in small steps.
+    upkeepClock: { ...ownClock, setTimer: () => () => {} },
+    random,
+    stepCaller: watched,
+    messageSender: watched,
+    log: quiet,
+    publicUrl: () => 'http://everstep',
+    ...(node ? { cluster: node } : {}),
+    ...(door ? { workers: door.pools } : {}),
+  });
+  void runtime.start();
+  return {
+    runtime,
+    door,
+    kill() {
+      isDead = true;
+      door?.kill();
+    },
+  };
+}
