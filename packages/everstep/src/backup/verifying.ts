@@ -4,7 +4,8 @@ import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { credentialsFile } from '../bootstrap/credentials.js';
 import { codeOf } from '../bootstrap/start-error.js';
-import { inspectDocuments, inspectLiveStore } from '../stores/sqlite/connection/store-at-rest.js';
+import type { CheckResult } from '../stores/shared/consistency/checks.js';
+import { checkStore, inspectDocuments, inspectLiveStore } from '../stores/sqlite/connection/store-at-rest.js';
 import { assertSound, type FoundInFiles, inspectFiles } from './checking.js';
 import { BackupError, SEARCH_DIRECTORY, STORE_FILE } from './contents.js';
 import { askForBackup } from './control-channel.js';
@@ -18,6 +19,8 @@ export interface VerifyingOptions {
 export interface Verified extends FoundInFiles {
   /** Whether a running service made a copy for the check; otherwise the files themselves were checked. */
   readonly online: boolean;
+  /** Results of the checks of the invariants; null if the store has the schema of an older version. */
+  readonly checks: readonly CheckResult[] | null;
   /** Findings that are unusual but do not prove damage. */
   readonly doubts: readonly string[];
 }
@@ -27,7 +30,9 @@ async function verifyRunning(dataDir: string): Promise<Verified | null> {
   const to = join(dataDir, `verify.${randomUUID()}.tmp`);
   try {
     const written = await askForBackup(dataDir, { to, credentials: false, secretsKey: false });
-    return written && { ...(await inspectFiles(to, written)), online: true, doubts: [] };
+    if (!written) return null;
+    const found = await inspectFiles(to, written);
+    return { ...found, checks: checkStore(join(to, STORE_FILE)), online: true, doubts: [] };
   } finally {
     await rm(to, { recursive: true, force: true });
   }
@@ -54,7 +59,8 @@ async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<V
     assertSound(`${SEARCH_DIRECTORY}/${name}`, found.problems);
     documents += found.documents;
   }
-  return { schema, counts: { ...counts, documents }, online: false, doubts: doubts.map(({ event }) => event) };
+  const checks = checkStore(storeFile);
+  return { schema, counts: { ...counts, documents }, checks, online: false, doubts: doubts.map(({ event }) => event) };
 }
 
 /** Reads every database completely. Rejects with BackupError or StoreOpenError, which report what is damaged or lost. */

@@ -14,6 +14,7 @@ import { createRuntime, type Runtime } from '../runtime/runtime.js';
 import { wholeHistory } from '../stores/conformance/samples.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { faultyStore } from './faulty-store.js';
+import { violated } from './simulate.js';
 
 const INSTANCE = 'qi_simulated';
 const MESSAGES = 8;
@@ -198,6 +199,7 @@ test('all messages of a queue are delivered in order, and each response is repor
       for (let n = 0; n < MESSAGES; n++) await world.publish(n);
       await world.heal();
       await world.check();
+      assert.deepEqual(violated(store), []);
     } catch (error) {
       throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     } finally {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type RecordedOut, StepHistory, witnessedEnd } from '../../../sdk/dist/testing/step-history.fixture.js';
 import { SeededRandom } from '../clock/testing/seeded-random.js';
-import { openSqliteStore } from '../stores/sqlite/index.js';
+import { type EmbeddedStore, openSqliteStore } from '../stores/sqlite/index.js';
 import { startApp } from './witnessed-app.js';
 import { World, type WorldFaults } from './world.js';
 
@@ -16,6 +16,10 @@ export interface Plan {
   /** Number of worlds, as a share of the number of seeds. */
   readonly share: number;
 }
+
+/** Returns the invariants that do not hold, with examples. */
+export const violated = (store: EmbeddedStore): readonly string[] =>
+  store.checkConsistency().flatMap(({ id, examples }) => examples.map((what) => `${id}: ${what}`));
 
 /** Plays the world of a seed to its end and checks it. Rejects with the first problem. */
 export async function simulate(seed: number, faults: WorldFaults, { workflows, orders, withinMs }: Plan): Promise<World> {
@@ -34,6 +38,7 @@ export async function simulate(seed: number, faults: WorldFaults, { workflows, o
     const end = status === 'succeeded' && result !== null ? witnessedEnd(JSON.parse(result)) : null;
     return history.problems(`${workflowRunId}@${createdAt}`, recorded, end ?? undefined);
   });
+  assert.deepEqual(violated(store), []);
   await store.close();
   return world;
 }

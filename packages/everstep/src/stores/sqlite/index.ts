@@ -1,11 +1,13 @@
 /** The embedded store: one SQLite file, written by this process alone, durable at every commit. */
 import type { Store } from '../../ports/stores/store.js';
 import { addSealedAudit, createAuditStore } from '../shared/audit/audit-chain.js';
+import type { CheckResult } from '../shared/consistency/checks.js';
 import { createControls } from '../shared/control/controls.js';
 import { createSearchIndexes } from '../shared/search/search-indexes.js';
 import { createSqliteAccounts } from './accounts/accounts.js';
 import { BatchWriter } from './commit/batch-writer.js';
 import { type Connection, type ConnectionOptions, openConnection } from './connection/connection.js';
+import { checkConsistency } from './connection/consistency.js';
 import { ProbeWrite } from './connection/probe-write.js';
 import { SqlSession } from './connection/sql-session.js';
 import { createStoreParts } from './connection/store-parts.js';
@@ -46,6 +48,8 @@ export interface SqliteStoreOptions extends ConnectionOptions {
 export interface EmbeddedStore extends Store {
   /** Copies the store into another file while writes continue; the copy is of one moment, that of its end. */
   copyTo(request: CopyRequest): Promise<void>;
+  /** Checks the invariants over the whole store. Reads everything while nothing else can happen. */
+  checkConsistency(): readonly CheckResult[];
 }
 
 /** Rejects with StoreOpenError if the file is in use, was written by a newer version, is not a store, or has lost commits. */
@@ -73,7 +77,6 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   // The run for which an earlier process staged this is lost.
   if (parts.staged.any) transaction.run(() => parts.staged.abandonAll());
   const probe = new ProbeWrite(connection);
-  const measure = createMeasure(parts, transaction);
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
   const histories = new HistoryReader(parts, reader, events);
@@ -135,8 +138,9 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     searchIndexes: createSearchIndexes(store, addSealedAudit),
     repairs: createSqliteRepairs(parts, store),
     copyTo: (request) => connection.copyTo(request),
+    checkConsistency: () => checkConsistency(connection),
     latestTime: async () => parts.counters.get('latest_time'),
-    measure: async () => measure(),
+    measure: createMeasure(parts, transaction),
     close: async () => connection.close(),
   };
 }

@@ -2,10 +2,11 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
-import type { BackupParts, Manifest } from '../../../backup/contents.js';
+import { BackupError, type BackupParts, type Manifest } from '../../../backup/contents.js';
 import type { BackupSecret } from '../../../backup/encryption/backup-cipher.js';
 import { SETTINGS } from '../../../config/settings.js';
 import { SERVICE_VERSION } from '../../../step-calls/version.js';
+import type { CheckResult } from '../../../stores/shared/consistency/checks.js';
 import { UsageError } from '../../exit-codes.js';
 import { json, printable, type Shell, table } from '../../output.js';
 import { settingOf } from './service-settings.js';
@@ -111,25 +112,57 @@ export function backupCommand(shell: Shell): Command {
     });
 }
 
+/** Prints the violated rules. Throws BackupError if there are any. */
+function assertInvariants(checks: readonly CheckResult[] | null, isJson: boolean, { screen, printError }: Shell): void {
+  if (!checks) {
+    printError('Warning: the store has the schema of an older version. Start the server once to check its invariants.\n');
+    return;
+  }
+  const violated = checks.filter(({ violations }) => violations > 0);
+  for (const { id, rule, violations, examples } of violated)
+    printError(
+      `${id}: ${violations} violations of the rule "${rule}"\n${examples.map((what) => `  ${printable(what)}\n`).join('')}`,
+    );
+  if (violated.length > 0)
+    throw new BackupError(
+      `${violated.length} of ${checks.length} invariants do not hold. Keep a copy of the store and report this.`,
+    );
+  if (!isJson) screen.write(`${checks.length} invariants hold.\n`);
+}
+
+async function verifyPostgres(url: string, isJson: boolean, shell: Shell): Promise<void> {
+  const { verifyDatabase } = await import('../../../stores/postgres/connection/consistency.js');
+  const ignore = () => {};
+  const checks = await verifyDatabase(url, { debug: ignore, info: ignore, warn: ignore, error: ignore });
+  if (isJson) shell.screen.write(json({ checks }));
+  assertInvariants(checks, isJson, shell);
+}
+
 export function verifyCommand(shell: Shell): Command {
   const { screen } = shell;
   return new Command('verify')
-    .summary('Check the embedded store for corruption and lost commits')
+    .summary('Check the store for corruption, lost commits and broken invariants')
     .description(
-      'Check that the embedded store and its search indexes are readable, and that no acknowledged change is lost.\n' +
-        'This command changes nothing. A running server copies its store within the data directory; the copy is checked and\n' +
-        'then removed, so you need free disk space of the size of the store. Run it on the machine of the server, as the same\noperating system user.',
+      'Check that the embedded store and its search indexes are readable, that no acknowledged change is lost, and that the\n' +
+        'invariants hold: for example, that no journal has gaps. This command changes nothing. A running server copies its store\n' +
+        'within the data directory; the copy is checked and then removed, so you need free disk space of the size of the store.\n' +
+        'Run it on the machine of the server, as the same operating system user. Of a PostgreSQL database, the invariants are\n' +
+        'checked in one read-only transaction, also while nodes use it.',
     )
     .option(DATA_DIR, 'data directory of the server (or EVERSTEP_DATA_DIR)')
-    .option('--store <path>', 'store file, if it is not in the data directory (or EVERSTEP_STORE)')
+    .option('--store <path-or-url>', 'store file or database, if it is not in the data directory (or EVERSTEP_STORE)')
     .option('--json', 'print the result as JSON')
     .action(async (options: PlaceOptions & { json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
+      const place = settingOf(SETTINGS.store, options.store, shell);
+      if (place?.kind === 'postgres') return verifyPostgres(place.url, options.json === true, shell);
       const storeFile = storeFileOf(options, dataDir, shell);
       const { verifyStore } = await import('../../../backup/verifying.js');
       const verified = await verifyStore({ dataDir, storeFile });
-      if (options.json) return screen.write(json(verified));
-      showCounts(shell, verified.counts);
+      if (options.json) screen.write(json(verified));
+      else showCounts(shell, verified.counts);
+      assertInvariants(verified.checks, options.json === true, shell);
+      if (options.json) return;
       for (const doubt of verified.doubts) shell.printError(`Warning: ${doubt}\n`);
       screen.write(`The store ${storeFile} is valid.\n`);
     });

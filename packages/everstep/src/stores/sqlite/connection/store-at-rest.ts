@@ -1,10 +1,12 @@
 /** Store files that no service uses: those in a backup, and those of a stopped service. */
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import type { CheckResult } from '../../shared/consistency/checks.js';
 import { MIGRATIONS } from '../migrations/index.js';
 import { type CopyRequest, copyOnline, UNHINDERED } from '../storage/online-copy.js';
 import { text } from './columns.js';
 import { APPLICATION_ID, explained, StoreOpenError } from './connection.js';
+import { checkConsistency } from './consistency.js';
 import { doubtsOf, findLoss, openToRead, type StoreNotice } from './store-loss.js';
 
 const BUSY_TIMEOUT_MS = 1000;
@@ -80,6 +82,13 @@ export function inspectStore(file: string): StoreInspection {
     return { schema, problems, counts };
   });
 }
+
+/**
+ * Checks the invariants. Null if the schema is older than this version's: a server must migrate the file first. Throws like
+ * `inspectStore`.
+ */
+export const checkStore = (file: string): readonly CheckResult[] | null =>
+  reading(file, (database) => (assertStore(database, file) < MIGRATIONS.length ? null : checkConsistency(database)));
 
 /**
  * Like `inspectStore`, for the files of a stopped service with their log; null if there are none. `belongings` are as in

@@ -1,0 +1,35 @@
+/** Checks the invariants over a database, also while nodes use it. */
+import type { Log } from '../../../ports/log.js';
+import { type CheckResult, CONSISTENCY_CHECKS, limited, resultOf } from '../../shared/consistency/checks.js';
+import { integer, text } from './columns.js';
+import { Database, type Session, statement } from './connection.js';
+
+/** Time for one check of a large database. */
+const MAX_CHECK_MS = 60 * 60_000;
+
+const CHECKS = CONSISTENCY_CHECKS.map((check) => ({ check, sql: statement(limited(check.postgres)) }));
+
+/** Requires the current schema. */
+export async function checkConsistency(session: Session): Promise<readonly CheckResult[]> {
+  const results: CheckResult[] = [];
+  for (const { check, sql } of CHECKS) {
+    const rows = await session.query(sql);
+    results.push(
+      resultOf(
+        check,
+        rows.map((row) => ({ what: text(row, 'what'), violations: integer(row, 'violations') })),
+      ),
+    );
+  }
+  return results;
+}
+
+/** Checks one consistent state of the database. Rejects if it cannot be reached. */
+export async function verifyDatabase(url: string, log: Log): Promise<readonly CheckResult[]> {
+  const database = new Database({ url, log, maxConnections: 1, timeoutMs: MAX_CHECK_MS });
+  try {
+    return await database.snapshot(checkConsistency);
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,56 @@
+/** The checks of the invariants on PostgreSQL. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import pg from 'pg';
+import { failed } from '../conformance/groups/samples.js';
+import { advanceTask, apply, creation, putTasks, sampleRun, sampleStep, T0 } from '../conformance/samples.js';
+import { verifyDatabase } from './connection/consistency.js';
+import { openPostgresStore } from './index.js';
+import { openTestSchemas } from './testing/schemas.js';
+
+const schemas = await openTestSchemas();
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** Damage, and the checks that find it. Run 1 is active and has two steps, run 2 has failed. */
+const DAMAGE: readonly (readonly [sql: string, ...ids: readonly string[]])[] = [
+  ['SELECT 1'],
+  ['DELETE FROM step WHERE idx = 0', 'journal-complete'],
+  ['DROP INDEX step_by_id; UPDATE step SET step_id = 1', 'step-recorded-once'],
+  ['DELETE FROM payload', 'run-has-payload'],
+  ['DELETE FROM task', 'active-run-has-task'],
+  ['DELETE FROM active_run', 'active-runs-counted'],
+  ['DELETE FROM run', 'task-has-run'],
+  ["UPDATE ended_run SET state = 'failed'", 'dead-letter-has-run'],
+  ['DELETE FROM dead_letter', 'failed-run-has-dead-letter', 'group-counts-entries'],
+  ['UPDATE dead_letter_group SET entries = 7', 'group-counts-entries'],
+  ['UPDATE instance_totals SET active_runs = active_runs + 5', 'active-runs-counted'],
+];
+
+describe('the invariants of a database', { skip: typeof schemas === 'string' ? schemas : false }, async () => {
+  if (typeof schemas === 'string') return;
+  const schema = await schemas.make();
+  const client = new pg.Client({ connectionString: schema.url });
+  await client.connect();
+  after(() => client.end());
+  for (const [sql, ...ids] of DAMAGE) {
+    test(`after "${sql}", these do not hold: ${ids.join(', ') || 'none'}`, async () => {
+      const store = await openPostgresStore({ url: schema.url, log });
+      try {
+        const run = sampleRun(1);
+        await apply(store, [creation(run), ...putTasks(run.key, [advanceTask(T0)])]);
+        for (const [index, stepId] of [1, 2].entries())
+          await apply(store, [{ kind: 'record-step', runKey: run.key, step: sampleStep(index, { stepId }) }]);
+        await apply(store, failed(2, T0));
+        await client.query(sql);
+        const results = await verifyDatabase(schema.url, log);
+        assert.deepEqual(
+          results.filter(({ violations }) => violations > 0).map(({ id }) => id),
+          ids,
+        );
+      } finally {
+        await store.close();
+        await schema.clear();
+      }
+    });
+  }
+});

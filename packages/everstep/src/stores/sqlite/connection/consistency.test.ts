@@ -1,0 +1,49 @@
+/** Each check of the invariants finds the damage that it is for. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { failed } from '../../conformance/groups/samples.js';
+import { advanceTask, apply, creation, INSTANCE, putTasks, sampleRun, sampleStep, T0 } from '../../conformance/samples.js';
+import { createSqliteStore } from '../index.js';
+import { type Connection, openConnection } from './connection.js';
+import { checkConsistency } from './consistency.js';
+
+const violated = (connection: Connection) =>
+  checkConsistency(connection)
+    .filter(({ violations }) => violations > 0)
+    .map(({ id }) => id);
+
+/** Damage, and the checks that find it. Run 1 is active and has two steps, run 2 has failed. */
+const DAMAGE: readonly (readonly [sql: string, ...ids: readonly string[]])[] = [
+  ['DELETE FROM step WHERE idx = 0', 'journal-complete'],
+  ['UPDATE step SET step_id = 1', 'step-recorded-once'],
+  ['DELETE FROM payload', 'run-has-payload'],
+  ["DELETE FROM task WHERE kind = 'advance'", 'active-run-has-task'],
+  ["UPDATE run SET status = 'succeeded' WHERE status = 'active'", 'ended-run-does-nothing', 'active-runs-counted'],
+  ['UPDATE task SET run_seq = 99', 'active-run-has-task', 'task-has-run'],
+  ['UPDATE dead_letter SET run_seq = 99', 'dead-letter-has-run'],
+  ['DELETE FROM dead_letter', 'failed-run-has-dead-letter', 'group-counts-entries'],
+  ['UPDATE dead_letter_group SET entries = 7', 'group-counts-entries'],
+  ['INSERT INTO instance_totals VALUES (1, 0, 5) ON CONFLICT DO UPDATE SET active_runs = active_runs + 5', 'active-runs-counted'],
+];
+
+describe('the invariants of a store', () => {
+  for (const [sql, ...ids] of [['SELECT 1'] as const, ...DAMAGE]) {
+    test(`after "${sql}", these do not hold: ${ids.join(', ') || 'none'}`, async () => {
+      const connection = openConnection(':memory:');
+      const store = createSqliteStore(connection);
+      try {
+        const run = sampleRun(1);
+        await apply(store, [creation(run), ...putTasks(run.key, [advanceTask(T0)])]);
+        for (const [index, stepId] of [1, 2].entries())
+          await apply(store, [{ kind: 'record-step', runKey: run.key, step: sampleStep(index, { stepId }) }]);
+        await apply(store, failed(2, T0));
+        assert.ok(run.instanceId === INSTANCE);
+        connection.exec('DROP INDEX step_out_of_order');
+        connection.exec(sql);
+        assert.deepEqual(violated(connection), ids);
+      } finally {
+        await store.close();
+      }
+    });
+  }
+});
