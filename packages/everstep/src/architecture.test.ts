@@ -234,6 +234,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
     may: [
       'types everstep/src/contract',
       'everstep/dist/contract/filters/dead-letter-filters',
+      'everstep/dist/contract/filters/run-filters',
       'react',
       'react-dom',
       '@base-ui/react',

@@ -1,9 +1,9 @@
 /** Filters of dead letters as URL parameters, query parameters and filters of repairs, from the tables of the API. */
 import { DEAD_LETTER_FILTERS, REPAIR_FILTERS } from '../../../../everstep/dist/contract/filters/dead-letter-filters.js';
-import type { Filter } from '../../../../everstep/src/contract/filters/filter.js';
 import type { RepairFilter } from '../../../../everstep/src/contract/repairs.js';
+import { fieldOf, type Value, valuesOf } from '../../components/tables/api-filters.js';
 import type { FilterField } from '../../components/tables/filter-bar.js';
-import { type Filters, listOf, listWithWholeOf, timeOf } from '../../components/tables/filters.js';
+import { type Filters, listOf } from '../../components/tables/filters.js';
 import { exactTime } from '../../components/times/formats.js';
 import { CALLBACK_TEXTS } from './callback-texts.js';
 
@@ -23,61 +23,10 @@ const TEXT_OF: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(CALLBACK_TEXTS).map(([state, { text }]) => [state, text]),
 );
 
-function fieldOf(name: EntryFilter): FilterField<EntryFilter> {
-  const filter: Filter & { readonly label: string } = FILTERS[name];
-  const { label } = filter;
-  switch (filter.kind) {
-    case 'time':
-    case 'text':
-      return { kind: filter.kind, name, label };
-    case 'choices': {
-      const options = filter.values.map((value) => ({ value, text: TEXT_OF[value] ?? value }));
-      return { kind: 'choice', name, label, any: 'Any or none', options };
-    }
-    default:
-      return { kind: 'list', name, label, wide: name === 'workflowUrl' };
-  }
-}
-
-const fieldsOf = (names: readonly EntryFilter[]): readonly FilterField<EntryFilter>[] => names.map(fieldOf);
+const fieldsOf = (names: readonly EntryFilter[]): readonly FilterField<EntryFilter>[] =>
+  names.map((name) => fieldOf(name, FILTERS[name], { any: 'Any or none', textOf: TEXT_OF, wide: name === 'workflowUrl' }));
 export const FIELDS = fieldsOf(SHOWN);
 export const MORE_FIELDS = fieldsOf(ENTRY_FILTERS.filter((name) => ![...SHOWN, ...WITHOUT_INPUT].includes(name)));
-
-type Value = string | number | readonly string[];
-
-/** Parses a list that `listText` wrote as JSON because a value contains a comma. Returns null for any other text. */
-function parseJsonList(text: string): string[] | null {
-  if (!text.startsWith('["')) return null;
-  try {
-    const values: unknown = JSON.parse(text);
-    return Array.isArray(values) ? values.map(String) : null;
-  } catch {
-    return null;
-  }
-}
-
-/** Returns the value of a filter from a URL parameter, or undefined if it is missing or invalid. */
-function parsedValue(filter: Filter, text: string | undefined): Value | undefined {
-  if (text === undefined || text === '') return undefined;
-  if (filter.kind === 'time') return timeOf(text);
-  if (filter.kind === 'text') return text;
-  const mayContainComma = filter.kind === 'texts' && filter.comma === 'may-be-inside';
-  const values = parseJsonList(text) ?? (mayContainComma ? listWithWholeOf(text) : listOf(text)) ?? [];
-  const valid = filter.kind === 'choices' ? values.filter((value) => filter.values.includes(value)) : values;
-  return valid.length === 0 ? undefined : [...valid];
-}
-
-/** Returns the values of all filters that are set. */
-const valuesOf = (
-  table: Readonly<Record<string, Filter>>,
-  parameters: Readonly<Record<string, string | undefined>>,
-): Readonly<Record<string, Value>> =>
-  Object.fromEntries(
-    Object.entries(table).flatMap(([name, filter]) => {
-      const value = parsedValue(filter, parameters[name]);
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
 
 /** Returns the query of a listing. */
 export const entryQuery = (values: Filters<EntryFilter>): Readonly<Record<string, Value>> => valuesOf(FILTERS, values);

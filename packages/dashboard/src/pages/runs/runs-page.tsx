@@ -1,6 +1,7 @@
 /** Lists the runs of the instance, newest first, with filters, search and live updates. */
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
+import { RUN_FILTERS } from '../../../../everstep/dist/contract/filters/run-filters.js';
 import type { FoundRun, RunSearchPage } from '../../../../everstep/src/contract/runs.js';
 import { useInstanceId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
@@ -9,9 +10,10 @@ import { PageTitle } from '../../components/page-title.js';
 import { RunLink } from '../../components/run-link.js';
 import { RUN_STATES, RunStateBadge } from '../../components/run-state.js';
 import { EmptyState } from '../../components/states.js';
+import { fieldOf, valuesOf } from '../../components/tables/api-filters.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
-import { listOf, listWithWholeOf, timeOf, useFilters } from '../../components/tables/filters.js';
+import { useFilters } from '../../components/tables/filters.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { useNow } from '../../components/times/clock.js';
 import { durationText } from '../../components/times/formats.js';
@@ -20,10 +22,25 @@ import { UrlText } from '../../components/url-text.js';
 import { splitError } from './error-text.js';
 import './runs.css';
 
-const FILTERS = ['q', 'state', 'since', 'url', 'label', 'from', 'to', 'id', 'ip', 'key'] as const;
-type FilterName = (typeof FILTERS)[number];
+/** Other pages show a run by its creation time. */
+const { workflowCreatedAt: _unused, state: STATE, ...MORE_FILTERS } = RUN_FILTERS;
+type MoreFilter = keyof typeof MORE_FILTERS;
+// Object.keys returns the names of the table.
+const MORE = Object.keys(MORE_FILTERS) as readonly MoreFilter[];
+/** URL parameters that are shorter than the names of their filters. */
+const PARAMETERS: Readonly<Partial<Record<MoreFilter, string>>> = {
+  workflowRunId: 'id',
+  workflowUrl: 'url',
+  fromDate: 'from',
+  toDate: 'to',
+  flowControlKey: 'key',
+  callerIp: 'ip',
+};
+const parameterOf = (name: MoreFilter): string => PARAMETERS[name] ?? name;
+const FILTERS = ['q', 'state', 'since', ...MORE.map(parameterOf)];
 
 const HOUR_MS = 3_600_000;
+const STATE_TEXTS = Object.fromEntries(Object.entries(RUN_STATES).map(([state, { text }]) => [state, text]));
 const SINCE: Readonly<Record<string, { readonly text: string; readonly ms: number }>> = {
   '15m': { text: 'Last 15 minutes', ms: HOUR_MS / 4 },
   '1h': { text: 'Last hour', ms: HOUR_MS },
@@ -31,15 +48,9 @@ const SINCE: Readonly<Record<string, { readonly text: string; readonly ms: numbe
   '7d': { text: 'Last 7 days', ms: 168 * HOUR_MS },
 };
 
-const FIELDS: readonly FilterField<FilterName>[] = [
+const FIELDS: readonly FilterField<string>[] = [
   { kind: 'text', name: 'q', label: 'Search', placeholder: 'Label, id, URL or error', wide: true },
-  {
-    kind: 'choice',
-    name: 'state',
-    label: 'State',
-    any: 'Any state',
-    options: Object.entries(RUN_STATES).map(([value, { text }]) => ({ value, text })),
-  },
+  fieldOf('state', STATE, { any: 'Any state', textOf: STATE_TEXTS }),
   {
     kind: 'choice',
     name: 'since',
@@ -48,15 +59,7 @@ const FIELDS: readonly FilterField<FilterName>[] = [
     options: Object.entries(SINCE).map(([value, { text }]) => ({ value, text })),
   },
 ];
-const MORE_FIELDS: readonly FilterField<FilterName>[] = [
-  { kind: 'text', name: 'url', label: 'Workflow URL', placeholder: 'Exact match' },
-  { kind: 'list', name: 'label', label: 'Labels' },
-  { kind: 'time', name: 'from', label: 'Created after' },
-  { kind: 'time', name: 'to', label: 'Created before' },
-  { kind: 'text', name: 'id', label: 'Run id', placeholder: 'Exact match' },
-  { kind: 'list', name: 'key', label: 'Flow control keys' },
-  { kind: 'list', name: 'ip', label: 'Caller addresses' },
-];
+const MORE_FIELDS = MORE.map((name) => fieldOf(parameterOf(name), MORE_FILTERS[name]));
 
 const idOf = (run: FoundRun): string => `${run.workflowRunId} ${run.workflowRunCreatedAt}`;
 const read = ({ runs, cursor, searchedUntil }: RunSearchPage): CursorPage<FoundRun> => ({
@@ -123,24 +126,12 @@ export default function RunsPage() {
   const instanceId = useInstanceId();
   const navigate = useNavigate();
   const filters = useFilters(FILTERS);
-  const { q, state, since, url, label, from, to, id, ip, key } = filters.values;
+  const { q, since } = filters.values;
   const sinceMs = since === undefined ? undefined : SINCE[since]?.ms;
   // The start time is fixed when the filter is set. If it moved with the clock, the list would be a new one every second.
   const sinceDate = useMemo(() => (sinceMs === undefined ? undefined : Date.now() - sinceMs), [sinceMs]);
-  const query = useMemo(
-    () => ({
-      q,
-      state,
-      workflowUrl: url,
-      label: listOf(label),
-      fromDate: timeOf(from) ?? sinceDate,
-      toDate: timeOf(to),
-      workflowRunId: id,
-      callerIp: listOf(ip),
-      flowControlKey: listWithWholeOf(key),
-    }),
-    [q, state, url, label, from, sinceDate, to, id, ip, key],
-  );
+  const more = Object.fromEntries(MORE.map((name) => [name, filters.values[parameterOf(name)]]));
+  const query = { q, fromDate: sinceDate, ...valuesOf(RUN_FILTERS, { state: filters.values.state, ...more }) };
   const list = useCursorList({ topic: 'runs', name: 'list', url: '/v2/workflows/search', query, read, idOf });
   return (
     <>

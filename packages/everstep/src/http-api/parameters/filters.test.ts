@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { REPAIR_FILTERS } from '../../contract/filters/dead-letter-filters.js';
 import type { AskedFilters, Filter } from '../../contract/filters/filter.js';
+import { MESSAGE_FILTERS } from '../../contract/filters/message-filters.js';
 import { RUN_FILTERS } from '../../contract/filters/run-filters.js';
 import { ApiWorld } from '../testing/api-world.js';
-import { MESSAGE_FILTERS } from '../upstash/messages/message-filters.js';
 import { askedFiltersOf, storeFilterOf } from './filters.js';
 
 function sampleOf(filter: Filter): unknown {

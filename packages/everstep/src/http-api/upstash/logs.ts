@@ -2,13 +2,13 @@
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../accounts/tokens/caller.js';
 import { LIMITS } from '../../config/limits.js';
+import { MESSAGE_FILTERS } from '../../contract/filters/message-filters.js';
 import type { RunStatus } from '../../engine/runs/run.js';
 import { MESSAGE_STATES, type MessageState } from '../../runtime/services/workflow-service.js';
 import { type ApiContext, answer, type Operation, operation } from '../operation.js';
 import { isEmptyRange } from '../operations/filters.js';
 import { queryFilters, storeFilterOf } from '../parameters/filters.js';
 import { Cursor, Text } from '../parameters/values.js';
-import { MESSAGE_FILTERS } from './messages/message-filters.js';
 import { presentEvent } from './messages/present-message.js';
 import { EventPage, type LogEntry, LogPage } from './shapes.js';
 

@@ -3,13 +3,14 @@ import type { Client, DeadLetterEntry, RunOverrides, RunReference } from '@evers
 import { Command } from 'commander';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import type { AskedFilters } from '../../../contract/filters/filter.js';
-import { collected, wholeNumber } from '../../arguments.js';
+import { wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Shell, shorten, styled, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
 import { flowControlLimits } from '../control/flow-control-limits.js';
 import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
 import { failureCallbackCommand } from '../runs/failure-callbacks.js';
+import { overridesIn, withOverrides } from '../runs/run-settings.js';
 import { checkEntries } from '../runs/run-tools.js';
 import { deadLetterGroupsCommand } from './dead-letter-groups.js';
 
@@ -100,25 +101,21 @@ const withChoice = (command: Command, done: string): Command =>
     .option('--count <number>', 'with --all: maximum number of dead letters', wholeNumber('--count', 1));
 
 interface OverrideOptions {
-  readonly setRetries?: number;
-  readonly setDelay?: string;
-  readonly setRetryDelay?: string;
   readonly setFlowControlKey?: string;
   readonly setFlowControl?: string;
-  readonly setLabel?: readonly string[];
   readonly setFailureCallback?: string;
   readonly newRunId?: string;
 }
 
-const withOverrides = (command: Command): Command =>
-  command
+/** Settings that a single dead letter accepts, and those that require --all. */
+const SINGLE = ['retries'] as const;
+const BULK = ['delay', 'retryDelay', 'labels'] as const;
+
+const withRecovery = (command: Command): Command =>
+  withOverrides(withOverrides(command, SINGLE), BULK, 'with --all: ')
     .option('--new-run-id <id>', 'ID of the new run (single dead letter only)')
-    .option('--set-retries <number>', 'retries of the new run', wholeNumber('--set-retries'))
     .option('--set-flow-control-key <key>', 'flow control key of the new run')
     .option('--set-flow-control <limits>', '"parallelism=<n>, rate=<n>, period=<duration>"')
-    .option('--set-delay <duration>', 'with --all: delay before the new runs start')
-    .option('--set-retry-delay <expression>', 'with --all: retry delay of the new runs')
-    .option('--set-label <label>', 'with --all: label of the new runs; may be repeated', collected)
     .option('--set-failure-callback <url>', 'with --all: failure callback of the new runs');
 
 function flowControlOf({ setFlowControlKey: key, setFlowControl }: OverrideOptions): RunOverrides['flowControl'] {
@@ -126,12 +123,14 @@ function flowControlOf({ setFlowControlKey: key, setFlowControl }: OverrideOptio
   return { ...(key === undefined ? {} : { key }), ...flowControlLimits('--set-flow-control', setFlowControl) };
 }
 
-async function recover(client: Client, verb: 'resume' | 'restart', choice: Chosen, options: OverrideOptions) {
-  const { setRetries: retries, newRunId: runId } = options;
+async function recover(client: Client, verb: 'resume' | 'restart', choice: Chosen, command: Command) {
+  const options = command.opts<OverrideOptions>();
+  const { newRunId: runId, setFailureCallback: failureCallback } = options;
+  const { retries } = overridesIn(command, SINGLE);
+  const bulkOnly = { ...overridesIn(command, BULK), failureCallback };
   const flowControl = flowControlOf(options);
   if ('dlqId' in choice) {
-    const bulkOnly = [options.setDelay, options.setRetryDelay, options.setLabel, options.setFailureCallback];
-    if (bulkOnly.some((value) => value !== undefined)) {
+    if (hasFilter(bulkOnly)) {
       throw new UsageError(
         'A single dead letter accepts --new-run-id, --set-retries and --set-flow-control*. The other options require --all.',
       );
@@ -139,14 +138,7 @@ async function recover(client: Client, verb: 'resume' | 'restart', choice: Chose
     return [await client.dlq[verb](choice.dlqId, { runId, retries, flowControl })];
   }
   if (runId !== undefined) throw new UsageError('--new-run-id requires a single dead letter.');
-  const overrides: RunOverrides = {
-    retries,
-    flowControl,
-    delay: options.setDelay,
-    retryDelay: options.setRetryDelay,
-    labels: options.setLabel,
-    failureCallback: options.setFailureCallback,
-  };
+  const overrides: RunOverrides = { retries, flowControl, ...bulkOnly };
   const runs: RunReference[] = [];
   const all =
     verb === 'resume' ? client.dlq.resumeAll(choice.filter, overrides) : client.dlq.restartAll(choice.filter, overrides);
@@ -156,13 +148,13 @@ async function recover(client: Client, verb: 'resume' | 'restart', choice: Chose
 
 function recoverCommand(shell: Shell, verb: 'resume' | 'restart', description: string): Command {
   const { screen } = shell;
-  const command = withOverrides(withChoice(new Command(verb), `${verb}${verb === 'resume' ? 'd' : 'ed'}`)).description(
+  const command = withRecovery(withChoice(new Command(verb), `${verb}${verb === 'resume' ? 'd' : 'ed'}`)).description(
     description,
   );
   return command.action(async (dlqId: string | undefined) => {
     const choice = chosen(dlqId, command);
-    const { client, options } = await open<BulkChoice & OverrideOptions>(command, shell);
-    const workflowRuns = await recover(client, verb, choice, options);
+    const { client, options } = await open(command, shell);
+    const workflowRuns = await recover(client, verb, choice, command);
     if (options.json) return screen.write(json({ workflowRuns }));
     if (workflowRuns.length === 0) return screen.write('No matching dead letters.\n');
     const rows = workflowRuns.map((run) => [run.workflowRunId, instant(run.workflowCreatedAt)]);

@@ -9,6 +9,7 @@ import { json, type Shell } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
 import { flowControlLimits } from '../control/flow-control-limits.js';
 import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
+import { overridesIn, withOverrides } from '../runs/run-settings.js';
 import { progressLine, repairItemTable, repairReport, repairTable } from './repair-report.js';
 
 const ACTIONS: readonly RepairAction[] = ['resume', 'restart', 'delete'];
@@ -38,14 +39,14 @@ const percent = (text: string): number => {
 
 interface PlanOptions extends ClientOptions {
   readonly all?: boolean;
-  readonly setRetries?: number;
-  readonly setRetryDelay?: string;
   readonly setFlowControlKey?: string;
   readonly setFlowControl?: string;
-  readonly setLabel?: readonly string[];
 }
 
-function overridesOf(options: PlanOptions): RepairOverrides {
+/** A repair starts its runs at its own pace, so they have no delay. */
+const OVERRIDES = ['retries', 'retryDelay', 'labels'] as const;
+
+function overridesOf(command: Command, options: PlanOptions): RepairOverrides {
   const { setFlowControlKey: key, setFlowControl } = options;
   const { parallelism, rate: starts, period } = flowControlLimits('--set-flow-control', setFlowControl);
   const flowControl = {
@@ -54,7 +55,7 @@ function overridesOf(options: PlanOptions): RepairOverrides {
     rate: starts,
     periodMs: period === undefined ? undefined : length('--set-flow-control period')(period),
   };
-  const { setRetries: retries, setRetryDelay: retryDelay, setLabel: labels } = options;
+  const { retries, retryDelay, labels } = overridesIn(command, OVERRIDES);
   return { retries, retryDelay, labels, ...(hasFilter(flowControl) ? { flowControl } : {}) };
 }
 
@@ -74,11 +75,9 @@ function planCommand(shell: Shell): Command {
     .description('Plan a repair: select dead letters and show what the repair would do. Changes nothing.')
     .argument('<action>', ACTIONS.join(', '))
     .option('--all', 'all dead letters')
-    .option('--set-retries <number>', 'retries of the new runs', wholeNumber('--set-retries'))
-    .option('--set-retry-delay <expression>', 'retry delay of the new runs')
     .option('--set-flow-control-key <key>', 'flow control key of the new runs')
-    .option('--set-flow-control <limits>', '"parallelism=<n>, rate=<n>, period=<duration>"')
-    .option('--set-label <label>', 'label of the new runs; may be repeated', collected);
+    .option('--set-flow-control <limits>', '"parallelism=<n>, rate=<n>, period=<duration>"');
+  withOverrides(command, OVERRIDES);
   return command.action(async (word: string) => {
     const action = ACTIONS.find((known) => known === word);
     if (!action) throw new UsageError(`<action> must be one of ${ACTIONS.join(', ')}; got "${word}"`);
@@ -88,7 +87,7 @@ function planCommand(shell: Shell): Command {
     const everything = hasFilter(filter) ? filter : { fromDate: 0 };
     const repair = await planned(
       client,
-      await client.repairs.plan(action, { filter: everything, overrides: overridesOf(options) }),
+      await client.repairs.plan(action, { filter: everything, overrides: overridesOf(command, options) }),
     );
     screen.write(options.json ? json(repair) : repairReport(screen, repair));
   });

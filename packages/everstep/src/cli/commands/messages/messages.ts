@@ -1,8 +1,10 @@
 /** `everstep messages list|get|send|cancel` */
 import { Command } from 'commander';
-import { collected, isJson, moment, readBody, wholeNumber } from '../../arguments.js';
+import { MESSAGE_FILTERS } from '../../../contract/filters/message-filters.js';
+import { isJson, readBody, wholeNumber } from '../../arguments.js';
 import { instant, json, type Shell, shorten, table } from '../../output.js';
 import { type ClientOptions, withConnection } from '../connection-options.js';
+import { filtersOf, withFilters } from '../filter-options.js';
 import { openMessages } from './message-connection.js';
 
 /** The fields that are printed. */
@@ -18,13 +20,6 @@ interface MessageEvent {
 
 interface ListOptions extends ClientOptions {
   readonly state?: string;
-  readonly queue?: string;
-  readonly group?: string;
-  readonly to?: string;
-  readonly label?: readonly string[];
-  readonly id?: readonly string[];
-  readonly since?: number;
-  readonly until?: number;
   readonly count?: number;
   readonly cursor?: string;
 }
@@ -34,36 +29,18 @@ const HEAD = ['SINCE (UTC)', 'STATE', 'MESSAGE', 'TO', 'VIA', 'ERROR'] as const;
 
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('list'))
+  const command = withFilters(withConnection(new Command('list')), MESSAGE_FILTERS, 'messages')
     .description('List events of plain messages, newest first.')
     .option('--state <state>', 'state: CREATED, ACTIVE, RETRY, ERROR, DELIVERED, FAILED or CANCELED')
-    .option('--queue <name>', 'messages of this queue')
-    .option('--group <name>', 'messages of this URL group')
-    .option('--to <destination>', 'messages to this URL')
-    .option('--label <label>', 'messages with this label; may be repeated', collected)
-    .option('--id <messageId>', 'events of this message; may be repeated', collected)
-    .option('--since <instant>', 'events at or after this time: Unix ms or a date', moment('--since'))
-    .option('--until <instant>', 'events at or before this time', moment('--until'))
     .option('--count <number>', 'maximum number of events', wholeNumber('--count', 1))
     .option('--cursor <cursor>', 'cursor printed by the previous page');
   return command.action(async () => {
     const { call, options } = await openMessages<ListOptions>(command, shell);
-    const { state, queue, group, to, label, id, since, until, count, cursor } = options;
+    const { state, count, cursor } = options;
     const page = await call<{ readonly cursor?: string; readonly logs: readonly MessageEvent[] }>({
       method: 'GET',
       path: '/v2/logs',
-      query: {
-        state,
-        queueName: queue,
-        topicName: group,
-        url: to === undefined ? undefined : [to],
-        label,
-        messageIds: id,
-        fromDate: since,
-        toDate: until,
-        count,
-        cursor,
-      },
+      query: { ...filtersOf(MESSAGE_FILTERS, command), state, count, cursor },
     });
     if (options.json) return screen.write(json(page));
     if (page.logs.length === 0) return screen.write('No matching message events.\n');

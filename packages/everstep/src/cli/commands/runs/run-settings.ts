@@ -1,7 +1,7 @@
 /** Options for the settings of a run, shared by triggers and schedules. */
-import type { TriggerOptions } from '@everstep/sdk';
+import type { RunOverrides, TriggerOptions } from '@everstep/sdk';
 import { type Command, Option } from 'commander';
-import { SETTING_HEADERS, type SettingHeader } from '../../../contract/run-settings.js';
+import { OVERRIDE_HEADERS, SETTING_HEADERS, type SettingHeader, type SettingTable } from '../../../contract/run-settings.js';
 import { collected, headerPair, isJson, readBody, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { flowControlLimits } from '../control/flow-control-limits.js';
@@ -16,8 +16,48 @@ export interface RunSettingOptions {
   readonly failureCallbackHeader?: Readonly<Record<string, string>>;
 }
 
+type Setting = Pick<SettingHeader, 'kind'> & { readonly option: NonNullable<SettingHeader['option']> };
+
 /** Settings with an option of their own. */
-const SETTINGS = Object.values<SettingHeader>(SETTING_HEADERS).flatMap(({ kind, option }) => (option ? [{ kind, option }] : []));
+const settingsIn = (table: SettingTable): readonly Setting[] =>
+  Object.values(table).flatMap(({ kind, option }) => (option ? [{ kind, option }] : []));
+const SETTINGS = settingsIn(SETTING_HEADERS);
+const OVERRIDES = settingsIn(OVERRIDE_HEADERS);
+
+function addSetting(command: Command, { kind, option: { flag, help } }: Setting): void {
+  const added = new Option(flag, help);
+  if (kind === 'count') added.argParser(wholeNumber(added.long ?? flag));
+  if (kind === 'labels' || kind === 'redaction') added.argParser(collected);
+  command.addOption(added);
+}
+
+/** Returns the values that were given, by the option of the SDK. */
+function valuesOf(settings: readonly Setting[], command: Command): Readonly<Record<string, unknown>> {
+  const given: Readonly<Record<string, unknown>> = command.opts();
+  return Object.fromEntries(settings.map(({ option }) => [option.sets, given[new Option(option.flag).attributeName()]]));
+}
+
+/** Settings of a new run that replace those of a dead letter, except its flow control and failure callback. */
+export type Overrides = Pick<RunOverrides, 'retries' | 'retryDelay' | 'delay' | 'labels'>;
+type OverrideName = keyof Overrides;
+
+/** The option `--set-<name>` of each of these settings. */
+const overriding = (names: readonly OverrideName[]): readonly Setting[] =>
+  OVERRIDES.filter(({ option }) => names.some((name) => name === option.sets)).map(({ kind, option }) => ({
+    kind,
+    option: { ...option, flag: option.flag.replace('--', '--set-') },
+  }));
+
+/** Adds `--set-` options for these settings. Their help starts with `prefix`. */
+export function withOverrides(command: Command, names: readonly OverrideName[], prefix = ''): Command {
+  for (const { kind, option } of overriding(names))
+    addSetting(command, { kind, option: { ...option, help: prefix + option.help } });
+  return command;
+}
+
+// Each option was parsed as the kind of its setting requires.
+export const overridesIn = (command: Command, names: readonly OverrideName[]): Overrides =>
+  valuesOf(overriding(names), command) as Overrides;
 
 export function withRunSettings(command: Command): Command {
   command
@@ -35,12 +75,7 @@ export function withRunSettings(command: Command): Command {
       'header to send to the failure callback, "Name: value"; may be repeated',
       headerPair,
     );
-  for (const { option, kind } of SETTINGS) {
-    const added = new Option(option.flag, option.help);
-    if (kind === 'count') added.argParser(wholeNumber(added.long ?? option.flag));
-    if (kind === 'labels' || kind === 'redaction') added.argParser(collected);
-    command.addOption(added);
-  }
+  for (const setting of SETTINGS) addSetting(command, setting);
   return command;
 }
 
@@ -67,7 +102,6 @@ function failureCallbackOf({ failureCallback: url, failureCallbackHeader: header
 /** Returns the given settings. Rejects with UsageError. */
 export async function runSettings(command: Command): Promise<RunSettings> {
   const options = command.opts<RunSettingOptions>();
-  const given: Readonly<Record<string, unknown>> = command.opts();
   const { flowControlKey: key } = options;
   if (options.flowControl !== undefined && key === undefined) throw new UsageError('--flow-control requires --flow-control-key');
   const body = options.body === undefined ? undefined : await readBody(options.body);
@@ -76,7 +110,7 @@ export async function runSettings(command: Command): Promise<RunSettings> {
       ? {}
       : { body, contentType: options.contentType ?? (isJson(body) ? 'application/json' : 'text/plain') }),
     headers: options.header,
-    ...Object.fromEntries(SETTINGS.map(({ option }) => [option.sets, given[new Option(option.flag).attributeName()]])),
+    ...valuesOf(SETTINGS, command),
     flowControl: key === undefined ? undefined : { key, ...flowControlLimits('--flow-control', options.flowControl) },
     failureCallback: failureCallbackOf(options),
   };

@@ -10,6 +10,7 @@ import { Empty } from '../../../contract/empty.js';
 import type { ErrorCode } from '../../../contract/error-codes.js';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import type { FilterTable } from '../../../contract/filters/filter.js';
+import { COMMON_FILTERS } from '../../../contract/filters/message-filters.js';
 import type { DeadLetterFilter, RunReference } from '../../../ports/stores/store.js';
 import type { RunOverrides } from '../../../runtime/services/workflow-service.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
@@ -23,7 +24,6 @@ import { Cursor } from '../../parameters/values.js';
 import { readDeadLetter, readDeadLetters } from '../../read-models/dead-letter-pages.js';
 import { FILTERS_BODY, filtersOf } from '../body-filters.js';
 import { DlqDeleted, DlqMessage, DlqPage, DlqRetried, Published } from '../shapes.js';
-import { COMMON_FILTERS } from './message-filters.js';
 import { presentDlqMessage } from './present-message.js';
 
 const TAG = 'Dead letter queue';

@@ -3,6 +3,7 @@
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { MESSAGE_FILTERS } from '../../../contract/filters/message-filters.js';
 import type { MessageFilter } from '../../../runtime/services/workflow-service.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
@@ -12,7 +13,6 @@ import { shown } from '../../parameters/unacceptable.js';
 import { Text } from '../../parameters/values.js';
 import { FILTERS_BODY, filtersOf } from '../body-filters.js';
 import { CanceledMessages, MessageEntry } from '../shapes.js';
-import { MESSAGE_FILTERS } from './message-filters.js';
 import { presentMessage } from './present-message.js';
 
 const TAG = 'Messages';
