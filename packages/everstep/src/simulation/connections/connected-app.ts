@@ -63,7 +63,8 @@ export class ConnectedApp {
     };
     return {
       now: () => clock.now(),
-      after: (delayMs, fire) => clock.setTimer(clock.now() + delayMs, unlessDead(fire)),
+      // The store accepts whole milliseconds only.
+      after: (delayMs, fire) => clock.setTimer(clock.now() + Math.ceil(delayMs), unlessDead(fire)),
       endOfTurn: (fire) => clock.endOfTurn(unlessDead(fire)),
       random: () => random.below(1_000) / 1_000,
     };

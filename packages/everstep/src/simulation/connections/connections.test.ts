@@ -12,7 +12,7 @@ import { NO_CONNECTION_FAULTS } from './cut-connection.js';
 const CALM: WorldFaults = { ...NO_FAULTS, connections: NO_CONNECTION_FAULTS };
 /** Heartbeats would take most of the time of a workflow that sleeps for a day. */
 const SHAPES = Object.keys(WORKFLOWS).filter((name) => name !== 'naps');
-const EVERYTHING: Plan = { workflows: SHAPES, orders: 12, withinMs: 30_000, share: 1 };
+const EVERYTHING: Plan = { workflows: SHAPES, orders: 12, withinMs: 30_000, share: 1 / 4 };
 const ROUGH = { maxDelayMs: 2_000, cut: 0.02, silence: 0.002, restartWorker: 0.01, drain: 0.01 };
 const NETWORK = { ...NO_FAULTS.network, loseRequest: 0.05, loseResponse: 0.05 };
 
