@@ -1,19 +1,28 @@
-// npm run soak [rounds]: runs the simulation and the tests of several nodes and of limits longer and at a larger scale. Build first.
+// npm run soak [rounds] [--via connection]: runs the simulation, the crash tests of workers and the tests of several nodes and of
+// limits longer and at a larger scale; with `--via connection` only those of workers that connect. Build first.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'packages/everstep/dist');
 const nodes = readdirSync(join(dist, 'end-to-end/nodes')).filter((name) => name.endsWith('.test.js'));
-const files = [
-  ...['simulation/simulation', 'runtime/gates/properties', 'end-to-end/nodes-consistency'].map((name) =>
-    join(dist, `${name}.test.js`),
-  ),
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { via: { type: 'string', default: 'any' } },
+});
+if (!['any', 'connection'].includes(options.via)) throw new Error('--via must be "connection"');
+const testFile = (name) => join(dist, `${name}.test.js`);
+const overConnections = ['simulation/connections/connections', 'end-to-end/durability/worker-crash'].map(testFile);
+const others = [
+  ...['simulation/simulation', 'runtime/gates/properties', 'end-to-end/nodes-together'].map(testFile),
   ...nodes.map((name) => join(dist, 'end-to-end/nodes', name)),
 ];
+const files = options.via === 'connection' ? overConnections : [...overConnections, ...others];
 const more = {
   SIMULATION_SEEDS: '1000',
+  WORKER_CRASH_KILLS: '60',
   NODES_TEST_RUNS: '2000',
   NODES_TEST_KILLS: '30',
   NODES_TEST_NAPS: '200',
@@ -23,14 +32,14 @@ const more = {
   NODES_TEST_FAILOVERS: '10',
   NODES_TEST_TIMEOUT_MS: '1800000',
 };
-const rounds = Number(process.argv[2] ?? 1);
+const rounds = Number(positionals[0] ?? 1);
 
 for (let round = 1; round <= rounds; round++) {
   process.stdout.write(`round ${round} of ${rounds}\n`);
   const args = ['--test', '--test-concurrency=1', '--test-reporter=spec', ...files];
   const { status } = spawnSync(process.execPath, args, {
     stdio: 'inherit',
-    env: { ...process.env, EVERSTEP_SOAK: '1', ...more },
+    env: { EVERSTEP_SOAK: '1', ...more, ...process.env },
   });
   if (status !== 0) process.exit(status ?? 1);
 }
