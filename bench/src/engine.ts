@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { launch, processId, stop, untilReady } from './child-process.js';
 import { type BenchDatabase, openDatabase } from './database.js';
 import { createEngineClient, type EngineClient } from './engine-client.js';
-import type { Options, Sdk } from './options.js';
+import type { Options, Sdk, Transport } from './options.js';
 import type { WorkerReady } from './worker.js';
 
 export const SERVICE_BIN = fileURLToPath(new URL('../../packages/everstep/dist/cli/bin.js', import.meta.url));
@@ -16,6 +16,9 @@ const WORKERS = {
   upstash: fileURLToPath(new URL('./published-worker.js', import.meta.url)),
 };
 export const QUIET_NODE = '--disable-warning=ExperimentalWarning';
+/** Directory for CPU profiles of the server; none by default. */
+const PROFILE_DIRECTORY = process.env.EVERSTEP_BENCH_PROFILE;
+const PROFILE = PROFILE_DIRECTORY ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE_DIRECTORY}`] : [];
 
 export interface Engine extends Omit<EngineClient, 'close'> {
   /** One per node. */
@@ -23,6 +26,8 @@ export interface Engine extends Omit<EngineClient, 'close'> {
   /** Process ID of a database server started for the measurement. */
   readonly databasePids: readonly number[];
   readonly workerPid: number;
+  /** For further workers. */
+  readonly connection: { readonly baseUrl: string; readonly token: string };
   stop(): Promise<void>;
 }
 
@@ -52,16 +57,20 @@ export function isWorkerReady(message: unknown): message is WorkerReady {
 }
 
 /** Environment of an app. Without the keys, signatures are not verified. */
-function workerEnv(env: Readonly<Record<string, string>>, sdk: Sdk, verify: boolean): Readonly<Record<string, string>> {
+function workerEnv(
+  env: Readonly<Record<string, string>>,
+  { sdk, verify, via }: { readonly sdk: Sdk; readonly verify: boolean; readonly via: Transport },
+): Readonly<Record<string, string>> {
   const names = (...these: readonly string[]) => Object.fromEntries(these.map((name) => [name, required(env, name)]));
+  if (via === 'connection') return { ...names('EVERSTEP_URL', 'EVERSTEP_TOKEN'), EVERSTEP_BENCH_VIA: via };
   if (sdk === 'everstep') return verify ? names('EVERSTEP_CURRENT_SIGNING_KEY', 'EVERSTEP_NEXT_SIGNING_KEY') : {};
   const keys = verify ? names('QSTASH_CURRENT_SIGNING_KEY', 'QSTASH_NEXT_SIGNING_KEY') : {};
   return { ...names('QSTASH_URL', 'QSTASH_TOKEN'), ...keys };
 }
 
-export type EngineOptions = Pick<Options, 'verify' | 'limitS' | 'sdk' | 'store' | 'nodes' | 'database'>;
+export type EngineOptions = Pick<Options, 'verify' | 'limitS' | 'sdk' | 'via' | 'store' | 'nodes' | 'database'>;
 
-export async function startEngine({ verify, limitS, sdk, store, nodes, database: given }: EngineOptions): Promise<Engine> {
+export async function startEngine({ verify, limitS, sdk, via, store, nodes, database: given }: EngineOptions): Promise<Engine> {
   const directory = mkdtempSync(join(tmpdir(), 'everstep-bench-'));
   const children: ChildProcess[] = [];
   let client: EngineClient | null = null;
@@ -84,7 +93,7 @@ export async function startEngine({ verify, limitS, sdk, store, nodes, database:
       const logFile = join(directory, `service-${index}.log`);
       const addresses = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: dataDir(index), EVERSTEP_ENV_FILE: envFile };
       const service = launch({
-        args: [QUIET_NODE, SERVICE_BIN, 'dev'],
+        args: [QUIET_NODE, ...PROFILE, SERVICE_BIN, 'dev'],
         env: { EVERSTEP_DEMO: '0', ...addresses, ...shared },
         logFile,
       });
@@ -99,7 +108,7 @@ export async function startEngine({ verify, limitS, sdk, store, nodes, database:
     const workerLog = join(directory, 'worker.log');
     const worker = launch({
       args: [QUIET_NODE, WORKERS[sdk]],
-      env: workerEnv(env, sdk, verify),
+      env: workerEnv(env, { sdk, verify, via }),
       logFile: workerLog,
       channel: true,
     });
@@ -122,6 +131,7 @@ export async function startEngine({ verify, limitS, sdk, store, nodes, database:
       serverPids: services.map(processId),
       databasePids: database?.pids ?? [],
       workerPid: processId(worker),
+      connection: { baseUrl: required(env, 'EVERSTEP_URL'), token: required(env, 'EVERSTEP_TOKEN') },
       ...client,
       stop: end,
     };

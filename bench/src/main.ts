@@ -1,7 +1,8 @@
 /** `npm run bench -- W1 --runs 3000 --concurrency 64 --repeat 3`: prints one line of JSON. */
 import { type Engine, startEngine } from './engine.js';
 import { memoryOf } from './meter.js';
-import { type Options, parseOptions, USAGE, UsageError } from './options.js';
+import { type Measurable, type Options, parseOptions, USAGE, UsageError } from './options.js';
+import { writeTable } from './table.js';
 import { type Report, WORK } from './workloads.js';
 
 const MAX_ERROR_LENGTH = 2_000;
@@ -11,7 +12,7 @@ function memoryOfBoth(engine: Engine): Report {
 }
 
 /** Prints nothing; failures are in the report. */
-async function measured(options: Options): Promise<Report> {
+async function measured(options: Measurable): Promise<Report> {
   let report: Report = {};
   let engine: Engine | undefined;
   let interrupted = false;
@@ -38,13 +39,17 @@ async function measured(options: Options): Promise<Report> {
 }
 
 async function bench(options: Options): Promise<number> {
-  const { workload: w, verify, sdk, store, nodes } = options;
-  const which = store === 'embedded' ? { store } : { store, nodes };
-  const report: Report = { engine: 'everstep', sdk, ...which, w, node: process.version, verify, ...(await measured(options)) };
+  const { workload: w } = options;
+  if (w === 'table') return writeTable(options, measured);
+  const one: Measurable = { ...options, workload: w };
+  const { verify, sdk, via, store, nodes } = one;
+  const which = store === 'embedded' ? { via, store } : { via, store, nodes };
+  const report: Report = { engine: 'everstep', sdk, ...which, w, node: process.version, verify, ...(await measured(one)) };
   // The figures of two SDKs are comparable only when measured on one machine at the same time.
-  if (sdk !== 'everstep' && report.error === undefined) report.everstep = await measured({ ...options, sdk: 'everstep' });
+  if (sdk !== 'everstep' && report.error === undefined) report.everstep = await measured({ ...one, sdk: 'everstep' });
+  if (via !== 'http' && options.beside && report.error === undefined) report.http = await measured({ ...one, via: 'http' });
   if (store !== 'embedded' && options.beside && report.error === undefined) {
-    report.embedded = await measured({ ...options, store: 'embedded', nodes: 1, database: null });
+    report.embedded = await measured({ ...one, store: 'embedded', nodes: 1, database: null });
   }
   console.log(JSON.stringify(report));
   return report.error === undefined ? 0 : 1;

@@ -1,6 +1,6 @@
 /** Command line of the benchmark: a workload and `--name value` pairs. */
 
-export const WORKLOADS = ['W1', 'W2', 'W3', 'W4', 'W5', 'memory', 'waiting', 'limited'] as const;
+export const WORKLOADS = ['W1', 'W2', 'W3', 'W4', 'W5', 'memory', 'waiting', 'limited', 'connected', 'table'] as const;
 export type Workload = (typeof WORKLOADS)[number];
 
 export const SDKS = ['everstep', 'upstash'] as const;
@@ -8,6 +8,10 @@ export type Sdk = (typeof SDKS)[number];
 
 export const STORES = ['embedded', 'postgres'] as const;
 export type StoreName = (typeof STORES)[number];
+
+export const TRANSPORTS = ['http', 'connection'] as const;
+/** How steps reach the worker: HTTP requests of the server, or a connection that the worker opens. */
+export type Transport = (typeof TRANSPORTS)[number];
 
 export interface Options {
   readonly workload: Workload;
@@ -19,6 +23,9 @@ export interface Options {
   readonly steps: readonly number[] | undefined;
   /** SDK of the worker: ours, or the published `@upstash/workflow`, measured beside ours. */
   readonly sdk: Sdk;
+  readonly via: Transport;
+  /** Path without extension of the files that `table` writes. */
+  readonly out: string;
   /** The embedded store, or PostgreSQL, measured beside the embedded store. */
   readonly store: StoreName;
   /** Number of nodes that share the PostgreSQL database. Clients use them in turn. 1 with the embedded store. */
@@ -33,7 +40,10 @@ export interface Options {
   readonly limitS: number;
 }
 
-export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n] [--concurrency n] [--repeat n] [--warmup n] [--steps n[,n...]] [--verify 0|1] [--limit seconds] [--sdk everstep|upstash] [--store embedded|postgres] [--nodes n]
+/** Options of a single measurement. */
+export type Measurable = Options & { readonly workload: Exclude<Workload, 'table'> };
+
+export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n] [--concurrency n] [--repeat n] [--warmup n] [--steps n[,n...]] [--verify 0|1] [--limit seconds] [--sdk everstep|upstash] [--store embedded|postgres] [--nodes n] [--via http|connection] [--out path]
 
   W1      throughput: runs of 5 steps in a row, 64 in flight
   W2      latency: one run of 5 steps at a time
@@ -43,6 +53,12 @@ export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n
   memory  resident memory of the service before and after 100,000 finished runs
   waiting 100,000 runs that wait for an event: what they cost while nothing happens, and how fast all are notified
   limited 100,000 runs in the wait list of one flow control key, beside runs of another key and of none
+  connected  memory of the service for each of 1,000 connected workers that do nothing
+  table   W1 to W5 over HTTP and over a connection, memory, and both again on databases of several sizes; writes
+          <out>.md and <out>.json (bench-results)
+
+With --via connection the worker opens a connection to the service, which needs no address of the worker. The figures over HTTP
+are measured after it and printed beside its own, under "http"; --beside 0 leaves them out.
 
 With --sdk upstash the worker uses the published @upstash/workflow, and the figures of our SDK are measured after it
 and printed beside its own, under "everstep".
@@ -68,7 +84,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
   const values = new Map<string, string>();
   for (let i = 0; i < rest.length; i += 2) {
     const [flag = '', value] = rest.slice(i, i + 2);
-    if (!/^--(runs|concurrency|repeat|warmup|steps|verify|limit|sdk|store|nodes|beside)$/.test(flag))
+    if (!/^--(runs|concurrency|repeat|warmup|steps|verify|limit|sdk|store|nodes|beside|via|out)$/.test(flag))
       throw new UsageError(`unknown option "${flag}"`);
     if (value === undefined) throw new UsageError(`${flag} requires a value`);
     values.set(flag.slice(2), value);
@@ -86,11 +102,17 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
   if (!store) throw new UsageError(`--store must be one of ${STORES.join(', ')}`);
   const nodes = number('nodes') ?? 1;
   if (nodes > 1 && store !== 'postgres') throw new UsageError('--nodes requires --store postgres');
+  const via = TRANSPORTS.find((name) => name === (values.get('via') ?? 'http'));
+  if (!via) throw new UsageError(`--via must be one of ${TRANSPORTS.join(', ')}`);
+  if (via === 'connection' && (sdk !== 'everstep' || nodes > 1))
+    throw new UsageError('--via connection requires --sdk everstep and one node');
   const beside = values.get('beside') ?? '1';
   if (beside !== '0' && beside !== '1') throw new UsageError('--beside must be 0 or 1');
   return {
     workload,
     sdk,
+    via,
+    out: values.get('out') ?? 'bench-results',
     store,
     nodes,
     database: store === 'postgres' ? database : null,

@@ -1,7 +1,7 @@
 /** The worker process: workflows with no-op steps, and a port that returns the count of finished runs. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { serve, type WorkflowContext } from '@everstep/sdk';
+import { connect, serve, type WorkflowContext } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 
 interface Payload {
@@ -46,11 +46,12 @@ async function nap(ctx: WorkflowContext<{ readonly ms: number }>): Promise<{ rea
 
 // Production mode as in deployments, which requires no keys with --verify 0.
 const options = { allowUnsigned: true };
+const served = { seq: serve(seq, options), fan: serve(fan, options), wait: serve(wait, options), nap: serve(nap, options) };
 const handlers = {
-  '/seq': toNodeHandler(serve(seq, options)),
-  '/fan': toNodeHandler(serve(fan, options)),
-  '/wait': toNodeHandler(serve(wait, options)),
-  '/nap': toNodeHandler(serve(nap, options)),
+  '/seq': toNodeHandler(served.seq),
+  '/fan': toNodeHandler(served.fan),
+  '/wait': toNodeHandler(served.wait),
+  '/nap': toNodeHandler(served.nap),
 };
 const isWorkflow = (path: string | undefined): path is keyof typeof handlers =>
   path !== undefined && Object.hasOwn(handlers, path);
@@ -70,7 +71,13 @@ for (const server of [workflows, control]) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 }
 const urlOf = (server: typeof workflows): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-const ready: WorkerReady = { url: urlOf(workflows), controlUrl: urlOf(control) };
+let url = urlOf(workflows);
+if (process.env.EVERSTEP_BENCH_VIA === 'connection') {
+  const worker = connect({ app: 'bench', workflows: served, maxConcurrency: 1_000 });
+  await worker.connected;
+  url = 'worker://bench';
+}
+const ready: WorkerReady = { url, controlUrl: urlOf(control) };
 process.send?.(ready);
 // The parent process is gone, so nothing else stops the worker.
 process.once('disconnect', () => process.exit());

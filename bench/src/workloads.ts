@@ -1,8 +1,9 @@
 /** The workloads, with the field names of the comparison with other engines. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { connect } from '@everstep/sdk';
 import type { Engine } from './engine.js';
 import { type Cost, cpuSeconds, type Memory, measure, median, memoryOf, rounded } from './meter.js';
-import type { Options, Workload } from './options.js';
+import type { Measurable, Options } from './options.js';
 
 export type Report = Record<string, unknown>;
 
@@ -242,7 +243,38 @@ async function limited(engine: Engine, options: Options): Promise<Report> {
   };
 }
 
-export const WORK: Readonly<Record<Workload, (engine: Engine, options: Options) => Promise<Report>>> = {
+/** Memory of the server for connected workers that do nothing. */
+async function connected(engine: Engine, options: Options): Promise<Report> {
+  const { runs: workers = 1_000 } = options;
+  // Code and buffers that the first workers need are not counted.
+  const open = (count: number) =>
+    Promise.all(
+      Array.from({ length: count }, async (_, i) => {
+        const worker = connect({ ...engine.connection, app: `idle-${i % 10}`, workflows: { idle: () => null }, drainOn: [] });
+        await worker.connected;
+        return worker;
+      }),
+    );
+  const first = await open(Math.ceil(workers / 10));
+  await pause(IDLE_COLLECT_MS);
+  const before = memoryOf(engine.serverPids);
+  const rest = await open(workers - first.length);
+  await pause(IDLE_COLLECT_MS);
+  const after = memoryOf(engine.serverPids);
+  const cpu = cpuSeconds(engine.serverPids);
+  await pause(IDLE_S * 1000);
+  const idleCpu = (cpuSeconds(engine.serverPids) - cpu) / IDLE_S;
+  await Promise.all([...first, ...rest].map((worker) => worker.close({ graceMs: 0 })));
+  return {
+    workers,
+    beforeRssMB: before.rssMB,
+    afterRssMB: after.rssMB,
+    kilobytesPerWorker: rounded(((after.rssMB - before.rssMB) * 1024) / rest.length, 1),
+    idleCpuPercentOfACore: rounded(idleCpu * 100),
+  };
+}
+
+export const WORK: Readonly<Record<Measurable['workload'], (engine: Engine, options: Options) => Promise<Report>>> = {
   W1: throughput,
   W2: latency,
   W3: fanOut,
@@ -251,4 +283,5 @@ export const WORK: Readonly<Record<Workload, (engine: Engine, options: Options) 
   memory,
   waiting,
   limited,
+  connected,
 };
