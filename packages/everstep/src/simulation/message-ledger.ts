@@ -1,6 +1,6 @@
 /**
- * Counts messages a second time, from the tasks that were actually written. Every delivery has an id, and its retries
- * have the same id. The service must have counted the same number, even after rejected, lost or killed commits.
+ * Counts messages a second time, from the tasks and steps that were actually written. Every delivery has an id, and its
+ * retries have the same id. The service must have counted the same number, even after rejected, lost or killed commits.
  */
 import assert from 'node:assert/strict';
 import type { Task } from '../engine/runs/run.js';
@@ -20,6 +20,8 @@ export class MessageLedger {
         for (const [index, { writes }] of units.entries()) {
           if (results[index]?.kind !== 'applied') continue;
           for (const write of writes) {
+            // The later steps of a checkpoint have no task.
+            if (write.kind === 'record-step' && write.step.type === 'Run') this.messageIds.add(write.step.messageId);
             if (write.kind === 'put-task' && DELIVERED.includes(write.task.kind)) this.messageIds.add(write.task.messageId);
           }
         }

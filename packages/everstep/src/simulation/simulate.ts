@@ -15,6 +15,8 @@ export interface Plan {
   readonly withinMs: number;
   /** Number of worlds, as a share of the number of seeds. */
   readonly share: number;
+  /** Maximum number of steps that the app reports together. Absent: each step is recorded before the next one starts. */
+  readonly checkpointSteps?: number;
 }
 
 /** Returns the invariants that do not hold, with examples. */
@@ -22,10 +24,14 @@ export const violated = (store: EmbeddedStore): readonly string[] =>
   store.checkConsistency().flatMap(({ id, examples }) => examples.map((what) => `${id}: ${what}`));
 
 /** Plays the world of a seed to its end and checks it. Rejects with the first problem. */
-export async function simulate(seed: number, faults: WorldFaults, { workflows, orders, withinMs }: Plan): Promise<World> {
+export async function simulate(
+  seed: number,
+  faults: WorldFaults,
+  { workflows, orders, withinMs, checkpointSteps = 1 }: Plan,
+): Promise<World> {
   const store = await openSqliteStore({ file: ':memory:' });
-  const history = new StepHistory();
-  const world = new World(seed, faults, store, (opened, base) => startApp(opened, history, base));
+  const history = new StepHistory({ checkpointSteps });
+  const world = new World(seed, faults, store, (opened, base) => startApp(opened, history, { base, checkpointSteps }));
   const plan = new SeededRandom(seed ^ 0x5eed);
   for (let i = 0; i < orders; i++) {
     world.order(workflows[plan.below(workflows.length)] ?? assert.fail(), plan.below(withinMs));

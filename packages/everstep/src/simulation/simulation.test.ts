@@ -74,6 +74,25 @@ const FAULTS: readonly (readonly [string, WorldFaults, Plan?])[] = [
     },
     { workflows: ['disturbed'], orders: 8, withinMs: 5_000, share: 3 / 2 },
   ],
+  [
+    'apps with checkpoints and all faults at once',
+    {
+      network: { loseRequest: 0.05, loseResponse: 0.1, duplicate: 0.1, garbage: 0.01, restartApp: 0.1, maxDelayMs: 2000 },
+      store: { refuse: 0.02, loseAnswer: 0.03 },
+      crash: 0.01,
+    },
+    { ...EVERYTHING, share: 1 / 2, checkpointSteps: 3 },
+  ],
+  [
+    'apps with checkpoints and nodes whose commits wait while others decide on their runs',
+    {
+      network: { ...NO_FAULTS.network, maxDelayMs: 1_500 },
+      store: { refuse: 0, loseAnswer: 0, stall: 0.3 },
+      crash: 0,
+      nodes: { count: 2, claimMs: 10_000, steal: 0.05 },
+    },
+    { workflows: ['disturbed'], orders: 8, withinMs: 5_000, share: 1 / 4, checkpointSteps: 3 },
+  ],
 ];
 
 for (const [name, faults, plan = EVERYTHING] of FAULTS) {

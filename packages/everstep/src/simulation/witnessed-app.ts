@@ -1,6 +1,6 @@
 /**
  * The app of a world with every workflow. Each workflow checks that a step starts only after the steps before it are
- * recorded, and records the results that its code has seen.
+ * recorded, except those of its checkpoint, and records the results that its code has seen.
  */
 import assert from 'node:assert/strict';
 import { createEndpoint } from '@everstep/sdk';
@@ -10,60 +10,72 @@ import type { Store } from '../ports/stores/store.js';
 import type { App } from './faulty-caller.js';
 import { WORKFLOWS } from './workflows.js';
 
-/** Starts the app. `base`: the URLs of its workflows without their names. */
-export function startApp(store: Store, history: StepHistory, base: string): App {
+export interface AppOptions {
+  /** The URLs of its workflows without their names. */
+  readonly base: string;
+  /** Maximum number of steps that it reports together. */
+  readonly checkpointSteps: number;
+}
+
+/** Starts the app. */
+export function startApp(store: Store, history: StepHistory, { base, checkpointSteps }: AppOptions): App {
+  const checkpoint = { maxSteps: checkpointSteps, maxMs: 3_600_000 };
   const workflows: Readonly<Record<string, WorkflowEndpoint>> = Object.fromEntries(
     Object.entries(WORKFLOWS).map(([name, workflow]) => [
       name,
-      createEndpoint<{ seed: number }, unknown>(async (ctx) => {
-        let recordedBefore = 0;
-        const witness = history.witness(`${ctx.runId}@${ctx.runCreatedAt}`);
-        const result = await workflow({
-          payload: ctx.payload,
-          run: async (stepName, step) => {
-            const take = (action: () => Promise<Witnessed<number>>) => ctx.run(stepName, action);
-            const value = await witness.run(stepName, take, async () => {
-              const run = await store.findRun({
-                instanceId: 'qi_simulated',
-                workflowRunId: ctx.runId,
-                createdAt: ctx.runCreatedAt,
+      createEndpoint<{ seed: number }, unknown>(
+        async (ctx) => {
+          let recordedBefore = 0;
+          const witness = history.witness(`${ctx.runId}@${ctx.runCreatedAt}`);
+          const result = await workflow({
+            payload: ctx.payload,
+            run: async (stepName, step) => {
+              const take = (action: () => Promise<Witnessed<number>>) => ctx.run(stepName, action);
+              const value = await witness.run(stepName, take, async () => {
+                const run = await store.findRun({
+                  instanceId: 'qi_simulated',
+                  workflowRunId: ctx.runId,
+                  createdAt: ctx.runCreatedAt,
+                });
+                const journal = await store.loadJournal({ runKey: run?.key ?? '', from: 0 });
+                const certain = recordedBefore - (checkpointSteps - 1);
+                assert.ok(journal.length >= certain, 'a step started before the results that it depends on were recorded');
+                return step();
               });
-              const journal = await store.loadJournal({ runKey: run?.key ?? '', from: 0 });
-              assert.ok(journal.length >= recordedBefore, 'a step started before the results that it depends on were recorded');
-              return step();
-            });
-            recordedBefore++;
-            return value;
-          },
-          sleep: async (stepName, seconds) => {
-            await ctx.sleep(stepName, seconds);
-            recordedBefore++;
-          },
-          waitForEvent: async (stepName, eventId, seconds) => {
-            const outcome = await ctx.waitForEvent<number>(stepName, eventId, { timeout: seconds });
-            recordedBefore++;
-            witness.saw(stepName, outcome);
-            return outcome.timeout ? null : outcome.eventData;
-          },
-          call: async (stepName, value) => {
-            const url = `http://api/${value}`;
-            const answer = await ctx.call<number>(stepName, { url, retries: 100, retryDelay: '1000' });
-            recordedBefore++;
-            witness.saw(stepName, answer.body);
-            return answer.body;
-          },
-          invoke: async (stepName, invoked) => {
-            const child = await ctx.invoke<WitnessedEnd<unknown>>(stepName, {
-              workflowUrl: `${base}${invoked}`,
-              payload: ctx.payload,
-            });
-            recordedBefore++;
-            witness.saw(stepName, child.workflowRunId);
-            return child.state === 'succeeded' ? child.body.result : null;
-          },
-        });
-        return witness.end(result);
-      }),
+              recordedBefore++;
+              return value;
+            },
+            sleep: async (stepName, seconds) => {
+              await ctx.sleep(stepName, seconds);
+              recordedBefore++;
+            },
+            waitForEvent: async (stepName, eventId, seconds) => {
+              const outcome = await ctx.waitForEvent<number>(stepName, eventId, { timeout: seconds });
+              recordedBefore++;
+              witness.saw(stepName, outcome);
+              return outcome.timeout ? null : outcome.eventData;
+            },
+            call: async (stepName, value) => {
+              const url = `http://api/${value}`;
+              const answer = await ctx.call<number>(stepName, { url, retries: 100, retryDelay: '1000' });
+              recordedBefore++;
+              witness.saw(stepName, answer.body);
+              return answer.body;
+            },
+            invoke: async (stepName, invoked) => {
+              const child = await ctx.invoke<WitnessedEnd<unknown>>(stepName, {
+                workflowUrl: `${base}${invoked}`,
+                payload: ctx.payload,
+              });
+              recordedBefore++;
+              witness.saw(stepName, child.workflowRunId);
+              return child.state === 'succeeded' ? child.body.result : null;
+            },
+          });
+          return witness.end(result);
+        },
+        { checkpoint },
+      ),
     ]),
   );
   return {

@@ -1,6 +1,6 @@
 /**
  * What an instance is billed for: messages, that is, deliveries. A message is counted in the unit that creates it,
- * whatever its outcome; its retries are included. This module also counts started runs, which plans limit per day.
+ * whatever its outcome; its retries are included. Of steps that one delivery executed, each is a message. This module also counts started runs, which plans limit per day.
  * Keeps invariant 17.
  */
 import type { DecisionContext } from '../ids.js';
