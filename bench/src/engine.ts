@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { launch, processId, stop, untilReady } from './child-process.js';
 import { type BenchDatabase, openDatabase } from './database.js';
 import { createEngineClient, type EngineClient } from './engine-client.js';
-import type { Options, Sdk, Transport } from './options.js';
+import { CHECKPOINT_VARIABLE, type Options, type Sdk, type Transport } from './options.js';
 import type { WorkerReady } from './worker.js';
 
 export const SERVICE_BIN = fileURLToPath(new URL('../../packages/everstep/dist/cli/bin.js', import.meta.url));
@@ -68,9 +68,10 @@ function workerEnv(
   return { ...names('QSTASH_URL', 'QSTASH_TOKEN'), ...keys };
 }
 
-export type EngineOptions = Pick<Options, 'verify' | 'limitS' | 'sdk' | 'via' | 'store' | 'nodes' | 'database'>;
+export type EngineOptions = Pick<Options, 'verify' | 'limitS' | 'sdk' | 'via' | 'checkpoint' | 'store' | 'nodes' | 'database'>;
 
-export async function startEngine({ verify, limitS, sdk, via, store, nodes, database: given }: EngineOptions): Promise<Engine> {
+export async function startEngine(options: EngineOptions): Promise<Engine> {
+  const { verify, limitS, sdk, via, store, nodes, checkpoint, database: given } = options;
   const directory = mkdtempSync(join(tmpdir(), 'everstep-bench-'));
   const children: ChildProcess[] = [];
   let client: EngineClient | null = null;
@@ -108,7 +109,7 @@ export async function startEngine({ verify, limitS, sdk, via, store, nodes, data
     const workerLog = join(directory, 'worker.log');
     const worker = launch({
       args: [QUIET_NODE, WORKERS[sdk]],
-      env: workerEnv(env, { sdk, verify, via }),
+      env: { ...workerEnv(env, { sdk, verify, via }), [CHECKPOINT_VARIABLE]: String(checkpoint) },
       logFile: workerLog,
       channel: true,
     });

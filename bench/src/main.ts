@@ -42,14 +42,27 @@ async function bench(options: Options): Promise<number> {
   const { workload: w } = options;
   if (w === 'table') return writeTable(options, measured);
   const one: Measurable = { ...options, workload: w };
-  const { verify, sdk, via, store, nodes } = one;
+  const { verify, sdk, via, store, nodes, checkpoint } = one;
   const which = store === 'embedded' ? { via, store } : { via, store, nodes };
-  const report: Report = { engine: 'everstep', sdk, ...which, w, node: process.version, verify, ...(await measured(one)) };
+  const grouped = checkpoint > 1 ? { checkpoint } : {};
+  const report: Report = {
+    engine: 'everstep',
+    sdk,
+    ...which,
+    ...grouped,
+    w,
+    node: process.version,
+    verify,
+    ...(await measured(one)),
+  };
   // The figures of two SDKs are comparable only when measured on one machine at the same time.
   if (sdk !== 'everstep' && report.error === undefined) report.everstep = await measured({ ...one, sdk: 'everstep' });
   if (via !== 'http' && options.beside && report.error === undefined) report.http = await measured({ ...one, via: 'http' });
   if (store !== 'embedded' && options.beside && report.error === undefined) {
     report.embedded = await measured({ ...one, store: 'embedded', nodes: 1, database: null });
+  }
+  if (checkpoint > 1 && options.beside && report.error === undefined) {
+    report.single = await measured({ ...one, checkpoint: 1 });
   }
   console.log(JSON.stringify(report));
   return report.error === undefined ? 0 : 1;

@@ -13,6 +13,9 @@ export const TRANSPORTS = ['http', 'connection'] as const;
 /** How steps reach the worker: HTTP requests of the server, or a connection that the worker opens. */
 export type Transport = (typeof TRANSPORTS)[number];
 
+/** Environment variable of the worker: the number of steps that it reports together. */
+export const CHECKPOINT_VARIABLE = 'EVERSTEP_BENCH_CHECKPOINT';
+
 export interface Options {
   readonly workload: Workload;
   /** Undefined: the default of the workload. */
@@ -34,7 +37,9 @@ export interface Options {
   readonly database: string | null;
   /** Whether the worker verifies the signature of every request. */
   readonly verify: boolean;
-  /** Whether the embedded store is measured beside PostgreSQL. */
+  /** Maximum number of steps that the worker reports together. 1: each step on its own. */
+  readonly checkpoint: number;
+  /** Whether the embedded store is measured beside PostgreSQL, and single steps beside a checkpoint. */
   readonly beside: boolean;
   /** Maximum duration of a run, and of draining a backlog. At most the longest wait for a result that the API allows. */
   readonly limitS: number;
@@ -43,7 +48,7 @@ export interface Options {
 /** Options of a single measurement. */
 export type Measurable = Options & { readonly workload: Exclude<Workload, 'table'> };
 
-export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n] [--concurrency n] [--repeat n] [--warmup n] [--steps n[,n...]] [--verify 0|1] [--limit seconds] [--sdk everstep|upstash] [--store embedded|postgres] [--nodes n] [--via http|connection] [--out path]
+export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n] [--concurrency n] [--repeat n] [--warmup n] [--steps n[,n...]] [--verify 0|1] [--limit seconds] [--sdk everstep|upstash] [--store embedded|postgres] [--nodes n] [--via http|connection] [--checkpoint n] [--out path]
 
   W1      throughput: runs of 5 steps in a row, 64 in flight
   W2      latency: one run of 5 steps at a time
@@ -67,6 +72,9 @@ With --store postgres the service keeps everything in a PostgreSQL server that i
 empty database that EVERSTEP_STORE names; --nodes says how many processes share it. The figures of the embedded store are
 measured after it and printed beside its own, under "embedded"; --beside 0 leaves them out.
 
+With --checkpoint n the worker reports up to n steps in a row together. The figures without a checkpoint are measured after it
+and printed beside its own, under "single"; --beside 0 leaves them out.
+
 Runs and backlogs that take longer than --limit (240 s, at most 600) end the measurement. Prints one line of JSON.`;
 
 export class UsageError extends Error {}
@@ -84,7 +92,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
   const values = new Map<string, string>();
   for (let i = 0; i < rest.length; i += 2) {
     const [flag = '', value] = rest.slice(i, i + 2);
-    if (!/^--(runs|concurrency|repeat|warmup|steps|verify|limit|sdk|store|nodes|beside|via|out)$/.test(flag))
+    if (!/^--(runs|concurrency|repeat|warmup|steps|verify|limit|sdk|store|nodes|beside|via|out|checkpoint)$/.test(flag))
       throw new UsageError(`unknown option "${flag}"`);
     if (value === undefined) throw new UsageError(`${flag} requires a value`);
     values.set(flag.slice(2), value);
@@ -106,6 +114,8 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
   if (!via) throw new UsageError(`--via must be one of ${TRANSPORTS.join(', ')}`);
   if (via === 'connection' && (sdk !== 'everstep' || nodes > 1))
     throw new UsageError('--via connection requires --sdk everstep and one node');
+  const checkpoint = number('checkpoint') ?? 1;
+  if (checkpoint > 1 && sdk !== 'everstep') throw new UsageError('--checkpoint requires --sdk everstep');
   const beside = values.get('beside') ?? '1';
   if (beside !== '0' && beside !== '1') throw new UsageError('--beside must be 0 or 1');
   return {
@@ -115,6 +125,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     out: values.get('out') ?? 'bench-results',
     store,
     nodes,
+    checkpoint,
     database: store === 'postgres' ? database : null,
     beside: beside === '1',
     runs: number('runs'),

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect, serve, type WorkflowContext } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
+import { CHECKPOINT_VARIABLE } from './options.js';
 
 interface Payload {
   readonly n: number;
@@ -45,7 +46,8 @@ async function nap(ctx: WorkflowContext<{ readonly ms: number }>): Promise<{ rea
 }
 
 // Production mode as in deployments, which requires no keys with --verify 0.
-const options = { allowUnsigned: true };
+const maxSteps = Number(process.env[CHECKPOINT_VARIABLE] ?? 1);
+const options = { allowUnsigned: true, checkpoint: { maxSteps } };
 const served = { seq: serve(seq, options), fan: serve(fan, options), wait: serve(wait, options), nap: serve(nap, options) };
 const handlers = {
   '/seq': toNodeHandler(served.seq),
