@@ -4,16 +4,18 @@
  */
 import { type CountOfDay, DAYS_KEPT } from '../../../ports/stores/account-store.js';
 import { DAY_MS, DaySums, REMOVED_AT_ONCE } from '../../shared/accounts/day-counts.js';
-import { type Database, statement, type TransactionSession } from '../connection/connection.js';
+import { type Database, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { SHARDS } from './usage-counts.js';
 
-const ADD = statement(`
-  INSERT INTO day_count (instance_id, day, what, shard, count, last_at)
+const ADD = tableWrite(
+  'day_count',
+  `INSERT INTO day_count (instance_id, day, what, shard, count, last_at)
   SELECT w.instance_id, w.day, w.what, pg_backend_pid() % ${SHARDS}, w.count, w.last_at
   FROM unnest($1::text[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[]) AS w (instance_id, day, what, count, last_at)
   ORDER BY 1, 2, 3
   ON CONFLICT (instance_id, day, what, shard) DO UPDATE
-    SET count = day_count.count + excluded.count, last_at = greatest(day_count.last_at, excluded.last_at)`);
+    SET count = day_count.count + excluded.count, last_at = greatest(day_count.last_at, excluded.last_at)`,
+);
 /** Skips rows that another process removes at the same time. */
 const REMOVE = statement(`
   DELETE FROM day_count WHERE (instance_id, day, what, shard) IN (
@@ -26,7 +28,7 @@ export function countDays(session: TransactionSession, counts: readonly Omit<Cou
   for (const each of counts) sums.add(each);
   const counted = sums.take();
   if (counted.length === 0) return;
-  session.send(ADD, [
+  session.sendJoined(ADD, [
     counted.map(({ instanceId }) => instanceId),
     counted.map(({ day }) => day),
     counted.map(({ what }) => what),

@@ -7,21 +7,23 @@
  */
 import type { StoreWrite } from '../../../ports/stores/store.js';
 import { NO_OWNER, NO_PRICE, UsageSums } from '../../shared/accounts/usage.js';
-import { statement, type TransactionSession } from '../connection/connection.js';
+import { type TransactionSession, tableWrite } from '../connection/connection.js';
 
 export type UsageWrite = Extract<StoreWrite, { readonly kind: 'count-messages' }>;
 
 /** If there are more connections, some share rows. */
 export const SHARDS = 64;
 
-const ADD = statement(`
-  INSERT INTO usage (instance_id, month, account_id, price, shard, messages)
+const ADD = tableWrite(
+  'usage',
+  `INSERT INTO usage (instance_id, month, account_id, price, shard, messages)
   SELECT w.instance_id, w.month, coalesce(q.account_id, '${NO_OWNER}'), coalesce(q.price, ${NO_PRICE}),
     pg_backend_pid() % ${SHARDS}, w.messages
   FROM unnest($1::text[], $2::text[], $3::bigint[]) AS w (instance_id, month, messages)
   LEFT JOIN queue_instance q ON q.instance_id = w.instance_id
   ORDER BY 1, 2, 3
-  ON CONFLICT (instance_id, month, account_id, price, shard) DO UPDATE SET messages = usage.messages + excluded.messages`);
+  ON CONFLICT (instance_id, month, account_id, price, shard) DO UPDATE SET messages = usage.messages + excluded.messages`,
+);
 
 /** Sends all counts of a batch without waiting. */
 export function countMessages(session: TransactionSession, writes: readonly UsageWrite[]): void {
@@ -29,7 +31,7 @@ export function countMessages(session: TransactionSession, writes: readonly Usag
   for (const { instanceId, messages, at } of writes) sums.add(instanceId, messages, at);
   const counted = sums.take();
   if (counted.length === 0) return;
-  session.send(ADD, [
+  session.sendJoined(ADD, [
     counted.map(({ instanceId }) => instanceId),
     counted.map(({ day }) => day),
     counted.map(({ messages }) => messages),

@@ -116,12 +116,14 @@ export class Batch {
   private flush(): void {
     const { session, parts } = this;
     parts.run.sendCreated(session);
+    parts.run.sendEnds(session);
+    // What most batches write is sent next to each other, to be joined.
+    parts.run.sendPayloads(session);
     // The steps of a staged journal are counted before more steps are recorded after them.
     parts.journal.sendStagings(session);
     parts.journal.send(session);
     parts.task.send(session);
     parts.event.send(session);
-    parts.run.sendEnds(session);
     parts['dead-letter'].send(session);
     parts.task.sendWakes(session);
     parts.deduplication.send(session, this.state.deduplicationRows);

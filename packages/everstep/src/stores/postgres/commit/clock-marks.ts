@@ -5,15 +5,17 @@
  */
 import { randomInt } from 'node:crypto';
 import { integer } from '../connection/columns.js';
-import { type Session, statement, type TransactionSession } from '../connection/connection.js';
+import { type Session, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 
 /** Few enough to read all of them at once, enough that two processes rarely use the same one. */
 const SHARDS = 1024;
 
-const RAISE = statement(`
-  INSERT INTO instance_clock (instance_id, shard, latest_time) VALUES ($1, $2, $3)
+const RAISE = tableWrite(
+  'instance_clock',
+  `INSERT INTO instance_clock (instance_id, shard, latest_time) VALUES ($1, $2, $3)
   ON CONFLICT (instance_id, shard) DO UPDATE SET latest_time = excluded.latest_time
-  WHERE instance_clock.latest_time < excluded.latest_time`);
+  WHERE instance_clock.latest_time < excluded.latest_time`,
+);
 /** For commits that write to no instance. */
 const RAISE_OWN = statement(`
   INSERT INTO clock_mark (shard, latest_time) VALUES ($1, $2)
@@ -44,7 +46,7 @@ export interface ClockMark {
 export function raiseLatestTime(session: TransactionSession, { instanceId, shard }: ClockMark, latestTime: number): void {
   if (latestTime <= 0) return;
   if (instanceId === null) session.send(RAISE_OWN, [shard, latestTime]);
-  else session.send(RAISE, [instanceId, shard, latestTime]);
+  else session.sendJoined(RAISE, [instanceId, shard, latestTime]);
 }
 
 /** Returns the latest time in Unix ms; 0 if none was recorded. */

@@ -4,17 +4,26 @@
  * Statements of a connection are sent without waiting for the answers of earlier ones, so what a transaction sends together costs
  * one round trip. If one of them fails, the server rejects the others, including the COMMIT.
  */
-import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { Log } from '../../../ports/log.js';
 import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
+import { ClientSession, run, type Session, type Statement, type TransactionSession } from './client-session.js';
 import type { Row } from './columns.js';
 import { constraintOf, sqlStateOf, storeErrorOf } from './errors.js';
 import { Primary } from './primary.js';
-import { pgValueOf, type SqlValue } from './sql-values.js';
+import type { SqlValue } from './sql-values.js';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 
+export {
+  planned,
+  run,
+  type Session,
+  type Statement,
+  statement,
+  type TransactionSession,
+  tableWrite,
+} from './client-session.js';
 export type { SqlValue } from './sql-values.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -36,34 +45,6 @@ const DEADLOCK = '40P01';
 const UNIQUE_VIOLATION = '23505';
 
 // Every call to an unavailable database rejects with StoreUnavailableError.
-
-/** A statement that each connection prepares once under its name; without a name it is prepared each time. */
-export interface Statement {
-  readonly name: string;
-  readonly text: string;
-}
-
-/** Named after its text, so that processes that share a connection (through a pooler) use a name for the same statement. */
-export function statement(text: string): Statement {
-  return { name: `everstep_${createHash('sha256').update(text).digest('hex').slice(0, 20)}`, text };
-}
-
-/** A statement that is planned each time, for the values of the call. */
-export const planned = (text: string): Statement => ({ name: '', text });
-
-/** Where statements are sent: the pool, or one transaction. */
-export interface Session {
-  /** Sends the statement and resolves with its rows. */
-  query(statement: Statement, values?: readonly SqlValue[]): Promise<readonly Row[]>;
-  /** Like query, for statements that return no rows: resolves with the number of affected rows. */
-  execute(statement: Statement, values?: readonly SqlValue[]): Promise<number>;
-}
-
-/** A session in which statements are one transaction. */
-export interface TransactionSession extends Session {
-  /** Sends a write without waiting. If it fails, the transaction fails; the fault must be reported as an SQL error. */
-  send(statement: Statement, values?: readonly SqlValue[]): void;
-}
 
 export interface PlanOptions {
   /**
@@ -116,66 +97,6 @@ export const TYPES: pg.CustomTypesConfig = {
     return pg.types.getTypeParser(oid, format as 'text');
   }) as typeof pg.types.getTypeParser,
 };
-
-export async function run(client: pg.ClientBase, { name, text }: Statement, values: readonly SqlValue[]) {
-  return client.query({ name, text, values: values.map(pgValueOf) });
-}
-
-class ClientSession implements TransactionSession {
-  private readonly client: pg.PoolClient;
-  private readonly sent: Promise<unknown>[] = [];
-  private gathering = false;
-
-  constructor(client: pg.PoolClient) {
-    this.client = client;
-  }
-
-  query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
-    this.gather();
-    return this.track(run(this.client, statement, values).then(({ rows }) => rows));
-  }
-
-  execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
-    this.gather();
-    return this.track(run(this.client, statement, values).then(({ rowCount }) => rowCount ?? 0));
-  }
-
-  send(statement: Statement, values: readonly SqlValue[] = []): void {
-    this.gather();
-    this.track(run(this.client, statement, values));
-  }
-
-  /** BEGIN, COMMIT, ROLLBACK. Resolves with the command that the server reports. */
-  control(text: string): Promise<string> {
-    this.gather();
-    return this.track(this.client.query(text).then(({ command }) => command));
-  }
-
-  /** Rejects with the first error of all statements sent: later ones report only that the transaction has failed. */
-  async answered(): Promise<void> {
-    const results = await Promise.allSettled(this.sent);
-    for (const result of results) if (result.status === 'rejected') throw result.reason;
-  }
-
-  /** Statements sent in the same turn are written together: one system call, and the server wakes up once. */
-  private gather(): void {
-    if (this.gathering) return;
-    this.gathering = true;
-    const { stream } = this.client.connection;
-    stream.cork();
-    process.nextTick(() => {
-      this.gathering = false;
-      stream.uncork();
-    });
-  }
-
-  private track<Result>(answer: Promise<Result>): Promise<Result> {
-    // The caller may never await it; `answered` does.
-    answer.catch(() => undefined);
-    this.sent.push(answer);
-    return answer;
-  }
-}
 
 /** For clients connected to the server that is the primary when they are created. */
 const clientsOf = (primary: Primary) =>

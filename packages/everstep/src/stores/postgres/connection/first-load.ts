@@ -61,6 +61,10 @@ class OneTransaction implements TransactionSession {
       this.failed ??= error;
     });
   }
+
+  sendJoined(sent: Statement, values: readonly SqlValue[]): void {
+    this.send(sent, values);
+  }
 }
 
 export interface FirstLoad {

@@ -5,7 +5,7 @@ import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { attemptColumnsOf, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunPlace } from '../commit/known-run.js';
-import { statement, type TransactionSession } from '../connection/connection.js';
+import { statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { noteStaged, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
 import { charged } from '../storage/stored-bytes.js';
@@ -25,7 +25,7 @@ const EDITED = { ...KEY, idx: 'integer' } as const satisfies Columns;
 /** More steps than any journal contains. */
 const ALL = 2_147_483_647;
 
-const INSERT_STEPS = statement(insertInto('step', STEP));
+const INSERT_STEPS = tableWrite('step', insertInto('step', STEP));
 const COPY_STEPS = statement(
   charged(`
   INSERT INTO step (${names(STEP)}, edited, sent)
@@ -130,7 +130,7 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
   }
 
   send(session: TransactionSession): void {
-    if (this.steps.length > 0) session.send(INSERT_STEPS, columnArrays(STEP, this.steps));
+    if (this.steps.length > 0) session.sendJoined(INSERT_STEPS, columnArrays(STEP, this.steps));
     if (this.sent.length > 0) session.send(KEEP_SENT, columnArrays(SENT, this.sent));
     if (this.copies.length > 0) session.send(COPY_STEPS, columnArrays(COPY, this.copies));
     if (this.edited.length > 0) session.send(MARK_EDITED, columnArrays(EDITED, this.edited));

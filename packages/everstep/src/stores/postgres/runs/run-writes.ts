@@ -4,7 +4,7 @@ import type { StoreGuard, WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunPlace } from '../commit/known-run.js';
-import { statement, type TransactionSession } from '../connection/connection.js';
+import { statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { charged } from '../storage/stored-bytes.js';
 import { KEY, PAYLOAD, RUN } from './tables.js';
@@ -46,7 +46,7 @@ const INSERT_RUNS = statement(`
   SELECT instance_id, run_key, workflow_run_id, claim, place, created_at, message, queue FROM given
   ORDER BY instance_id, workflow_run_id`);
 
-const INSERT_PAYLOADS = statement(insertInto('payload', PAYLOAD));
+const INSERT_PAYLOADS = tableWrite('payload', insertInto('payload', PAYLOAD));
 /** If the source is missing, the table rejects the row. */
 const COPY_PAYLOADS = statement(
   charged(`
@@ -207,13 +207,17 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
   }
 
   sendCreated(session: TransactionSession): void {
-    const { runs, labels, payloads, copies, failureFunctions } = this;
+    const { runs, labels, failureFunctions } = this;
     if (runs.length > 0) session.send(INSERT_RUNS, [...columnArrays(NEW_RUN, runs), ...columnArrays(LABEL, labels)]);
     if (this.forks.length > 0) session.send(MARK_FORKS, columnArrays(FORK, this.forks));
-    if (payloads.length > 0) session.send(INSERT_PAYLOADS, columnArrays(PAYLOAD, payloads));
-    if (copies.length > 0) session.send(COPY_PAYLOADS, columnArrays(COPY, copies));
     if (failureFunctions.length > 0) session.send(NOTE_FAILURE_FUNCTIONS, columnArrays(KEY, failureFunctions));
-    [this.runs, this.labels, this.payloads, this.copies, this.failureFunctions, this.forks] = [[], [], [], [], [], []];
+    [this.runs, this.labels, this.failureFunctions, this.forks] = [[], [], [], []];
+  }
+
+  sendPayloads(session: TransactionSession): void {
+    if (this.payloads.length > 0) session.sendJoined(INSERT_PAYLOADS, columnArrays(PAYLOAD, this.payloads));
+    if (this.copies.length > 0) session.send(COPY_PAYLOADS, columnArrays(COPY, this.copies));
+    [this.payloads, this.copies] = [[], []];
   }
 
   sendEnds(session: TransactionSession): void {

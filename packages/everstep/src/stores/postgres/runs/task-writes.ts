@@ -7,7 +7,7 @@ import { isWaitingForRun } from '../../../engine/writes/run-writes.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { KnownRun, RunPlace } from '../commit/known-run.js';
-import { statement, type TransactionSession } from '../connection/connection.js';
+import { statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, type RowOf, unnest } from '../connection/row-sets.js';
 import { KEY, TASK, WAITER } from './tables.js';
 import { taskRowOf } from './task-rows.js';
@@ -21,7 +21,7 @@ const onRuns = (table: string) => `USING ${unnest(KEY)} AS u(${names(KEY)})
 const onSlots = (table: string) => `USING ${unnest(SLOT)} AS u(${names(SLOT)})
   WHERE ${table}.instance_id = u.instance_id AND ${table}.run_key = u.run_key AND ${table}.slot = u.slot`;
 
-const DELETE_ALL = statement(`DELETE FROM task ${onRuns('task')}`);
+const DELETE_ALL = tableWrite('task', `DELETE FROM task ${onRuns('task')}`);
 const DELETE_ALL_WAITERS = statement(`DELETE FROM waiter ${onRuns('waiter')}`);
 const DELETE = statement(`DELETE FROM task ${onSlots('task')}`);
 const DELETE_WAITERS = statement(`DELETE FROM waiter ${onSlots('waiter')}`);
@@ -29,11 +29,14 @@ const PARK_ALL = statement(`
   UPDATE task SET due_at = NULL FROM ${unnest(KEY)} AS u(${names(KEY)})
   WHERE task.instance_id = u.instance_id AND task.run_key = u.run_key AND task.slot > ${CALLBACK_SLOT}
     AND task.due_at IS NOT NULL`);
-const PUT = statement(`
+const PUT = tableWrite(
+  'task',
+  `
   ${insertInto('task', TASK)} ON CONFLICT (instance_id, run_key, slot)
   DO UPDATE SET ${Object.keys(REPLACED)
     .map((name) => `${name} = excluded.${name}`)
-    .join(', ')}`);
+    .join(', ')}`,
+);
 const INSERT_WAITERS = statement(insertInto('waiter', WAITER));
 const WAKE_INVOKERS = statement(`
   UPDATE task t SET due_at = u.at, claimed_by = $4, wanted_by = NULL FROM ${unnest(WAKE)} AS u(${names(WAKE)})
@@ -199,10 +202,10 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
       }
     }
     this.runs.clear();
-    if (emptied.length > 0) session.send(DELETE_ALL, columnArrays(KEY, emptied));
+    if (emptied.length > 0) session.sendJoined(DELETE_ALL, columnArrays(KEY, emptied));
     if (parkedRuns.length > 0) session.send(PARK_ALL, columnArrays(KEY, parkedRuns));
     if (deleted.length > 0) session.send(DELETE, columnArrays(SLOT, deleted));
-    if (put.length > 0) session.send(PUT, columnArrays(TASK, put));
+    if (put.length > 0) session.sendJoined(PUT, columnArrays(TASK, put));
     if (endedWaits.length > 0) session.send(DELETE_ALL_WAITERS, columnArrays(KEY, endedWaits));
     if (changedWaits.length > 0) session.send(DELETE_WAITERS, columnArrays(SLOT, changedWaits));
     if (waiters.length > 0) session.send(INSERT_WAITERS, columnArrays(WAITER, waiters));

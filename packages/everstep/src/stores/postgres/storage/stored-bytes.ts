@@ -5,7 +5,7 @@
 import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../ports/stores/stored-bytes.js';
 import { SHARDS } from '../accounts/usage-counts.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
-import { type Session, statement, type TransactionSession } from '../connection/connection.js';
+import { type Session, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, names, unnest } from '../connection/row-sets.js';
 
 const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
@@ -19,12 +19,14 @@ export const addBytes = (from: string, sign: '' | '-' = ''): string => `
 /** SQL that makes a change, which returns `instance_id` and `bytes`, and sums them. */
 export const charged = (change: string, sign: '' | '-' = ''): string => `WITH changed AS (${change})${addBytes('changed', sign)}`;
 
-const ADD = statement(`
-  INSERT INTO instance_totals (instance_id, shard, bytes, active_runs)
+const ADD = tableWrite(
+  'instance_totals',
+  `INSERT INTO instance_totals (instance_id, shard, bytes, active_runs)
   SELECT instance_id, pg_backend_pid() % ${SHARDS}, bytes, active_runs
   FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS w (instance_id, bytes, active_runs) ORDER BY instance_id
   ON CONFLICT (instance_id, shard) DO UPDATE SET
-    bytes = instance_totals.bytes + excluded.bytes, active_runs = instance_totals.active_runs + excluded.active_runs`);
+    bytes = instance_totals.bytes + excluded.bytes, active_runs = instance_totals.active_runs + excluded.active_runs`,
+);
 
 const ofTable = (table: (typeof STORED_TABLES_OF_RUN)[number]): string =>
   `SELECT ${storedSql(table, 't')} AS bytes FROM ${table} t WHERE t.instance_id = k.instance_id AND t.run_key = k.run_key`;
@@ -59,7 +61,7 @@ export class StoredBytes {
     const changed = [...this.sums].filter(([, { bytes, activeRuns }]) => bytes !== 0 || activeRuns !== 0);
     this.sums.clear();
     if (changed.length === 0) return;
-    session.send(ADD, [
+    session.sendJoined(ADD, [
       changed.map(([instanceId]) => instanceId),
       changed.map(([, { bytes }]) => bytes),
       changed.map(([, { activeRuns }]) => activeRuns),

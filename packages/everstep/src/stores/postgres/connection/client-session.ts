@@ -1,0 +1,156 @@
+/**
+ * One connection as a session: statements are sent without waiting for the answers of earlier ones, and writes to different tables
+ * are joined into one statement.
+ */
+import { createHash } from 'node:crypto';
+import type pg from 'pg';
+import type { Row } from './columns.js';
+import { pgValueOf, type SqlValue } from './sql-values.js';
+
+/** A statement that each connection prepares once under its name; without a name it is prepared each time. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Named after its text, so that processes that share a connection (through a pooler) use a name for the same statement. */
+export function statement(text: string): Statement {
+  return { name: `everstep_${createHash('sha256').update(text).digest('hex').slice(0, 20)}`, text };
+}
+
+/** A write that can be joined with writes to other tables: one INSERT, UPDATE or DELETE without a WITH clause. */
+export interface TableWrite extends Statement {
+  readonly table: string;
+}
+
+export const tableWrite = (table: string, text: string): TableWrite => ({ table, ...statement(text) });
+
+/** A statement that is planned each time, for the values of the call. */
+export const planned = (text: string): Statement => ({ name: '', text });
+
+/** Where statements are sent: the pool, or one transaction. */
+export interface Session {
+  /** Sends the statement and resolves with its rows. */
+  query(statement: Statement, values?: readonly SqlValue[]): Promise<readonly Row[]>;
+  /** Like query, for statements that return no rows: resolves with the number of affected rows. */
+  execute(statement: Statement, values?: readonly SqlValue[]): Promise<number>;
+}
+
+/** A session in which statements are one transaction. */
+export interface TransactionSession extends Session {
+  /** Sends a write without waiting. If it fails, the transaction fails; the fault must be reported as an SQL error. */
+  send(statement: Statement, values?: readonly SqlValue[]): void;
+  /**
+   * Like send, as one statement with the writes to other tables that are sent this way directly before or after. None of them sees
+   * what the others write.
+   */
+  sendJoined(write: TableWrite, values: readonly SqlValue[]): void;
+}
+
+export async function run(client: pg.ClientBase, { name, text }: Statement, values: readonly SqlValue[]) {
+  return client.query({ name, text, values: values.map(pgValueOf) });
+}
+
+interface JoinedWrite {
+  readonly write: TableWrite;
+  readonly values: readonly SqlValue[];
+}
+
+/** By the names of their parts. The writes come from the code, so their number is limited. */
+const joinedStatements = new Map<string, Statement>();
+
+/**
+ * Returns one statement for writes to different tables, with a WITH clause for each: to send, bind and answer a statement costs both
+ * sides more than to execute it. Its values are theirs, in their order.
+ */
+function joined(writes: readonly JoinedWrite[]): Statement {
+  const [only] = writes;
+  if (only && writes.length === 1) return only.write;
+  const key = writes.map(({ write }) => write.name).join(' ');
+  const known = joinedStatements.get(key);
+  if (known) return known;
+  let before = 0;
+  const texts = writes.map(({ write, values }) => {
+    const first = before;
+    before += values.length;
+    return write.text.replace(/\$(\d+)/g, (_, number) => `$${first + Number(number)}`);
+  });
+  const others = texts.slice(0, -1).map((text, index) => `w${index} AS (${text})`);
+  const made = statement(`WITH ${others.join(', ')} ${texts.at(-1)}`);
+  joinedStatements.set(key, made);
+  return made;
+}
+
+export class ClientSession implements TransactionSession {
+  private readonly client: pg.PoolClient;
+  private readonly sent: Promise<unknown>[] = [];
+  private gathering = false;
+  private joining: JoinedWrite[] = [];
+
+  constructor(client: pg.PoolClient) {
+    this.client = client;
+  }
+
+  query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+    this.gather();
+    return this.track(run(this.client, statement, values).then(({ rows }) => rows));
+  }
+
+  execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
+    this.gather();
+    return this.track(run(this.client, statement, values).then(({ rowCount }) => rowCount ?? 0));
+  }
+
+  send(statement: Statement, values: readonly SqlValue[] = []): void {
+    this.gather();
+    this.track(run(this.client, statement, values));
+  }
+
+  sendJoined(write: TableWrite, values: readonly SqlValue[]): void {
+    if (this.joining.some((other) => other.write.table === write.table)) this.gather();
+    this.joining.push({ write, values });
+  }
+
+  /** BEGIN, COMMIT, ROLLBACK. Resolves with the command that the server reports. */
+  control(text: string): Promise<string> {
+    this.gather();
+    return this.track(this.client.query(text).then(({ command }) => command));
+  }
+
+  /** Rejects with the first error of all statements sent: later ones report only that the transaction has failed. */
+  async answered(): Promise<void> {
+    const results = await Promise.allSettled(this.sent);
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
+  /** Statements sent in the same turn are written together: one system call, and the server wakes up once. */
+  private gather(): void {
+    this.join();
+    if (this.gathering) return;
+    this.gathering = true;
+    const { stream } = this.client.connection;
+    stream.cork();
+    process.nextTick(() => {
+      this.gathering = false;
+      stream.uncork();
+    });
+  }
+
+  /** Sends the writes to be joined, which come before the next statement. */
+  private join(): void {
+    const { joining } = this;
+    if (joining.length === 0) return;
+    this.joining = [];
+    this.send(
+      joined(joining),
+      joining.flatMap(({ values }) => values),
+    );
+  }
+
+  private track<Result>(answer: Promise<Result>): Promise<Result> {
+    // The caller may never await it; `answered` does.
+    answer.catch(() => undefined);
+    this.sent.push(answer);
+    return answer;
+  }
+}
