@@ -218,7 +218,19 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const { signingKeys, learnWorkflowOrigin, regionOf, prepare } = authority;
     const egressProxy = config.egressProxy === null ? {} : { egressProxy: { url: config.egressProxy } };
     const keys = { signingKeys, ...withAuditKey(authority, config.auditWebhookKey), learnWorkflowOrigin, regionOf, prepare };
-    const outbound = createOutbound({ ...keys, ...egressProxy, addressPolicyOf, owners, slices, now: machineTime, random, log });
+    // On a shared database, the lease of the node is checked when a request leaves, which must not take a message to a thread.
+    const thread = config.deliveryThread && node === null ? { threadFrom: LIMITS.deliveriesOnMainThread } : {};
+    const outbound = createOutbound({
+      ...keys,
+      ...egressProxy,
+      ...thread,
+      addressPolicyOf,
+      owners,
+      slices,
+      now: machineTime,
+      random,
+      log,
+    });
     opened.push(() => outbound.close());
     const pools = new WorkerPools(steadyClock);
     const overConnections = new WorkerStepCaller({ pools, others: outbound, now: machineTime });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
 import { type Config, type ConfigSources, parseConfig } from './config.js';
 import { assertLimits, LIMITS } from './limits.js';
@@ -31,6 +32,7 @@ test('by default, dev listens on 127.0.0.1:8080 and stores its data in ./.everst
     acceptLoss: false,
     nodeLeaseMs: 5_000,
     commits: 'together',
+    deliveryThread: availableParallelism() > 1,
     plansFile: null,
     newInstancePlan: null,
     maxTimeoutMs: LIMITS.maxDeliveryTimeoutMs,
@@ -136,6 +138,8 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
   ],
   ['a lease', { env: { EVERSTEP_NODE_LEASE: '2.5' } }, { nodeLeaseMs: 2_500 }],
   ['commits by instance', { flags: { commits: 'by-instance' } }, { commits: 'by-instance' }],
+  ['no delivery thread', { env: { EVERSTEP_DELIVERY_THREAD: '0' } }, { deliveryThread: false }],
+  ['a delivery thread', { flags: { deliveryThread: '1' } }, { deliveryThread: true }],
   ['an env file', { env: { EVERSTEP_ENV_FILE: 'e.env' } }, { envFile: '/srv/app/e.env' }],
   ['EVERSTEP_DEMO=0', { env: { EVERSTEP_DEMO: '0' } }, { demo: false }],
   ['EVERSTEP_DEMO=false', { env: { EVERSTEP_DEMO: 'False' } }, { demo: false }],

@@ -30,6 +30,8 @@ export interface Config {
   readonly nodeLeaseMs: number;
   /** Whether one database transaction may contain writes of several queue instances. */
   readonly commits: Commits;
+  /** Whether many deliveries at once are made in a second thread, if the store is embedded. */
+  readonly deliveryThread: boolean;
   /** Absolute path; null: only the built-in plans. */
   readonly plansFile: string | null;
   /** Plan of instances that users other than the operator create; null: the default of the plans. */
@@ -192,6 +194,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     acceptLoss: read(SETTINGS.acceptLoss),
     nodeLeaseMs: read(SETTINGS.nodeLease),
     commits: read(SETTINGS.commits),
+    deliveryThread: read(SETTINGS.deliveryThread),
     plansFile: read(SETTINGS.plansFile),
     newInstancePlan: read(SETTINGS.newInstancePlan),
     maxTimeoutMs: read(SETTINGS.maxTimeout),
