@@ -11,6 +11,7 @@ import { keysCommand } from './commands/control/keys.js';
 import { liveCommand, nodesCommand } from './commands/control/live.js';
 import { schedulesCommand } from './commands/control/schedules.js';
 import { settingsCommand } from './commands/control/settings.js';
+import { workersCommand } from './commands/control/workers.js';
 import { deadLetterCommand } from './commands/dead-letters/dead-letters.js';
 import { repairCommand } from './commands/dead-letters/repairs.js';
 import { backupCommand, restoreCommand, verifyBackupCommand, verifyCommand } from './commands/installation/backup.js';
@@ -63,6 +64,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .commandsGroup('Deliveries and messages:')
     .addCommand(flowCommand(shell))
     .addCommand(destinationsCommand(shell))
+    .addCommand(workersCommand(shell))
     .addCommand(messagesCommand(shell))
     .addCommand(queuesCommand(shell))
     .addCommand(urlGroupsCommand(shell))

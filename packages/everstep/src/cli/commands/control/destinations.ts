@@ -1,32 +1,37 @@
 /** `everstep destinations list|hold|release` */
+import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import { Command } from 'commander';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, type Shell, shorten, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
 
 const MAX_ERROR_LENGTH = 80;
+const NO_WORKER = 'no connected worker';
 const HEAD = ['DESTINATION', 'HELD', 'SINCE (UTC)', 'REASON', 'FAILURES', 'WAITING', 'NEXT PROBE (UTC)', 'LAST ERROR'] as const;
 
-/** Returns the origin of a URL. Throws UsageError when it is invalid. */
+/** Returns the origin of a URL. A worker URL is its own origin. Throws UsageError when it is invalid. */
 function originOf(text: string): string {
+  if (parseWorkerUrl(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url.origin;
-  throw new UsageError(`<url> must be an absolute http or https URL; got "${text}"`);
+  throw new UsageError(`<url> must be an absolute http or https URL, or worker://<app>/<workflow>; got "${text}"`);
 }
 
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withConnection(new Command('list')).description('List destinations that are failing or on hold.');
+  const command = withConnection(new Command('list')).description(
+    'List destinations that are failing, on hold or without a worker.',
+  );
   return command.action(async () => {
     const { client, options } = await open(command, shell);
     const destinations = await client.destinations.list();
     if (options.json) return screen.write(json({ destinations }));
-    if (destinations.length === 0) return screen.write('No destination is failing or on hold.\n');
+    if (destinations.length === 0) return screen.write('No destination is failing, on hold or without a worker.\n');
     const rows = destinations.map((one) => [
       one.origin,
       one.isHeld ? `by ${one.heldBy}` : 'no',
-      instant(one.heldSince),
-      one.reason,
+      instant(one.heldSince ?? one.noWorkerSince),
+      one.reason ?? (one.noWorkerSince === undefined ? undefined : NO_WORKER),
       one.failures,
       one.waitListSize,
       instant(one.nextProbeAt),
@@ -40,7 +45,7 @@ function holdCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('hold'))
     .description('Hold all deliveries to a destination until it is released. Held deliveries keep their attempts.')
-    .argument('<url>', 'scheme, host and port; any path is ignored')
+    .argument('<url>', 'scheme, host and port (any path is ignored), or a worker URL')
     .option('--reason <text>', 'reason, shown with the hold');
   return command.action(async (url: string) => {
     const origin = originOf(url);
@@ -54,7 +59,7 @@ function releaseCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('release'))
     .description('Release a destination. Held deliveries are sent in their original order.')
-    .argument('<url>', 'scheme, host and port; any path is ignored');
+    .argument('<url>', 'scheme, host and port (any path is ignored), or a worker URL');
   return command.action(async (url: string) => {
     const origin = originOf(url);
     const { client, options } = await open(command, shell);

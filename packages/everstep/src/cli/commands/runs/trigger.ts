@@ -1,9 +1,9 @@
 /** `everstep trigger <url>` */
-import type { TriggerOptions } from '@everstep/sdk';
+import type { MissingWorker, TriggerOptions } from '@everstep/sdk';
 import { Command } from 'commander';
 import { moment } from '../../arguments.js';
 import { EXIT, UsageError } from '../../exit-codes.js';
-import { json, type Shell } from '../../output.js';
+import { instant, json, type Shell } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
 import { type RunSettingOptions, runSettings, withRunSettings } from './run-settings.js';
 
@@ -48,11 +48,16 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
         : await client.trigger(workflowUrl, { ...settings, waitForResult: wait === true ? DEFAULT_WAIT : wait });
     if (options.json) screen.write(json(started));
     else screen.write(describe(started));
+    // Scripts read the id from standard output.
+    if (started.noWorker && !options.json) shell.printError(noWorkerNotice(started.noWorker));
     const { workflowState } = started;
     if (workflowState === 'RUN_FAILED' || workflowState === 'RUN_CANCELED') finish(EXIT.refused);
     if (workflowState === 'RUN_STARTED') finish(EXIT.pending);
   });
 }
+
+const noWorkerNotice = ({ app, since }: MissingWorker): string =>
+  `No worker for app ${app} is connected since ${instant(since)} UTC. The run waits until one connects.\n`;
 
 interface Triggered {
   readonly workflowRunId: string;
@@ -60,6 +65,7 @@ interface Triggered {
   readonly workflowState?: string;
   readonly result?: unknown;
   readonly error?: string;
+  readonly noWorker?: MissingWorker;
 }
 
 function describe(run: Triggered): string {
