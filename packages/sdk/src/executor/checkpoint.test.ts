@@ -175,6 +175,15 @@ describe('a checkpoint', () => {
     );
   });
 
+  it('reports valid times if the clock moves backwards', async (test) => {
+    const clock = clockOf(test);
+    const goBack = () => {
+      clock.ms -= 50;
+    };
+    const { deliver } = pair((context) => context.run('a', goBack));
+    assert.deepEqual(progress(await deliver(0)).done[0]?.ranMs, [0, 0]);
+  });
+
   it('rejects invalid options', () => {
     for (const checkpoint of [{ maxSteps: 0 }, { maxSteps: 1.5 }, { maxSteps: 2, maxMs: 0 }, { maxSteps: 2, maxMs: Number.NaN }])
       assert.throws(() => createEndpoint(() => 1, { checkpoint }), RangeError);

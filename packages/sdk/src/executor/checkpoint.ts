@@ -62,10 +62,13 @@ export class ExchangeResults {
   /** Adds the result of a step that started `startedMs` after the exchange. */
   add({ stepId, name, type }: PlannedStep, out: string | undefined, startedMs: number): void {
     this.chars += name.length + (out?.length ?? 0);
+    // A test of the app may replace the clock.
+    const from = Math.max(0, Math.round(startedMs));
+    const to = Math.max(from, Math.round(this.elapsedMs));
     this.done.push({
       ...{ stepId, name, type },
       ...(out === undefined ? {} : { out }),
-      ...(this.checkpoint ? { ranMs: [Math.round(startedMs), Math.round(this.elapsedMs)] } : {}),
+      ...(this.checkpoint ? { ranMs: [from, to] } : {}),
     });
   }
 
