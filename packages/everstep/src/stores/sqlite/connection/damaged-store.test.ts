@@ -16,7 +16,7 @@ import { openWholeStore } from './whole-store.js';
 const RUNS = 60;
 /** Size in SQLite's log format. */
 const HEADER_BYTES = 32;
-const FRAME_BYTES = 24 + 4096;
+const FRAME_BYTES = 24 + 2048;
 
 let directory = '';
 let copies = 0;

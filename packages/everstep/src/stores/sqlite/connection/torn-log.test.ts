@@ -21,7 +21,7 @@ const LATER_RUNS = 6;
 const SECTOR_BYTES = 512;
 /** Size in SQLite's log format. */
 const HEADER_BYTES = 32;
-const FRAME_BYTES = 24 + 4096;
+const FRAME_BYTES = 24 + 2048;
 
 let directory = '';
 /** A store whose mark is older than its log, as a power failure leaves it. */
@@ -45,7 +45,7 @@ before(async () => {
   cpSync(live, file);
   log = readFileSync(`${live}-wal`);
   await store.close();
-  assert.ok(log.length > markedBytes + LATER_RUNS * 4096);
+  assert.ok(log.length > markedBytes + LATER_RUNS * FRAME_BYTES);
 });
 after(() => rm(directory, { recursive: true }));
 
@@ -57,7 +57,7 @@ const lossWith = (bytes: Buffer): string | null => {
 test('a log that is truncated anywhere after the mark is not a loss, and any byte before it is one', () => {
   for (let bytes = markedBytes; bytes < log.length; bytes += 509)
     assert.equal(lossWith(log.subarray(0, bytes)), null, `${bytes}`);
-  for (const bytes of [markedBytes - 1, markedBytes - 4096, 4096, 32, 31, 0])
+  for (const bytes of [markedBytes - 1, markedBytes - FRAME_BYTES, FRAME_BYTES, 32, 31, 0])
     assert.match(lossWith(log.subarray(0, bytes)) ?? '', /lost acknowledged changes/, `${bytes}`);
 });
 

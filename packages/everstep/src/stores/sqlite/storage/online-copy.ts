@@ -10,15 +10,16 @@ import { backup, type DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 export interface CopyPace {
-  /** Pages of 4 KiB copied at a time: the connection is busy for that long. */
+  /** Pages copied at a time: the connection is busy for that long. They have 2 KiB, or 4 KiB in files of earlier versions. */
   readonly pages: number;
   /** Interval between pieces. */
   readonly intervalMs: number;
 }
 /**
- * At most 64 MiB per second. A copy as fast as the disk would leave no time for the log, and commits would wait for hundreds of
- * milliseconds. Node starts a piece in the turn after the last one, whatever it is asked; so a turn shorter than the interval is
- * extended, and the event loop continues once in two milliseconds. Turns that have work to do cost nothing.
+ * At most 32 MiB per second, or 64 MiB with the larger pages. A copy as fast as the disk would leave no time for the log, and
+ * commits would wait for hundreds of milliseconds. Node starts a piece in the turn after the last one, whatever it is asked; so a
+ * turn shorter than the interval is extended, and the event loop continues once in two milliseconds. Turns that have work to do cost
+ * nothing.
  */
 const BESIDE_WORK: CopyPace = { pages: 32, intervalMs: 2 };
 /** For a database that nothing else uses. */
