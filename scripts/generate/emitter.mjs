@@ -110,7 +110,10 @@ export function typesOf(files, { imports, bases, describe = (text) => text }) {
         }
         case 'integer':
           return 'number';
-        case 'string':
+        case 'string': {
+          const [, prefix] = /^\^(\w+:)/.exec(schema.pattern ?? '') ?? [];
+          return prefix ? `\`${prefix}\${string}\`` : 'string';
+        }
         case 'number':
         case 'boolean':
         case 'null':

@@ -4,7 +4,7 @@ import { registerHooks, stripTypeScriptTypes } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const PACKAGES = new URL('../../packages/', import.meta.url).href;
-const PROTOCOL = `${PACKAGES}sdk/src/step-protocol.ts`;
+const PROTOCOL = `${PACKAGES}sdk/src/protocol.ts`;
 
 registerHooks({
   resolve(specifier, context, next) {

@@ -91,12 +91,18 @@ export const InstanceRecord = Type.Object(
 export type InstanceRecord = Static<typeof InstanceRecord>;
 
 export const TokenScopes = Type.Array(
-  Type.Enum(['trigger', 'notify', 'read-metadata', 'read', 'write', 'connect'], {
-    type: 'string',
-    description:
-      '`trigger`: start runs and publish messages. `notify`: notify waiters of events. `read-metadata`: read everything except payloads, results and headers. `read`: read everything. `write`: all operations. `connect`: open worker connections.',
-  }),
-  { minItems: 1, maxItems: 6, uniqueItems: true },
+  Type.Union(
+    [
+      // First, because its error message names all scopes.
+      Type.Unsafe<`connect:${string}`>(Type.String({ ...like('connectScope') })),
+      Type.Enum(['trigger', 'notify', 'read-metadata', 'read', 'write', 'connect'], { type: 'string' }),
+    ],
+    {
+      description:
+        '`trigger`: start runs and publish messages. `notify`: notify waiters of events. `read-metadata`: read everything except payloads, results and headers. `read`: read everything. `write`: all operations. `connect`: connect workers. `connect:<app>`: connect workers of one app.',
+    },
+  ),
+  { minItems: 1, maxItems: LIMITS.maxTokenScopes, uniqueItems: true },
 );
 
 export const TokenEntry = Type.Object(

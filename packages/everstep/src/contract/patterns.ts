@@ -1,4 +1,6 @@
 /** Text formats in request bodies: a pattern for schemas and a message for errors. */
+import { WORKER_APP } from '@everstep/sdk/protocol';
+
 const PATTERNS = {
   /** At least one visible character and no character that could disrupt a terminal. */
   visible: {
@@ -17,6 +19,11 @@ const PATTERNS = {
   id: {
     pattern: '^(?!\\.{1,2}$)[^\\u0000]*$',
     words: 'must not be "." or "..", which URLs cannot represent, and must not contain the character U+0000',
+  },
+  connectScope: {
+    pattern: `^connect:${WORKER_APP.source.slice(1)}`,
+    words:
+      'must be trigger, notify, read-metadata, read, write, connect, or connect: and the name of an app, such as connect:shop',
   },
   fingerprint: { pattern: '^[0-9a-f]{16}$', words: 'must be the fingerprint of a group: 16 hexadecimal digits' },
 } as const;

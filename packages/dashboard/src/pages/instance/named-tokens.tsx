@@ -13,7 +13,8 @@ import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 
 type Scope = TokenEntry['scopes'][number];
-const SCOPES: Readonly<Record<Scope, string>> = {
+type GeneralScope = Exclude<Scope, `connect:${string}`>;
+const SCOPES: Readonly<Record<GeneralScope, string>> = {
   trigger: 'start runs and publish messages',
   notify: 'send events',
   'read-metadata': 'read, without payloads, results and headers',
@@ -21,7 +22,7 @@ const SCOPES: Readonly<Record<Scope, string>> = {
   write: 'read and write everything',
   connect: 'connect workers',
 };
-const SCOPE_NAMES = Object.keys(SCOPES).filter((name): name is Scope => name in SCOPES);
+const SCOPE_NAMES = Object.keys(SCOPES).filter((name): name is GeneralScope => name in SCOPES);
 const DAY_S = 86_400;
 const EXPIRIES = { '7': 'in 7 days', '30': 'in 30 days', '90': 'in 90 days', '365': 'in a year', '': 'never' } as const;
 
@@ -153,6 +154,9 @@ export function NamedTokens() {
   );
 }
 
+/** Returns the scope to request. Without an app, a token may connect the workers of all apps. */
+const scopeFor = (scope: GeneralScope, app: string): Scope => (scope === 'connect' && app !== '' ? `connect:${app}` : scope);
+
 interface NewTokenProps {
   readonly onClose: () => void;
   readonly onCreated: (token: TokenEntry) => void;
@@ -160,12 +164,13 @@ interface NewTokenProps {
 
 function NewToken({ onClose, onCreated }: NewTokenProps) {
   const instanceId = useInstanceId();
-  const ids = { name: useId(), end: useId() };
+  const ids = { name: useId(), app: useId(), end: useId() };
   const [name, setName] = useState('');
   const [days, setDays] = useState('90');
-  const [scopes, setScopes] = useState<ReadonlySet<Scope>>(new Set(['trigger']));
+  const [scopes, setScopes] = useState<ReadonlySet<GeneralScope>>(new Set(['trigger']));
+  const [app, setApp] = useState('');
   const change = useChange();
-  const toggle = (scope: Scope) =>
+  const toggle = (scope: GeneralScope) =>
     setScopes((before) => {
       const next = new Set(before);
       if (!next.delete(scope)) next.add(scope);
@@ -183,7 +188,7 @@ function NewToken({ onClose, onCreated }: NewTokenProps) {
         const outcome = await change<TokenEntry>({
           method: 'POST',
           url: path`/v2/queue/tokens/${instanceId}`,
-          body: { name: name.trim(), scopes: [...scopes], ...end },
+          body: { name: name.trim(), scopes: [...scopes].map((scope) => scopeFor(scope, app.trim())), ...end },
           topics: ['account'],
           account: true,
         });
@@ -208,6 +213,20 @@ function NewToken({ onClose, onCreated }: NewTokenProps) {
           </label>
         ))}
       </fieldset>
+      {scopes.has('connect') ? (
+        <div className="field">
+          <label className="field-label" htmlFor={ids.app}>
+            App that connects workers
+          </label>
+          <input
+            id={ids.app}
+            className="input"
+            placeholder="all apps"
+            value={app}
+            onChange={(event) => setApp(event.target.value)}
+          />
+        </div>
+      ) : null}
       <div className="field">
         <label className="field-label" htmlFor={ids.end}>
           Expires

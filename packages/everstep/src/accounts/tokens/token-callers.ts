@@ -2,6 +2,7 @@
  * Finds the callers that tokens belong to. Verified tokens are cached, so that a request costs one map lookup; a
  * revocation drops the token from the cache.
  */
+import { LIMITS } from '../../config/limits.js';
 import type { AccountStore } from '../../ports/stores/account-store.js';
 import { type KeyRing, keyAt } from '../../secrets/key-ring.js';
 import { CACHED_MS, type Sharing } from '../sharing.js';
@@ -14,8 +15,6 @@ import { accessOf, scopesOf } from './token-scopes.js';
 
 const REMEMBERED_TOKENS = 10_000;
 const USE_NOTED_EVERY_MS = 10 * 60_000;
-/** Everstep's own tokens have about 350 characters. */
-const MAX_TOKEN_LENGTH = 4_096;
 
 /** A valid token in the cache. */
 interface Verified {
@@ -97,7 +96,7 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
   }
 
   async function readToken(token: string): Promise<Caller | null> {
-    if (token.length > MAX_TOKEN_LENGTH) return null;
+    if (token.length > LIMITS.maxTokenLength) return null;
     if (isNamed(token)) return readNamedToken(token);
     const keys = await ring.keys();
     const read = await readSignedToken(token, keys, now());

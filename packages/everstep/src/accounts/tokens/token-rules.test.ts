@@ -11,7 +11,7 @@ import { createPeople, doneValue, emailOf, PEOPLE, type People, type Person } fr
 import { BUILT_IN_PLANS } from '../plans/plans.js';
 import { createAccountService } from '../service.js';
 import { type Authority, createAuthority } from './authority.js';
-import { permits, type TokenNeed } from './token-scopes.js';
+import { connectProblem, permits, type TokenNeed } from './token-scopes.js';
 
 const REGION = 'eu-central-1';
 const HOUR_MS = 3_600_000;
@@ -59,6 +59,22 @@ test('each scope permits exactly its operations, and write permits everything', 
     connect: [],
   });
   assert.ok(permits(['notify', 'trigger'], 'trigger'));
+  assert.deepEqual(
+    needs.filter((need) => permits(['connect:shop'], need)),
+    [],
+  );
+});
+
+test('only a token for the app, for all apps, or for everything may connect a worker', () => {
+  const may = (...scopes: TokenScope[]) => connectProblem(scopes, 'shop') === null;
+  const general = Object.fromEntries(TOKEN_SCOPES.map((scope) => [scope, may(scope)]));
+  const others = { trigger: false, notify: false, 'read-metadata': false, read: false };
+  assert.deepEqual(general, { ...others, write: true, connect: true });
+  assert.deepEqual([may('connect:shop'), may('connect:shops'), may('read', 'connect:shop')], [true, false, true]);
+  assert.equal(
+    connectProblem(['trigger', 'connect:bills'], 'shop'),
+    'a worker of the app "shop" requires a token with the scope "connect:shop", "connect" or "write"; this token has: trigger, connect:bills',
+  );
 });
 
 test('a created token works within its scopes, and only its hash is stored', async () => {

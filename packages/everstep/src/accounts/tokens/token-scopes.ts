@@ -4,11 +4,18 @@ import type { TokenRecord } from '../../ports/stores/account-store.js';
 import type { TokenScope } from '../../ports/stores/accounts/named-tokens.js';
 
 /** Scope that an operation requires. `read`: the answer would be useless without payloads. */
-export type TokenNeed = Exclude<TokenScope, 'connect'>;
+export type TokenNeed = Exclude<TokenScope, 'connect' | `connect:${string}`>;
 
 export function permits(scopes: readonly TokenScope[], need: TokenNeed): boolean {
   if (scopes.includes('write') || scopes.includes(need)) return true;
   return need === 'read-metadata' && scopes.includes('read');
+}
+
+/** Returns why a token with these scopes must not connect a worker of the app, for the worker; null if it may. */
+export function connectProblem(scopes: readonly TokenScope[], app: string): string | null {
+  if (scopes.includes('write') || scopes.includes('connect') || scopes.includes(`connect:${app}`)) return null;
+  const required = `"connect:${app}", "connect" or "write"`;
+  return `a worker of the app "${app}" requires a token with the scope ${required}; this token has: ${scopes.join(', ')}`;
 }
 
 /** Returns the scopes of a token that only has an access. */

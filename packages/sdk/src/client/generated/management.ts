@@ -181,9 +181,10 @@ export interface QueueInstance {
 
 /**
  * `trigger`: start runs and publish messages. `notify`: notify waiters of events. `read-metadata`: read everything except
- * payloads, results and headers. `read`: read everything. `write`: all operations. `connect`: open worker connections.
+ * payloads, results and headers. `read`: read everything. `write`: all operations. `connect`: connect workers. `connect:<app>`:
+ * connect workers of one app.
  */
-export type TokenScope = 'trigger' | 'notify' | 'read-metadata' | 'read' | 'write' | 'connect';
+export type TokenScope = `connect:${string}` | 'trigger' | 'notify' | 'read-metadata' | 'read' | 'write' | 'connect';
 
 /** Token of a queue instance. */
 export interface InstanceToken {
@@ -192,7 +193,7 @@ export interface InstanceToken {
   /** Id of the queue instance. */
   readonly queue_id: string;
   readonly name: string;
-  /** At most 6. */
+  /** At most 50. */
   readonly scopes: readonly TokenScope[];
   /** Whether the token was created together with the queue instance. */
   readonly is_permanent: boolean;

@@ -6,7 +6,8 @@ import type { AuditEntry } from './records.js';
  * `connect` is for the connections of workers.
  */
 export const TOKEN_SCOPES = ['trigger', 'notify', 'read-metadata', 'read', 'write', 'connect'] as const;
-export type TokenScope = (typeof TOKEN_SCOPES)[number];
+/** `connect:<app>` is for the connections of the workers of one app. */
+export type TokenScope = (typeof TOKEN_SCOPES)[number] | `connect:${string}`;
 
 /** How long revoked and expired tokens are kept. */
 export const NAMED_TOKENS_KEPT_MS = 90 * 24 * 60 * 60 * 1_000;
