@@ -36,6 +36,7 @@ import { within } from './clock/within.js';
 import type { Config } from './config/config.js';
 import { connectionLimits } from './config/connection-limits.js';
 import { assertLimits, LIMITS } from './config/limits.js';
+import { ReplyBudget } from './fairness/reply-budget.js';
 import { WorkSlices } from './fairness/work-slices.js';
 import { createHttpApi, type HttpApi, type HttpApiDependencies, ReadBudget, readDashboard } from './http-api/index.js';
 import { TlsListener } from './http-api/tls/tls-listener.js';
@@ -220,17 +221,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const keys = { signingKeys, ...withAuditKey(authority, config.auditWebhookKey), learnWorkflowOrigin, regionOf, prepare };
     // On a shared database, the lease of the node is checked when a request leaves, which must not take a message to a thread.
     const thread = config.deliveryThread && node === null ? { threadFrom: LIMITS.deliveriesOnMainThread } : {};
-    const outbound = createOutbound({
-      ...keys,
-      ...egressProxy,
-      ...thread,
-      addressPolicyOf,
-      owners,
-      slices,
-      now: machineTime,
-      random,
-      log,
-    });
+    const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
+    const replies = new ReplyBudget({ maxBytes, maxReplyBytes }, owners);
+    const sending = { ...keys, ...egressProxy, ...thread, addressPolicyOf, owners, replies, slices };
+    const outbound = createOutbound({ ...sending, now: machineTime, random, log });
     opened.push(() => outbound.close());
     const pools = new WorkerPools(steadyClock);
     const overConnections = new WorkerStepCaller({ pools, others: outbound, now: machineTime });
@@ -348,7 +342,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       publicUrl: () => publicUrl,
       ...(descriptors ? { connectionLimits: descriptors } : {}),
       reads: new ReadBudget(),
-      workers: { pools, clock: steadyClock },
+      workers: { pools, clock: steadyClock, replies },
       observer,
       ...(metrics && config.metricsToken !== null ? { metrics: { token: config.metricsToken, page: metrics.page } } : {}),
       ...(cluster ? { nodeId: () => cluster.nodeId } : {}),

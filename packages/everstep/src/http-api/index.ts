@@ -9,6 +9,8 @@ import type { AuditRecords } from '../audit/audit-records.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
+import { FairShare } from '../fairness/fair-share.js';
+import { ReplyBudget } from '../fairness/reply-budget.js';
 import { AT_ONCE, type WorkSlices } from '../fairness/work-slices.js';
 import type { Clock } from '../ports/clock.js';
 import type { NodeStatus } from '../ports/cluster.js';
@@ -109,7 +111,12 @@ export interface HttpApiDependencies {
   /** Whether the public URL is https. Default: false. */
   readonly isPublicHttps?: boolean;
   /** The connected workers. Absent: no worker can connect. */
-  readonly workers?: { readonly pools: WorkerPools; readonly clock: Clock };
+  readonly workers?: {
+    readonly pools: WorkerPools;
+    readonly clock: Clock;
+    /** Memory for replies, shared with those over HTTP. Absent: a separate budget of the maximum size. */
+    readonly replies?: ReplyBudget;
+  };
   /** Metrics for the operator. Absent: they are not served. */
   readonly metrics?: MetricsPage;
   /** Observes the requests. Absent: nothing is observed. */
@@ -136,8 +143,8 @@ export interface HttpApi {
   readonly routes: readonly Route[];
 }
 
-/** Share of the connections that requests that wait for a result may use. */
-const RESULT_WAITS_SHARE = 3 / 4;
+/** Share of the connections that workers and requests that wait for a result may use. */
+const HELD_CONNECTIONS_SHARE = 3 / 4;
 
 interface Served {
   readonly operations: readonly Operation[];
@@ -179,6 +186,32 @@ function aloneSince(service: Pick<WorkflowService, 'now' | 'workload'>, version:
   };
 }
 
+/** Connections that stay open, of workers and of requests that wait for a result. */
+interface HeldConnections {
+  readonly maxHeld: number;
+  readonly within: FairShare;
+}
+
+function createAcceptor(dependencies: HttpApiDependencies, { maxHeld, within }: HeldConnections): WorkerAcceptor | null {
+  const { workers, serves, service, authority, log, nodeId = () => ALONE } = dependencies;
+  if (!workers || serves === 'management') return null;
+  const owners = dependencies.limits?.owners ?? ONE_OWNER;
+  const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
+  return new WorkerAcceptor({
+    ...{ authority, log, nodeId, ...workers },
+    defaultRegion: dependencies.defaultRegion ?? DEFAULT_REGION,
+    held: new HeldRequests({
+      what: 'connected workers',
+      total: Math.min(LIMITS.maxWorkers, maxHeld),
+      perInstance: LIMITS.maxWorkersOfInstance,
+      ...{ owners, within },
+    }),
+    replies: workers.replies ?? new ReplyBudget({ maxBytes, maxReplyBytes }, owners),
+    slices: dependencies.slices ?? AT_ONCE,
+    newId: () => service.newId('con'),
+  });
+}
+
 const runtimeDocument = documentOnce(openApiDocument);
 const managementDocument = documentOnce(managementOpenApiDocument);
 
@@ -187,9 +220,9 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const owners = dependencies.limits?.owners ?? ONE_OWNER;
   // Keeps connections free for requests that do not wait.
   const served = dependencies.connectionLimits?.served ?? Number.POSITIVE_INFINITY;
-  const maxResultWaits = Math.min(LIMITS.maxResultWaits, Math.floor(served * RESULT_WAITS_SHARE));
-  const { workers, serves } = dependencies;
-  const nodeId = dependencies.nodeId ?? (() => ALONE);
+  const maxHeld = Math.min(LIMITS.maxResultWaits + LIMITS.maxWorkers, Math.floor(served * HELD_CONNECTIONS_SHARE));
+  const within = new FairShare(maxHeld, owners);
+  const { workers, nodeId = () => ALONE } = dependencies;
   const context: ApiContext = {
     service,
     reads: readsOf(store),
@@ -207,7 +240,11 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
       perInstance: LIMITS.maxLiveStreams,
       owners,
     }),
-    resultWaits: new HeldRequests({ what: 'requests that wait for a result', total: maxResultWaits, owners }),
+    resultWaits: new HeldRequests({
+      what: 'requests that wait for a result',
+      total: Math.min(LIMITS.maxResultWaits, maxHeld),
+      ...{ owners, within },
+    }),
     slices: dependencies.slices ?? AT_ONCE,
     nodes: dependencies.nodes ?? aloneSince(service, version),
     workers: workers ? localDirectory(workers.pools, nodeId) : NO_WORKERS,
@@ -224,15 +261,13 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   };
   const routes: Route[] = [];
   const defaultRegion = dependencies.defaultRegion ?? DEFAULT_REGION;
-  const newId = () => service.newId('con');
-  const accepting = { ...{ authority, defaultRegion, log, nodeId, newId } };
   const app: FastifyInstance = createServer({
     context,
     recording: new Recording(dependencies.audit),
     onRoute: (route) => routes.push(route),
     reads: dependencies.reads ?? new ReadBudget(),
     defaultRegion,
-    workers: workers && serves !== 'management' ? new WorkerAcceptor({ ...workers, ...accepting }) : null,
+    workers: createAcceptor(dependencies, { maxHeld, within }),
     trustedProxies: dependencies.trustedProxies ?? [],
     isPublicHttps: dependencies.isPublicHttps ?? false,
     tls: dependencies.tls ?? null,

@@ -18,6 +18,9 @@ export class PlayedWorker {
   /** The messages of the service, parsed. */
   readonly messages: (readonly ServiceFrame[])[] = [];
   readonly ends: { readonly code: number; readonly reason: string }[] = [];
+  /** State of the transport. */
+  unsentBytes = 0;
+  isPaused = false;
   private readonly world: ConnectedWorkers;
 
   constructor(world: ConnectedWorkers, profile: Partial<WorkerProfile>) {
@@ -32,6 +35,8 @@ export class PlayedWorker {
         close: (code, reason) => {
           this.ends.push({ code, reason });
         },
+        unsentBytes: () => this.unsentBytes,
+        isPaused: () => this.isPaused,
       },
       changed: (link) => pools.placesChanged(link),
       ended: (link) => pools.remove(link),

@@ -9,6 +9,7 @@ import {
   WORKER_APP,
   WORKER_WORKFLOW,
 } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
 
 /** A frame of a worker. Replies are checked later, together with their request. */
 export type ReceivedFrame =
@@ -17,18 +18,24 @@ export type ReceivedFrame =
   | { readonly kind: 'too-long'; readonly id: number; readonly bytes: number }
   | { readonly kind: 'received'; readonly through: number }
   | { readonly kind: 'pong' }
-  | { readonly kind: 'drain' };
+  | { readonly kind: 'drain' }
+  /** A kind that this version does not know. A newer worker sends it only as additional information. */
+  | { readonly kind: 'unknown' };
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const MAX_WORKFLOWS = 1_000;
-const MAX_CONCURRENCY = 10_000;
-const MAX_TEXT_LENGTH = 256;
-const MAX_TOKEN_LENGTH = 4_096;
+const {
+  maxWorkerFrames: MAX_FRAMES,
+  maxWorkerWorkflows: MAX_WORKFLOWS,
+  maxWorkerConcurrency: MAX_CONCURRENCY,
+  maxWorkerTextLength: MAX_TEXT_LENGTH,
+  maxTokenLength: MAX_TOKEN_LENGTH,
+} = LIMITS;
 
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isCount = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= MAX_TEXT_LENGTH;
+const isText = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= MAX_TEXT_LENGTH && !/\p{Cc}/u.test(value);
 
 /** Returns the frames of a message, or the reason why it is malformed. */
 function parseMessage(text: string): readonly Fields[] | string {
@@ -38,10 +45,12 @@ function parseMessage(text: string): readonly Fields[] | string {
   } catch (error) {
     return error instanceof JsonBoundsError ? `the message exceeds a limit: ${error.message}` : 'the message is not JSON';
   }
-  return Array.isArray(message) && message.every(isFields) ? message : 'the message is not an array of frames';
+  if (!Array.isArray(message) || message.length === 0) return 'the message is not an array of frames';
+  if (message.length > MAX_FRAMES) return `the message has more than ${MAX_FRAMES} frames`;
+  return message.every(isFields) ? message : 'the message is not an array of frames';
 }
 
-function readFrame(frame: Fields, bytes: number): ReceivedFrame | null | string {
+function readFrame(frame: Fields, bytes: number): ReceivedFrame | string {
   const { kind, id } = frame;
   switch (kind) {
     case 'answer':
@@ -56,8 +65,7 @@ function readFrame(frame: Fields, bytes: number): ReceivedFrame | null | string 
     case 'drain':
       return { kind };
     default:
-      // A newer worker sends it only as additional information.
-      return typeof kind === 'string' ? null : 'a frame has no kind';
+      return typeof kind === 'string' ? { kind: 'unknown' } : 'a frame has no kind';
   }
 }
 
@@ -66,11 +74,11 @@ export function readFrames(text: string): readonly ReceivedFrame[] | string {
   const message = parseMessage(text);
   if (typeof message === 'string') return message;
   const frames: ReceivedFrame[] = [];
-  const bytes = Math.ceil(text.length / Math.max(1, message.length));
+  const bytes = Math.ceil(text.length / message.length);
   for (const each of message) {
     const frame = readFrame(each, bytes);
     if (typeof frame === 'string') return frame;
-    if (frame) frames.push(frame);
+    frames.push(frame);
   }
   return frames;
 }
@@ -81,16 +89,19 @@ export type ReadHello =
 
 const bad = (message: string): ReadHello => ({ ok: false, code: 'bad-request', message });
 
+const shownVersion = (version: unknown): string => (typeof version === 'number' ? String(version) : 'unknown');
+
 function versionProblem({ connection, protocol }: Fields): string | null {
   if (connection !== CONNECTION_VERSION)
-    return `the worker uses version ${String(connection)} of worker connections, but Everstep uses version ${CONNECTION_VERSION}`;
+    return `the worker uses version ${shownVersion(connection)} of worker connections, but Everstep uses version ${CONNECTION_VERSION}`;
   if (protocol !== PROTOCOL_VERSION)
-    return `the worker uses version ${String(protocol)} of the step protocol, but Everstep uses version ${PROTOCOL_VERSION}`;
+    return `the worker uses version ${shownVersion(protocol)} of the step protocol, but Everstep uses version ${PROTOCOL_VERSION}`;
   return null;
 }
 
+const isAbove = (version: unknown, own: number): boolean => typeof version === 'number' && version > own;
 const newerOf = ({ connection, protocol }: Fields): boolean =>
-  Number(connection) > CONNECTION_VERSION || (connection === CONNECTION_VERSION && Number(protocol) > PROTOCOL_VERSION);
+  isAbove(connection, CONNECTION_VERSION) || (connection === CONNECTION_VERSION && isAbove(protocol, PROTOCOL_VERSION));
 
 /** Reads the first message of a worker. */
 export function readHello(text: string): ReadHello {
@@ -113,9 +124,10 @@ export function readHello(text: string): ReadHello {
   if (names.length !== workflows.length) return bad('"workflows" contains an invalid name');
   if (!isCount(maxConcurrency) || maxConcurrency < 1 || maxConcurrency > MAX_CONCURRENCY)
     return bad(`"maxConcurrency" must be a whole number from 1 to ${MAX_CONCURRENCY}`);
-  if (!isText(workerId) || workerId === '' || !isText(sdk)) return bad('"workerId" and "sdk" must be short texts');
+  if (!isText(workerId) || workerId === '' || !isText(sdk))
+    return bad(`"workerId" and "sdk" must be texts of at most ${MAX_TEXT_LENGTH} characters without control characters`);
   if ((host !== undefined && !isText(host)) || (version !== undefined && !isText(version)))
-    return bad('"host" and "version" must be short texts');
+    return bad(`"host" and "version" must be texts of at most ${MAX_TEXT_LENGTH} characters without control characters`);
   return {
     ok: true,
     hello: {

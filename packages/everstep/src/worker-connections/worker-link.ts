@@ -3,8 +3,11 @@
  * flight, their timeouts, heartbeats and batches of frames. It does not depend on WebSockets.
  */
 import { type HelloFrame, MISSED_HEARTBEATS, type ServiceFrame } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
 import type { Clock } from '../ports/clock.js';
 import { type ReceivedFrame, readFrames } from './read-frames.js';
+import { ReadingRate } from './reading-rate.js';
+import { UnexpectedFrames } from './unexpected-frames.js';
 
 /** The transport of a connection. */
 export interface FrameSocket {
@@ -12,6 +15,10 @@ export interface FrameSocket {
   send(message: string): void;
   /** Ends the connection after the messages that were sent. `code`: WebSocket close code. */
   close(code: number, reason: string): void;
+  /** Returns the number of bytes that are not sent yet. Absent: 0. */
+  unsentBytes?(): number;
+  /** Returns whether the service has stopped reading from the worker for a while. Absent: never. */
+  isPaused?(): boolean;
 }
 
 /** What a worker has said about itself, without its token. */
@@ -44,6 +51,7 @@ export interface ExchangeOptions {
 
 interface Exchange {
   readonly finish: (outcome: ExchangeOutcome) => void;
+  readonly recorded: Promise<void> | undefined;
   /** Called when the request is sent; null once it is. */
   unsent: (() => void) | null;
 }
@@ -63,8 +71,8 @@ export interface WorkerLinkOptions {
   readonly heartbeatMs: number;
   /** The number of free places, or whether it accepts work, has changed. */
   readonly changed: (link: WorkerLink) => void;
-  /** Called once, when the connection has ended. */
-  readonly ended: (link: WorkerLink) => void;
+  /** Called once, when the connection has ended. `reason` contains no text of the worker. */
+  readonly ended: (link: WorkerLink, reason: string) => void;
 }
 
 /** WebSocket close codes. */
@@ -74,6 +82,7 @@ const MAX_REASON_LENGTH = 120;
 /** Frames are joined until a message has this length. */
 const MESSAGE_LENGTH = 1024 * 1024;
 const nothing = (): void => {};
+const READS_TOO_SLOWLY = 'the worker reads too slowly';
 
 export class WorkerLink {
   readonly connectionId: string;
@@ -83,8 +92,12 @@ export class WorkerLink {
   /** Why the last failed request failed; null if none has. */
   lastError: string | null = null;
   private readonly options: WorkerLinkOptions;
-  private readonly exchanges = new Map<number, Exchange>();
   private readonly workflows: ReadonlySet<string>;
+  private readonly exchanges = new Map<number, Exchange>();
+  private readonly unexpected = new UnexpectedFrames();
+  private readonly reading: ReadingRate;
+  private cancelUnread: (() => void) | null = null;
+  private pings = 0;
   private lastId = 0;
   /** All work up to this id has started. */
   private started = 0;
@@ -107,6 +120,7 @@ export class WorkerLink {
     this.connectedAt = clock.now();
     this.lastReceivedAt = this.connectedAt;
     this.lastSentAt = this.connectedAt;
+    this.reading = new ReadingRate(this.connectedAt, MISSED_HEARTBEATS * options.heartbeatMs);
     this.cancelHeartbeat = this.nextHeartbeat();
   }
 
@@ -121,7 +135,7 @@ export class WorkerLink {
     return this.workerDrains || this.serviceDrains;
   }
   get free(): number {
-    return this.isOpen ? Math.max(0, this.profile.maxConcurrency - this.exchanges.size) : 0;
+    return this.isOpen && !this.isCongested ? Math.max(0, this.profile.maxConcurrency - this.exchanges.size) : 0;
   }
   serves(workflow: string): boolean {
     return this.workflows.has(workflow);
@@ -133,7 +147,7 @@ export class WorkerLink {
   }
 
   /** Sends a request. Never rejects. */
-  exchange(request: WorkerRequest, { timeoutMs, signal, onSent }: ExchangeOptions): Promise<ExchangeOutcome> {
+  exchange(request: WorkerRequest, { timeoutMs, signal, onSent, recorded }: ExchangeOptions): Promise<ExchangeOutcome> {
     if (signal.aborted) return Promise.resolve({ kind: 'aborted' });
     if (this.closed) return Promise.resolve({ kind: 'lost', started: false });
     const { clock } = this.options;
@@ -141,12 +155,17 @@ export class WorkerLink {
     return new Promise((resolve) => {
       const cancel = (outcome: ExchangeOutcome) => {
         if (exchange.unsent) this.outgoing = this.outgoing.filter((frame) => frame.exchange !== exchange);
-        else this.tell({ kind: 'cancel', id });
+        else {
+          this.tell({ kind: 'cancel', id });
+          this.unexpected.expectLate(id);
+          this.expectToBeRead();
+        }
         exchange.finish(outcome);
       };
       const onAborted = () => cancel({ kind: 'aborted' });
       const cancelTimer = clock.setTimer(clock.now() + timeoutMs, () => cancel({ kind: 'timed-out' }));
       const exchange: Exchange = {
+        recorded,
         unsent: onSent ?? nothing,
         finish: (outcome) => {
           this.exchanges.delete(id);
@@ -164,16 +183,22 @@ export class WorkerLink {
     });
   }
 
-  /** Handles a message of the worker. */
-  receive(text: string): void {
-    if (this.closed) return;
-    this.lastReceivedAt = this.options.clock.now();
-    const frames = readFrames(text);
-    if (typeof frames === 'string') {
-      this.close(CLOSE.policy, frames);
-      return;
-    }
-    for (const frame of frames) this.take(frame);
+  /** Handles a message of the worker. `onRecorded` is called when all answers in it are recorded or dropped. */
+  receive(text: string, onRecorded?: () => void): void {
+    const recorded = onRecorded ? new Set<Promise<void>>() : null;
+    this.takeAll(text, recorded);
+    if (onRecorded) void Promise.all(recorded ?? []).then(onRecorded);
+  }
+
+  /** Counts a message that the service did not ask for, and closes the connection if there are too many. */
+  unasked(bytes: number): void {
+    if (!this.closed && !this.unexpected.allow(bytes))
+      this.close(CLOSE.policy, 'the worker sent too many frames that the service did not ask for');
+  }
+
+  /** The transport has sent what was unsent. */
+  drained(): void {
+    if (!this.closed) this.options.changed(this);
   }
 
   /** Sends no more work. The connection ends when the work in flight is answered. */
@@ -192,44 +217,89 @@ export class WorkerLink {
     this.outgoing = this.outgoing.filter(({ exchange }) => exchange === null);
     this.flush();
     this.options.socket.close(code, reason.slice(0, MAX_REASON_LENGTH));
-    this.end();
+    this.end(reason);
   }
 
   /** The transport has ended the connection. */
-  end(): void {
+  end(reason = 'the connection was closed'): void {
     if (this.closed) return;
     this.closed = true;
     this.cancelHeartbeat();
+    this.cancelUnread?.();
     for (const [id, { finish }] of [...this.exchanges]) finish({ kind: 'lost', started: id <= this.started });
-    this.options.ended(this);
+    this.options.ended(this, reason);
   }
 
-  private take(frame: ReceivedFrame): void {
+  private takeAll(text: string, recorded: Set<Promise<void>> | null): void {
+    if (this.closed) return;
+    this.lastReceivedAt = this.options.clock.now();
+    const frames = readFrames(text);
+    if (typeof frames === 'string') {
+      this.close(CLOSE.policy, frames);
+      return;
+    }
+    const bytes = text.length / frames.length;
+    for (const frame of frames) if (!this.closed && !this.take(frame, recorded)) this.unasked(bytes);
+    this.closeIfDrained();
+  }
+
+  /** Returns whether the service expected the frame. */
+  private take(frame: ReceivedFrame, recorded: Set<Promise<void>> | null): boolean {
     switch (frame.kind) {
       case 'answer':
-        this.answered(frame.id, { kind: 'replied', reply: frame.reply, bytes: frame.bytes });
-        break;
+        return this.finish(frame.id, { kind: 'replied', reply: frame.reply, bytes: frame.bytes }, recorded);
       case 'noticed':
-        this.answered(frame.id, { kind: 'noticed', outcome: frame.outcome });
-        break;
+        return this.finish(frame.id, { kind: 'noticed', outcome: frame.outcome }, recorded);
       case 'too-long':
-        this.answered(frame.id, { kind: 'too-long', bytes: frame.bytes });
-        break;
-      case 'received':
-        this.started = Math.max(this.started, Math.min(frame.through, this.lastId));
-        break;
+        return this.finish(frame.id, { kind: 'too-long', bytes: frame.bytes }, recorded);
+      case 'received': {
+        const before = this.started;
+        this.started = Math.max(before, Math.min(frame.through, this.lastId));
+        return this.started > before;
+      }
       case 'drain':
+        if (this.workerDrains) return false;
         this.workerDrains = true;
         this.options.changed(this);
-        break;
+        return true;
       case 'pong':
+        if (this.pings === 0) return false;
+        this.pings--;
+        return true;
+      case 'unknown':
+        return false;
     }
   }
 
-  /** An id without a request is that of one that was canceled in the meantime. */
-  private answered(id: number, outcome: ExchangeOutcome): void {
+  /** Returns false if the service does not wait for the answer. */
+  private finish(id: number, outcome: ExchangeOutcome, recorded: Set<Promise<void>> | null): boolean {
     this.started = Math.max(this.started, Math.min(id, this.lastId));
-    this.exchanges.get(id)?.finish(outcome);
+    const exchange = this.exchanges.get(id);
+    if (!exchange) return this.unexpected.takeLate(id);
+    if (exchange.recorded) recorded?.add(exchange.recorded);
+    exchange.finish(outcome);
+    return true;
+  }
+
+  /** Whether the worker reads too slowly to get another request. */
+  private get isCongested(): boolean {
+    return this.unsentBytes > LIMITS.maxUnsentWorkerBytes;
+  }
+  private get unsentBytes(): number {
+    return this.options.socket.unsentBytes?.() ?? 0;
+  }
+
+  /**
+   * Closes the connection if the worker does not read the requests that it got before the last one was given up: they use
+   * memory without a slot.
+   */
+  private expectToBeRead(): void {
+    if (this.closed || this.cancelUnread || !this.isCongested) return;
+    const { clock } = this.options;
+    this.cancelUnread = clock.setTimer(clock.now() + LIMITS.unreadRequestTimeoutMs, () => {
+      this.cancelUnread = null;
+      if (this.isCongested) this.close(CLOSE.policy, READS_TOO_SLOWLY);
+    });
   }
 
   /** A draining worker closes the connection itself. */
@@ -252,17 +322,16 @@ export class WorkerLink {
     const { outgoing } = this;
     if (outgoing.length === 0 || this.closed) return;
     this.outgoing = [];
-    const { socket, clock } = this.options;
     let message = '';
     for (const { text } of outgoing) {
       if (message !== '' && message.length + text.length > MESSAGE_LENGTH) {
-        socket.send(`[${message}]`);
+        this.write(message);
         message = '';
       }
       message += message === '' ? text : `,${text}`;
     }
-    socket.send(`[${message}]`);
-    this.lastSentAt = clock.now();
+    this.write(message);
+    this.lastSentAt = this.options.clock.now();
     for (const { exchange } of outgoing) {
       const onSent = exchange?.unsent;
       if (!exchange || !onSent) continue;
@@ -271,15 +340,30 @@ export class WorkerLink {
     }
   }
 
+  private write(frames: string): void {
+    this.options.socket.send(`[${frames}]`);
+    this.reading.sent(frames.length);
+  }
+
   private nextHeartbeat(): () => void {
     const { clock, heartbeatMs } = this.options;
     return clock.setTimer(clock.now() + heartbeatMs, () => {
       const now = clock.now();
+      this.unexpected.restore();
+      if (!this.reading.isFastEnough(now, this.unsentBytes)) {
+        this.close(CLOSE.policy, READS_TOO_SLOWLY);
+        return;
+      }
+      // Its frames may be waiting to be read.
+      if (this.options.socket.isPaused?.()) this.lastReceivedAt = now;
       if (now - this.lastReceivedAt > MISSED_HEARTBEATS * heartbeatMs) {
         this.close(CLOSE.policy, 'the worker did not send anything for too long');
         return;
       }
-      if (now - this.lastSentAt >= heartbeatMs || now - this.lastReceivedAt >= heartbeatMs) this.tell({ kind: 'ping' });
+      if (now - this.lastSentAt >= heartbeatMs || now - this.lastReceivedAt >= heartbeatMs) {
+        this.pings++;
+        this.tell({ kind: 'ping' });
+      }
       this.cancelHeartbeat = this.nextHeartbeat();
     });
   }

@@ -15,7 +15,7 @@ import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import { isWorkerUrl } from '../ports/workers.js';
 import { readNotice, readNoticeAnswer } from './notices.js';
-import type { ExchangeOutcome, WorkerLink, WorkerRequest } from './worker-link.js';
+import type { ExchangeOptions, ExchangeOutcome, WorkerLink, WorkerRequest } from './worker-link.js';
 import type { WorkerPools, WorkerTarget } from './worker-pools.js';
 
 /** The loss of this number that occurs before a worker starts a request counts as a failed attempt. */
@@ -47,12 +47,6 @@ interface Destination {
   readonly runKey: string;
   /** Identifies the request when it is repeated without an attempt. */
   readonly requestKey: string;
-}
-
-interface AskOptions {
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
-  readonly onSent?: (() => void) | undefined;
 }
 
 /** A request that was passed to a connection. */
@@ -126,7 +120,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   }
 
   async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
-    const { url, instanceId, timeoutMs, signed } = message;
+    const { url, instanceId, timeoutMs, signed, answerRecorded: recorded } = message;
     if (!isWorkerUrl(url)) return this.options.others.messageSender.send(message, signal, onSent);
     const isNotice = signed?.kind === 'failure-function' || signed?.kind === 'failure-callback';
     if (!isNotice || message.body === null)
@@ -135,7 +129,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
     const requestKey = `notice ${instanceId} ${notice.dlqId} ${notice.workflowRunId}`;
     const destination = { instanceId, url, runKey: '', requestKey };
-    const asked = await this.ask(destination, { kind: 'notice', workflow, notice }, { timeoutMs, signal, onSent });
+    const asked = await this.ask(destination, { kind: 'notice', workflow, notice }, { timeoutMs, signal, onSent, recorded });
     if (!('outcome' in asked)) return asked;
     const { outcome, sent } = asked;
     if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, sent);
@@ -149,13 +143,13 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   }
 
   private async callWorker(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepAnswer> {
-    const { instanceId, workflowUrl: url, request, timeoutMs, hidesData } = call;
+    const { instanceId, workflowUrl: url, request, timeoutMs, hidesData, answerRecorded: recorded } = call;
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
     const { run, messageId, retried } = request;
     const asked = await this.ask(
       { instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` },
       { kind: 'step', workflow, request },
-      { timeoutMs, signal, onSent },
+      { timeoutMs, signal, onSent, recorded },
     );
     if (!('outcome' in asked)) return asked;
     const { outcome, link, sent } = asked;
@@ -186,7 +180,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
    * Sends a request to a worker. If the connection is lost before a worker has started it, another worker gets it. Rejects
    * with NotAttemptedError if no worker serves the workflow; the losses are remembered until the request is repeated.
    */
-  private async ask(destination: Destination, request: WorkerRequest, options: AskOptions): Promise<Asked | Failed> {
+  private async ask(destination: Destination, request: WorkerRequest, options: ExchangeOptions): Promise<Asked | Failed> {
     const { pools } = this.options;
     const { url, requestKey } = destination;
     const named = parseWorkerUrl(url);
@@ -211,11 +205,11 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     }
   }
 
-  private over(link: WorkerLink | null, request: WorkerRequest, options: AskOptions): Exchange | null {
+  private over(link: WorkerLink | null, request: WorkerRequest, options: ExchangeOptions): Exchange | null {
     return link && { link, startedAt: this.options.now(), outcome: link.exchange(request, options) };
   }
 
-  private whenFree(target: WorkerTarget, request: WorkerRequest, options: AskOptions): Promise<Exchange | null> {
+  private whenFree(target: WorkerTarget, request: WorkerRequest, options: ExchangeOptions): Promise<Exchange | null> {
     return new Promise((resolve) => {
       this.options.pools.waitForFree(target, options.signal, (link) => resolve(this.over(link, request, options)));
     });

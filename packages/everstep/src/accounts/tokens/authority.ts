@@ -21,7 +21,7 @@ import type { Sharing } from '../sharing.js';
 import type { Access, Caller } from './caller.js';
 import { createKnownInstances } from './known-instances.js';
 import { signToken } from './signed-tokens.js';
-import { createTokenCallers } from './token-callers.js';
+import { createTokenCallers, type TokenCallers, type TokenCallersOptions } from './token-callers.js';
 
 const SECRET_BYTES = 32;
 const TOKEN_ID_BYTES = 16;
@@ -40,6 +40,8 @@ export interface Authority extends InstanceSignatures {
   tokenOf(record: TokenRecord): Promise<string>;
   /** Drops tokens that were revoked in the store from the cache, so that they are refused. */
   revoked(instanceId: string, tokenIds: readonly string[]): void;
+  /** Calls the listener when tokens may have become invalid, after they are refused. Null: tokens of any instance. */
+  onTokensChanged(listener: (instanceId: string | null) => void): void;
   /** When it resolves, the token is refused. An unknown or revoked token stays refused. */
   revoke(tokenId: string): Promise<void>;
   /** Returns the cached verdict, or undefined if the token must be verified. */
@@ -116,6 +118,47 @@ function createAuditEntries({ store: { accounts }, now }: AuthorityOptions): Aut
   };
 }
 
+type Revocations = Pick<Authority, 'revoked' | 'revoke' | 'forget' | 'onTokensChanged'>;
+
+/** Returns the parts of the authority that drop tokens from the cache. */
+function createRevocations({
+  accounts,
+  ring,
+  instances,
+  now,
+  sharing,
+  callers,
+}: TokenCallersOptions & { readonly callers: TokenCallers }): Revocations {
+  const listeners: ((instanceId: string | null) => void)[] = [];
+  const notify = (instanceId: string | null): void => {
+    for (const listener of listeners) listener(instanceId);
+  };
+  const changed = (instanceId: string): void => {
+    sharing?.changed(instanceId);
+    notify(instanceId);
+  };
+  return {
+    onTokensChanged: (listener) => void listeners.push(listener),
+    revoked(instanceId, tokenIds) {
+      callers.forgetTokens(tokenIds);
+      changed(instanceId);
+    },
+    async revoke(tokenId) {
+      await accounts.revokeToken({ tokenId, at: now() });
+      callers.forgetTokens([tokenId]);
+      const record = await accounts.findToken({ tokenId });
+      if (record) changed(record.instanceId);
+    },
+    async forget(instanceId) {
+      if (instanceId === null) ring.forget();
+      callers.forgetInstance(instanceId);
+      // If a read fails, the entry is refreshed when it expires.
+      await (instanceId === null ? instances.readAll() : instances.read(instanceId)).catch(() => {});
+      notify(instanceId);
+    },
+  };
+}
+
 /** Loads the token keys and the instances. */
 export async function createAuthority(options: AuthorityOptions): Promise<Authority> {
   const { now, sharing } = options;
@@ -170,16 +213,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
       return token;
     },
     tokenOf: sign,
-    revoked(instanceId, tokenIds) {
-      callers.forgetTokens(tokenIds);
-      sharing?.changed(instanceId);
-    },
-    async revoke(tokenId) {
-      await accounts.revokeToken({ tokenId, at: now() });
-      callers.forgetTokens([tokenId]);
-      const record = sharing && (await accounts.findToken({ tokenId }));
-      if (record) sharing.changed(record.instanceId);
-    },
+    ...createRevocations({ accounts, ring, callers, instances, now, sharing }),
     recall(token, region) {
       const caller = callers.recall(token);
       return caller && judge(caller, region);
@@ -202,12 +236,6 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     auditEntry: auditOf,
     async note(instanceId, action) {
       await accounts.addAudit(await auditOf(instanceId, action));
-    },
-    async forget(instanceId) {
-      if (instanceId === null) ring.forget();
-      callers.forgetInstance(instanceId);
-      // If a read fails, the entry is refreshed when it expires.
-      await (instanceId === null ? instances.readAll() : instances.read(instanceId)).catch(() => {});
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Error responses. They all have the form `{"error": string}` and the error code in a header. */
 import { STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { Dialect } from '../../dialects/index.js';
@@ -108,7 +108,7 @@ export function clientError(code: string): ApiError {
 }
 
 /** Sends an error on a socket whose request could not be parsed, and closes the socket. */
-export function replyOnSocket(socket: Socket, error: ApiError, dialect: Dialect): void {
+export function replyOnSocket(socket: Writable, error: ApiError, dialect: Dialect): void {
   const { status, headers, body } = errorReply(error, dialect);
   const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' });
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');

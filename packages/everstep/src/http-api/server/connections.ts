@@ -21,6 +21,11 @@ function listOf(addresses: readonly string[]): BlockList {
   return list;
 }
 
+const plainAddress = (address: string): string => address.trim().replace(/^::ffff:(?=\d+\.)/i, '');
+
+const contains = (list: BlockList, address: string): boolean =>
+  isIP(address) !== 0 && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 export interface ConnectionsOptions {
@@ -37,16 +42,20 @@ export class Connections {
   private readonly byPeer = new Map<string, Socket>();
   private readonly secure = new WeakMap<Socket, Socket>();
   private readonly limits: ConnectionLimits | null;
+  private readonly proxies: BlockList;
   /** Addresses without a limit of their own. */
   private readonly shared: BlockList;
 
   constructor({ limits, trustedProxies }: ConnectionsOptions) {
     this.limits = limits;
+    this.proxies = listOf(trustedProxies);
     this.shared = listOf(['127.0.0.0/8', '::1', ...trustedProxies]);
   }
 
+  /** A connection whose socket is handed to the server again counts once. */
   add(socket: Socket): void {
-    const address = this.limitedAddressOf(socket);
+    if (this.open.has(socket)) return;
+    const address = this.limitedNetworkOf(plainAddress(socket.remoteAddress ?? ''));
     this.open.add(socket);
     const peer = peerOf(socket);
     this.byPeer.set(peer, socket);
@@ -95,11 +104,21 @@ export class Connections {
     else this.perAddress.delete(address);
   }
 
-  /** Returns null for an address without a limit of its own. */
-  private limitedAddressOf({ remoteAddress }: Socket): string | null {
-    const address = (remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
-    const family = isIP(address);
-    if (family === 0 || this.shared.check(address, family === 6 ? 'ipv6' : 'ipv4')) return null;
-    return networkOf(address);
+  /**
+   * Returns the address of a client: of the peer or, behind trusted proxies, the last one in `X-Forwarded-For` that is not a
+   * trusted proxy.
+   */
+  clientOf({ remoteAddress = '' }: Socket, forwardedFor = ''): string {
+    let client = plainAddress(remoteAddress);
+    for (const address of forwardedFor.split(',').reverse().map(plainAddress)) {
+      if (isIP(address) === 0 || !contains(this.proxies, client)) break;
+      client = address;
+    }
+    return client;
+  }
+
+  /** Returns the network of an address; null if it has no limit of its own. */
+  limitedNetworkOf(address: string): string | null {
+    return isIP(address) === 0 || contains(this.shared, address) ? null : networkOf(address);
   }
 }

@@ -12,6 +12,8 @@ export interface HeldRequestsOptions {
   /** Limit of one instance. Absent: only its fair share limits it. */
   readonly perInstance?: number;
   readonly owners: InstanceOwners;
+  /** A resource that requests of several kinds share. Absent: they share nothing. */
+  readonly within?: FairShare;
 }
 
 export class HeldRequests {
@@ -25,22 +27,24 @@ export class HeldRequests {
 
   /** Counts a request and returns the function that ends it. Throws ApiError when the limit is reached. */
   open(instanceId: string): () => void {
-    const { what, total, perInstance = total } = this.options;
-    if (this.share.free <= 0) {
+    const { what, total, perInstance = total, within } = this.options;
+    if (this.share.free <= 0 || (within && within.free <= 0)) {
       throw new ApiError('unavailable', `the server has reached its limit of ${total} ${what}; retry later`, RETRY_AFTER);
     }
     const taken = this.share.takenBy(instanceId);
-    if (taken >= perInstance || !this.share.allows(instanceId)) {
+    if (taken >= perInstance || !this.share.allows(instanceId) || within?.allows(instanceId) === false) {
       const limit = taken >= perInstance ? 'the limit of a queue instance' : 'the current fair share of its account';
       const message = `the queue instance has ${taken} ${what}, which is ${limit}; close some, or retry later`;
       throw new ApiError('rate-limited', message, RETRY_AFTER);
     }
     this.share.take(instanceId);
+    within?.take(instanceId);
     let hasEnded = false;
     return () => {
       if (hasEnded) return;
       hasEnded = true;
       this.share.give(instanceId);
+      within?.give(instanceId);
     };
   }
 

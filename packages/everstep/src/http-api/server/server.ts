@@ -249,8 +249,9 @@ export function createServer({
     connections.secured(socket);
   });
   if (workers) {
-    const isStopping = () => closing || context.isStopping();
-    serveUpgrades(app.server, workers.asUpgradeTarget(connections, isStopping), tls ? 'secureConnection' : 'connection');
+    const target = workers.asUpgradeTarget({ connections, isStopping: () => closing || context.isStopping() });
+    const connectionEvent = tls ? 'secureConnection' : 'connection';
+    serveUpgrades(app.server, { target, connectionEvent, latestResponse: (socket) => latest.get(socket)?.response });
   }
   if (tls || isPublicHttps) {
     app.addHook('onRequest', (request, reply, done) => {

@@ -1,27 +1,36 @@
 /**
- * Accepts the connections of workers: WebSockets at CONNECT_PATH. A connection without a valid first frame gets no further
- * than a few KiB and seconds. Errors are frames, because clients cannot read the HTTP response to a WebSocket.
+ * Accepts the connections of workers: WebSockets at CONNECT_PATH. Until its first frame is accepted, a connection can send
+ * only little, for a few seconds. Errors are frames, because clients cannot read the HTTP response to a WebSocket. Cookies
+ * are ignored: only the token in the first frame authenticates a worker.
  * Keeps invariant 38.
  */
 import type { IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import { CONNECT_PATH, type HelloFrame, type RejectionCode, type ServiceFrame } from '@everstep/sdk/protocol';
-import { type RawData, type WebSocket, WebSocketServer } from 'ws';
+import { type WebSocket, WebSocketServer } from 'ws';
 import type { Authority } from '../../accounts/tokens/authority.js';
 import type { Caller } from '../../accounts/tokens/caller.js';
+import { connectProblem } from '../../accounts/tokens/token-scopes.js';
 import { LIMITS } from '../../config/limits.js';
 import type { Region } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { bareToken } from '../../dialects/index.js';
+import type { ReplyBudget } from '../../fairness/reply-budget.js';
+import type { WorkSlices } from '../../fairness/work-slices.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
+import { PeriodicLog } from '../../ports/periodic-log.js';
 import { readHello } from '../../worker-connections/read-frames.js';
 import { CLOSE, WorkerLink, type WorkerProfile } from '../../worker-connections/worker-link.js';
 import type { WorkerPools } from '../../worker-connections/worker-pools.js';
-import { authenticate } from '../admission/authentication.js';
 import type { Connections } from '../server/connections.js';
+import type { HeldRequests } from '../server/held-requests.js';
 import { regionOf } from '../server/region.js';
-import type { UpgradeTarget } from './upgrades.js';
+import { checkOrigin } from '../sessions/same-origin.js';
+import { UnacceptedWorkers } from './unaccepted-workers.js';
+import { refuseUpgrade, type UpgradeTarget } from './upgrades.js';
+import { WorkerCredentials } from './worker-credentials.js';
+import { textOf, WorkerSocket } from './worker-socket.js';
 
 export interface AcceptorOptions {
   readonly pools: WorkerPools;
@@ -29,6 +38,12 @@ export interface AcceptorOptions {
   readonly defaultRegion: Region;
   readonly clock: Clock;
   readonly log: Log;
+  /** Limits the accepted connections. */
+  readonly held: HeldRequests;
+  /** Memory for messages of workers. */
+  readonly replies: ReplyBudget;
+  /** Parses long messages in turns with other work. */
+  readonly slices: Pick<WorkSlices, 'run'>;
   /** Id of this node. */
   readonly nodeId: () => string;
   /** Returns an unused id of a connection. */
@@ -47,39 +62,89 @@ class Rejected extends Error {
   }
 }
 
-function opensConnection({ method, url, headers }: IncomingMessage): boolean {
+// `closeTimeout` is missing in the types of the package.
+const SOCKET_OPTIONS = {
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  maxPayload: LIMITS.maxWorkerMessageBytes,
+  closeTimeout: LIMITS.workerCloseTimeoutMs,
+  // No subprotocol is defined, and what the client sends is not repeated.
+  handleProtocols: () => false as const,
+};
+
+/** What is known of a client before it sends anything. */
+interface Client {
+  readonly host: string | undefined;
+  readonly address: string;
+}
+
+/** Returns whether a request asks for the connection of a worker. */
+function opensWorkerConnection({ method, url, headers }: IncomingMessage): boolean {
   const [path] = (url ?? '').split('?');
   return method === 'GET' && path === CONNECT_PATH && headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-function textOf(data: RawData): string {
-  if (Buffer.isBuffer(data)) return data.toString('utf8');
-  return Array.isArray(data) ? Buffer.concat(data).toString('utf8') : Buffer.from(data).toString('utf8');
+const unavailable = (message: string): ApiError => new ApiError('unavailable', message, { 'retry-after': '1' });
+
+/** Returns why the headers of the request do not permit a connection, or null. */
+function headerProblem({ headers, httpVersion }: IncomingMessage): ApiError | null {
+  const { host } = headers;
+  if (host === undefined || httpVersion !== '1.1')
+    return new ApiError('bad-request', 'a worker connection requires HTTP/1.1 with a Host header');
+  try {
+    // No page of the service connects as a worker, and pages of other origins must not reach a service on localhost.
+    checkOrigin({ headers, host });
+    return null;
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+}
+
+const forwardedFor = ({ headers }: IncomingMessage): string => [headers['x-forwarded-for'] ?? ''].flat().join();
+
+interface UpgradeContext {
+  readonly connections: Pick<Connections, 'refusalOf' | 'clientOf' | 'limitedNetworkOf'>;
+  readonly isStopping: () => boolean;
 }
 
 export class WorkerAcceptor {
   private readonly options: AcceptorOptions;
-  private readonly server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: LIMITS.maxWorkerMessageBytes,
-  });
+  private readonly server = new WebSocketServer(SOCKET_OPTIONS);
+  private readonly unaccepted = new UnacceptedWorkers();
+  private readonly credentials: WorkerCredentials;
+  private readonly rejections = new Map<RejectionCode, PeriodicLog>();
   private readonly sockets = new Set<WebSocket>();
   private readonly links = new Set<WorkerLink>();
   private closing = false;
 
   constructor(options: AcceptorOptions) {
     this.options = options;
+    this.credentials = new WorkerCredentials(options);
+    this.server.on('wsClientError', ({ message }, socket) => {
+      refuseUpgrade(socket, new ApiError('bad-request', `the WebSocket handshake is invalid: ${message}`));
+    });
   }
 
-  /** Returns what takes over the sockets of upgrade requests. `connections` may refuse them. */
-  asUpgradeTarget(connections: Pick<Connections, 'refusalOf'>, isStopping: () => boolean): UpgradeTarget {
+  /** Returns what takes over the sockets of upgrade requests. */
+  asUpgradeTarget({ connections, isStopping }: UpgradeContext): UpgradeTarget {
+    const addressOf = (request: IncomingMessage): string => connections.clientOf(request.socket, forwardedFor(request));
     return {
-      isFor: opensConnection,
-      refusalOf: ({ socket }) => connections.refusalOf(socket) ?? (isStopping() ? 'the server is stopping; retry later' : null),
-      accept: (request, socket, head) =>
-        this.server.handleUpgrade(request, socket, head, (webSocket) => this.open(webSocket, socket, request.headers.host)),
+      isFor: opensWorkerConnection,
+      refusalOf: (request) => {
+        const refusal =
+          connections.refusalOf(request.socket) ??
+          (isStopping() ? 'the server is stopping; retry later' : null) ??
+          this.unaccepted.refusalOf(connections.limitedNetworkOf(addressOf(request)));
+        return refusal === null ? headerProblem(request) : unavailable(refusal);
+      },
+      accept: (request, socket, head) => {
+        const client = { host: request.headers.host, address: addressOf(request) };
+        this.server.handleUpgrade(request, socket, head, (webSocket) =>
+          this.open(webSocket, socket, { client, accepted: this.unaccepted.add(connections.limitedNetworkOf(client.address)) }),
+        );
+      },
     };
   }
 
@@ -90,18 +155,24 @@ export class WorkerAcceptor {
     for (const socket of [...this.sockets]) socket.close(CLOSE.goingAway, 'the service stops');
   }
 
-  private open(socket: WebSocket, transport: Duplex, host: string | undefined): void {
+  /** Waits for the first message. `accepted` is called when the worker no longer counts as unaccepted. */
+  private open(
+    socket: WebSocket,
+    transport: Socket,
+    { client, accepted }: { readonly client: Client; readonly accepted: () => void },
+  ): void {
     const { clock } = this.options;
-    // Until the worker is accepted, only few bytes are read from it.
     let bytes = 0;
     const count = (chunk: Buffer): void => {
       bytes += chunk.length;
       if (bytes > LIMITS.maxWorkerHelloBytes) socket.terminate();
     };
+    // Before the listener of the socket, which may already find the first message in the chunk.
     transport.prependListener('data', count);
     const cancelTimer = clock.setTimer(clock.now() + LIMITS.workerHelloTimeoutMs, () => socket.terminate());
     const settled = (): void => {
       cancelTimer();
+      accepted();
       transport.removeListener('data', count);
       this.sockets.delete(socket);
     };
@@ -109,105 +180,139 @@ export class WorkerAcceptor {
     // The close event follows every error.
     socket.on('error', () => {});
     socket.once('close', settled);
+    // A worker must wait for the welcome.
+    const tooEarly = () => socket.terminate();
     socket.once('message', (data, isBinary) => {
-      // The next frames of an impatient worker arrive once it is connected.
       socket.pause();
-      this.greet(socket, isBinary ? null : textOf(data), host).then(
-        () => {
+      socket.once('message', tooEarly);
+      this.greet({ socket, transport }, isBinary ? null : textOf(data), client)
+        .then((connect) => {
+          socket.removeListener('message', tooEarly);
+          if (socket.readyState !== socket.OPEN) return;
           settled();
-          socket.resume();
-        },
-        (error: unknown) => {
-          settled();
-          socket.resume();
-          this.reject(socket, error);
-        },
-      );
+          connect();
+        })
+        .catch((error: unknown) => this.reject(socket, error))
+        .finally(() => socket.resume());
     });
   }
 
-  /** Reads the first message and registers the worker. Rejects with Rejected. */
-  private async greet(socket: WebSocket, text: string | null, host: string | undefined): Promise<void> {
+  /** Reads the first message and returns the function that connects the worker. Rejects with Rejected. */
+  private async greet(
+    sockets: { readonly socket: WebSocket; readonly transport: Socket },
+    text: string | null,
+    client: Client,
+  ): Promise<() => void> {
     if (text === null) throw new Rejected('bad-request', 'the first message is not text', false);
     const read = readHello(text);
     if (!read.ok) throw new Rejected(read.code, read.message, false);
-    if (this.closing) throw new Rejected('unavailable', 'the service stops', true);
     const { hello } = read;
-    const caller = await this.callerOf(hello, host);
-    // The connection may have ended in the meantime.
-    if (socket.readyState !== socket.OPEN) return;
-    const { pools } = this.options;
-    if (pools.linksOf(caller.instanceId).length >= LIMITS.maxWorkersOfInstance)
-      throw new Rejected(
-        'too-many-connections',
-        `the queue instance already has ${LIMITS.maxWorkersOfInstance} connected workers`,
-        true,
-      );
-    this.register(socket, caller.instanceId, hello);
+    const token = bareToken(hello.token);
+    const region = this.regionOf(client);
+    const caller = await this.callerOf(token, region);
+    const problem = connectProblem(caller.scopes, hello.app);
+    if (problem !== null) throw new Rejected('forbidden', problem, false);
+    return () => {
+      const release = this.hold(caller);
+      const link = this.register(sockets, caller, { hello, client, release });
+      const unwatch = this.credentials.watch({
+        ...{ token, region, instanceId: caller.instanceId },
+        end: (message) => {
+          link.tell({ kind: 'rejected', code: 'unauthorized', message, retry: false });
+          link.close(CLOSE.policy, 'the token is no longer valid');
+        },
+      });
+      sockets.socket.once('close', unwatch);
+    };
   }
 
-  private async callerOf({ token }: HelloFrame, host: string | undefined): Promise<Caller> {
-    const { authority, defaultRegion, log } = this.options;
+  private regionOf({ host }: Client): Region {
     try {
-      return await authenticate(authority, bareToken(token), regionOf(host, defaultRegion), 'write');
+      return regionOf(host, this.options.defaultRegion);
     } catch (error) {
-      if (!(error instanceof ApiError)) {
-        log.error({ error: String(error) }, 'could not verify the token of a worker');
-        throw new Rejected('unavailable', 'the token could not be verified', true);
-      }
-      throw new Rejected(error.code === 'bad-token' ? 'unauthorized' : 'forbidden', error.message, false);
+      if (error instanceof ApiError) throw new Rejected('bad-request', error.message, false);
+      throw error;
     }
   }
 
-  private register(socket: WebSocket, instanceId: string, hello: HelloFrame): void {
-    const { pools, clock, log, nodeId, newId } = this.options;
+  private async callerOf(token: string, region: Region): Promise<Caller> {
+    const { authority, log } = this.options;
+    try {
+      const verdict = authority.recall(token, region) ?? (await authority.verify(token, region));
+      if (verdict.ok) return verdict.caller;
+      throw new Rejected('unauthorized', verdict.message, false);
+    } catch (error) {
+      if (error instanceof Rejected) throw error;
+      log.error({ error: String(error) }, 'could not verify the token of a worker');
+      throw new Rejected('unavailable', 'the token could not be verified', true);
+    }
+  }
+
+  /** Counts the connection, and returns the function that ends it. Throws Rejected if a limit is reached. */
+  private hold({ instanceId }: Caller): () => void {
+    if (this.closing) throw new Rejected('unavailable', 'the service stops', true);
+    try {
+      return this.options.held.open(instanceId);
+    } catch (error) {
+      if (error instanceof ApiError) throw new Rejected('too-many-connections', error.message, true);
+      throw error;
+    }
+  }
+
+  private register(
+    { socket, transport }: { readonly socket: WebSocket; readonly transport: Socket },
+    { instanceId, actor }: Caller,
+    { hello, client, release }: { readonly hello: HelloFrame; readonly client: Client; readonly release: () => void },
+  ): WorkerLink {
+    const { pools, clock, log, nodeId, newId, replies, slices } = this.options;
     const { kind: _kind, token: _token, connection: _connection, protocol: _protocol, ...profile } = hello;
-    const about = { instanceId, ...shownProfile(profile) };
+    const workerSocket = new WorkerSocket({ socket, transport, instanceId, replies, slices });
+    const connectionId = newId();
+    const about = { instanceId, connectionId, ...shownProfile(profile) };
     const link = new WorkerLink({
-      ...{ connectionId: newId(), instanceId, profile, clock },
+      ...{ connectionId, instanceId, profile, clock },
       heartbeatMs: LIMITS.workerHeartbeatMs,
-      socket: {
-        send: (message) => {
-          if (socket.readyState === socket.OPEN) socket.send(message);
-        },
-        close: (code, reason) => socket.close(code, reason),
-      },
+      socket: workerSocket,
       changed: (changed) => pools.placesChanged(changed),
-      ended: (ended) => {
+      ended: (ended, reason) => {
         this.links.delete(ended);
         pools.remove(ended);
-        log.info({ ...about, connectionId: ended.connectionId }, 'worker disconnected');
+        log.info({ ...about, reason, durationMs: clock.now() - ended.connectedAt }, 'worker disconnected');
       },
     });
-    socket.on('message', (data, isBinary) => {
-      if (isBinary) link.close(CLOSE.policy, 'a message is not text');
-      else link.receive(textOf(data));
-    });
-    socket.once('close', () => link.end());
+    socket.once('close', release);
+    workerSocket.serve(link);
     this.links.add(link);
     link.tell({
       kind: 'welcome',
-      connectionId: link.connectionId,
+      connectionId,
       nodeId: nodeId(),
       nodes: [{ nodeId: nodeId() }],
       heartbeatMs: LIMITS.workerHeartbeatMs,
       maxFrameBytes: LIMITS.maxReplyBytes,
     });
     pools.add(link);
-    log.info({ ...about, connectionId: link.connectionId }, 'worker connected');
+    log.info({ ...about, caller: actor, callerIp: client.address }, 'worker connected');
+    return link;
   }
 
   private reject(socket: WebSocket, error: unknown): void {
     const known = error instanceof Rejected ? error : null;
     if (!known) this.options.log.error({ error: String(error) }, 'could not accept a worker');
-    const frame: ServiceFrame = {
-      kind: 'rejected',
-      code: known?.code ?? 'unavailable',
-      message: known?.message ?? 'the worker could not be accepted',
-      retry: known?.retry ?? true,
-    };
+    const { code, message, retry } = known ?? new Rejected('unavailable', 'the worker could not be accepted', true);
+    this.logOf(code).warn({ code });
+    const frame: ServiceFrame = { kind: 'rejected', code, message, retry };
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify([frame]));
-    socket.close(CLOSE.policy, frame.code);
+    socket.close(CLOSE.policy, code);
+  }
+
+  /** Returns the log of rejections with this code. */
+  private logOf(code: RejectionCode): PeriodicLog {
+    const known = this.rejections.get(code);
+    if (known) return known;
+    const made = new PeriodicLog(this.options.log, 'worker rejected');
+    this.rejections.set(code, made);
+    return made;
   }
 }
 

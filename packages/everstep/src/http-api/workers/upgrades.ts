@@ -1,52 +1,78 @@
 /** Upgrade requests of the server. Only those of workers are taken over; all others are ordinary requests. */
-import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { ApiError } from '../../contract/error-codes.js';
+import { DEFAULT_DIALECT } from '../../dialects/index.js';
+import { replyOnSocket } from '../responses/error-replies.js';
 
 export interface UpgradeTarget {
-  /** Whether the request is for this target. */
+  /** Whether the request is for the target. */
   readonly isFor: (request: IncomingMessage) => boolean;
-  readonly accept: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Returns why the connection is not served, or null. */
-  readonly refusalOf: (request: IncomingMessage) => string | null;
+  readonly accept: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
+  /** Returns why the request is refused, or null. */
+  readonly refusalOf: (request: IncomingMessage) => ApiError | null;
 }
 
-const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'connection', 'http2-settings']);
+export interface UpgradeOptions {
+  readonly target: UpgradeTarget;
+  /** Event with which the server accepts a socket. */
+  readonly connectionEvent: 'connection' | 'secureConnection';
+  /** Returns the response to the last request on a socket. */
+  readonly latestResponse: (socket: Duplex) => ServerResponse | undefined;
+}
+
+const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'http2-settings']);
+
+const withoutUpgrade = (connection: string): string =>
+  connection
+    .split(',')
+    .filter((option) => !UPGRADE_HEADERS.has(option.trim().toLowerCase()))
+    .join(',');
 
 /** Returns the head of a request as bytes, without the headers that ask for an upgrade. */
 function headOf({ method = 'GET', url = '/', httpVersion, rawHeaders }: IncomingMessage): Buffer {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name = '', value = ''] = rawHeaders.slice(index, index + 2);
-    if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
+    const lower = name.toLowerCase();
+    if (!UPGRADE_HEADERS.has(lower)) lines.push(`${name}: ${lower === 'connection' ? withoutUpgrade(value) : value}`);
   }
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
 }
 
-function refuse(socket: Duplex, status: number, message: string): void {
-  const body = JSON.stringify({ error: message });
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    'Connection: close',
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+/** Sends an error and closes the socket, which the server no longer reads. */
+export function refuseUpgrade(socket: Duplex, refusal: ApiError): void {
+  socket.once('finish', () => socket.destroy());
+  replyOnSocket(socket, refusal, DEFAULT_DIALECT);
 }
 
 /**
- * Handles upgrade requests. Node passes every request with an Upgrade header here, for example `Upgrade: h2c`, which some
- * clients send with each first request and which a server may ignore. Such a request is put back and served as usual.
+ * Handles upgrade requests. Clients may ask for an upgrade, for example to `h2c`, with any request, and a server may ignore it.
+ * Node stops reading the connection at each upgrade request. One for another protocol is put back without its upgrade headers,
+ * and the connection is handed to the server again. `shouldUpgradeCallback` of newer versions of Node is no replacement: it
+ * loses requests that follow in the same chunk.
  */
-export function serveUpgrades(server: Server, target: UpgradeTarget, connectionEvent: 'connection' | 'secureConnection'): void {
+export function serveUpgrades(server: Server, { target, connectionEvent, latestResponse }: UpgradeOptions): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (!(socket instanceof Socket)) throw new TypeError('an HTTP server has another kind of sockets');
     socket.on('error', () => socket.destroy());
+    const earlier = latestResponse(socket);
+    const isBusy = earlier !== undefined && !earlier.writableFinished;
     if (!target.isFor(request)) {
-      socket.unshift(Buffer.concat([headOf(request), head]));
-      server.emit(connectionEvent, socket);
+      const serve = () => {
+        socket.unshift(Buffer.concat([headOf(request), head]));
+        server.emit(connectionEvent, socket);
+      };
+      // Responses are sent in the order of their requests.
+      if (isBusy) earlier.once('finish', serve);
+      else serve();
       return;
     }
     const refusal = target.refusalOf(request);
-    if (refusal !== null) refuse(socket, 503, refusal);
+    // The response to an earlier request would be sent into the connection of the worker.
+    if (isBusy) socket.destroy();
+    else if (refusal) refuseUpgrade(socket, refusal);
     else target.accept(request, socket, head);
   });
 }

@@ -8,7 +8,7 @@ import { ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import { createAddressPolicy } from '../addresses/address-policy.js';
 import { Connections } from './connections.js';
 import { exchange } from './exchange.js';
-import { ReplyBudget } from './reply-budget.js';
+import { ReplyBudget } from '../../fairness/reply-budget.js';
 
 const POLICY = createAddressPolicy({ allowLoopback: true, allow: [] });
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };

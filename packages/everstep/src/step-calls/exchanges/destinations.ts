@@ -12,7 +12,7 @@ import { CONNECT_TIMEOUT_MS, Connections, SHORTAGE_RETRY_MS } from './connection
 import { createEgressProxy, type EgressProxyOptions } from './egress-proxy.js';
 import { type AnswerMemory, type ExchangeOutcome, type ExchangeRequest, exchange } from './exchange.js';
 import { describeNetworkError, networkErrorCode } from './network-errors.js';
-import { ReplyBudget } from './reply-budget.js';
+import { ReplyBudget } from '../../fairness/reply-budget.js';
 import { ExchangeThread, noDescriptor } from './thread/exchange-thread.js';
 
 const NEVER = { kind: 'never' } as const;
@@ -58,6 +58,8 @@ export interface DestinationsOptions {
   readonly log: Log;
   /** Assigns instances to the accounts that share the reply memory. If absent, all instances belong to one account. */
   readonly owners?: InstanceOwners;
+  /** Memory for replies. Absent: a separate budget of the maximum size. */
+  readonly replies?: ReplyBudget;
   /** Creates a connection; replaced in tests. */
   readonly connectOnce?: buildConnector.connector;
   /**
@@ -94,7 +96,7 @@ export class Destinations {
           });
     this.blockedLog = new PeriodicLog(options.log, 'refused a delivery to a blocked address');
     const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
-    this.replies = new ReplyBudget({ maxBytes, maxReplyBytes }, options.owners ?? ONE_OWNER);
+    this.replies = options.replies ?? new ReplyBudget({ maxBytes, maxReplyBytes }, options.owners ?? ONE_OWNER);
   }
 
   /** Parses a URL and checks what the address policy can decide without resolving the name. */

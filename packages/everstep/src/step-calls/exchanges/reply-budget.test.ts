@@ -7,7 +7,7 @@ import { Pool } from 'undici';
 import { ownersOf } from '../../fairness/owners.fixture.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import { type ExchangeRequest, exchange } from './exchange.js';
-import { FREE_REPLY_BYTES, ReplyBudget, type ReplyBytes } from './reply-budget.js';
+import { FREE_REPLY_BYTES, ReplyBudget, type ReplyBytes } from '../../fairness/reply-budget.js';
 
 const MiB = 1024 * 1024;
 const LIMITS = { maxBytes: 256 * MiB, maxReplyBytes: 32 * MiB };

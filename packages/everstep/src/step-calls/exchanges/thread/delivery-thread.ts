@@ -4,7 +4,7 @@ import { parentPort } from 'node:worker_threads';
 import type { Log } from '../../../ports/log.js';
 import { type ConnectionPolicy, Connections } from '../connections.js';
 import { exchange } from '../exchange.js';
-import { FREE_REPLY_BYTES } from '../reply-budget.js';
+import { FREE_REPLY_BYTES } from '../../../fairness/reply-budget.js';
 import {
   errorOf,
   type FoundAddresses,

@@ -8,7 +8,7 @@ import { NotAttemptedError } from '../../../ports/not-attempted.js';
 import { type AddressPolicy, BlockedAddressError } from '../../addresses/address-policy.js';
 import { checkOrigin } from '../connections.js';
 import type { ExchangeOutcome, ExchangeRequest } from '../exchange.js';
-import type { ReplyBytes } from '../reply-budget.js';
+import type { ReplyBytes } from '../../../fairness/reply-budget.js';
 import {
   bytesToText,
   errorMessage,

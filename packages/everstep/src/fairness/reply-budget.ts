@@ -6,8 +6,9 @@
  * replies never wait for each other. If it is unknown, a first amount is reserved, then the maximum reply size. The
  * first amount is granted only while the maximum would still be available as well.
  */
-import { FairShare } from '../../fairness/fair-share.js';
-import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
+
+import type { InstanceOwners } from '../ports/stores/instance-owners.js';
+import { FairShare } from './fair-share.js';
 
 const KiB = 1024;
 /** Free bytes of each reply. */

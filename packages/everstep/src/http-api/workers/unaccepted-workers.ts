@@ -1,0 +1,37 @@
+/**
+ * Counts the connections whose worker is not accepted yet, by network and in total. They need no token, so that anyone who
+ * reaches the port can open them. Keeps invariant 35.
+ */
+import { LIMITS } from '../../config/limits.js';
+
+export class UnacceptedWorkers {
+  private total = 0;
+  private readonly byNetwork = new Map<string, number>();
+
+  /** Returns why another connection is refused, or null. `network` is null if it has no limit of its own. */
+  refusalOf(network: string | null): string | null {
+    if (this.total >= LIMITS.maxUnacceptedWorkers) return 'too many workers are connecting; retry later';
+    const ofNetwork = network === null ? 0 : (this.byNetwork.get(network) ?? 0);
+    return ofNetwork < LIMITS.maxUnacceptedWorkersOfAddress
+      ? null
+      : 'too many workers are connecting from this address; retry later, or add the address to EVERSTEP_TRUSTED_PROXIES if it is a proxy';
+  }
+
+  /** Counts a connection until the returned function is called. */
+  add(network: string | null): () => void {
+    this.count(network, 1);
+    let isCounted = true;
+    return () => {
+      if (isCounted) this.count(network, -1);
+      isCounted = false;
+    };
+  }
+
+  private count(network: string | null, change: 1 | -1): void {
+    this.total += change;
+    if (network === null) return;
+    const count = (this.byNetwork.get(network) ?? 0) + change;
+    if (count > 0) this.byNetwork.set(network, count);
+    else this.byNetwork.delete(network);
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Ends the connections of workers whose token is no longer valid: at once when this process learns of a change, otherwise
+ * within seconds. Keeps invariant 38.
+ */
+import type { Authority } from '../../accounts/tokens/authority.js';
+import { LIMITS } from '../../config/limits.js';
+import type { Region } from '../../config/regions.js';
+import type { Clock } from '../../ports/clock.js';
+
+export interface Holder {
+  readonly token: string;
+  readonly instanceId: string;
+  readonly region: Region;
+  /** Ends the connection. `message` is for the worker. */
+  readonly end: (message: string) => void;
+}
+
+export interface WorkerCredentialsOptions {
+  readonly authority: Pick<Authority, 'recall' | 'verify' | 'onTokensChanged'>;
+  readonly clock: Clock;
+}
+
+export class WorkerCredentials {
+  private readonly options: WorkerCredentialsOptions;
+  private readonly holders = new Map<string, Set<Holder>>();
+  private cancelTimer: (() => void) | null = null;
+
+  constructor(options: WorkerCredentialsOptions) {
+    this.options = options;
+    options.authority.onTokensChanged((instanceId) => void this.check(instanceId));
+  }
+
+  /** Watches the token of a connection until the returned function is called. */
+  watch(holder: Holder): () => void {
+    const { token, region } = holder;
+    const others = this.holders.get(token);
+    if (others) others.add(holder);
+    else this.holders.set(token, new Set([holder]));
+    this.checkLater();
+    // It may have changed between its verification and now.
+    if (!this.options.authority.recall(token, region)?.ok) void this.checkToken(token);
+    return () => {
+      const holders = this.holders.get(token);
+      holders?.delete(holder);
+      if (holders?.size === 0) this.holders.delete(token);
+      if (this.holders.size > 0) return;
+      this.cancelTimer?.();
+      this.cancelTimer = null;
+    };
+  }
+
+  /** Verifies the tokens of an instance again; null: all tokens. Never rejects. */
+  private async check(instanceId: string | null): Promise<void> {
+    for (const [token, holders] of [...this.holders]) {
+      const [holder] = holders;
+      if (holder && (instanceId === null || holder.instanceId === instanceId)) await this.checkToken(token);
+    }
+  }
+
+  private async checkToken(token: string): Promise<void> {
+    const { authority } = this.options;
+    const [first] = this.holders.get(token) ?? [];
+    if (!first) return;
+    // While the store is unavailable, nothing is known, and the next check verifies the token.
+    const verdict = authority.recall(token, first.region) ?? (await authority.verify(token, first.region).catch(() => null));
+    if (verdict === null || verdict.ok) return;
+    for (const holder of [...(this.holders.get(token) ?? [])]) holder.end(verdict.message);
+  }
+
+  private checkLater(): void {
+    const { clock } = this.options;
+    this.cancelTimer ??= clock.setTimer(clock.now() + LIMITS.workerTokenCheckMs, () => {
+      this.cancelTimer = null;
+      void this.check(null).then(() => {
+        if (this.holders.size > 0) this.checkLater();
+      });
+    });
+  }
+}

@@ -1,0 +1,91 @@
+/** The memory for messages of workers, and workers that do not read. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ServiceFrame } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
+import type { WorkerLink, WorkerRequest } from '../../worker-connections/worker-link.js';
+import { WorkerWorld } from './worker-client.fixture.js';
+
+const MiB = 1024 * 1024;
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+function request(workflowRunId = 'wfr_1'): WorkerRequest {
+  const notice = { workflowRunId } as Extract<ServiceFrame, { kind: 'notice' }>['notice'];
+  return { kind: 'notice', workflow: 'order', notice };
+}
+
+function ask(link: WorkerLink, recorded: Promise<void>, sent = request()): Promise<string> {
+  const options = { timeoutMs: 3_600_000, signal: new AbortController().signal, recorded };
+  return link.exchange(sent, options).then(({ kind }) => kind);
+}
+
+test('counts the bytes of long messages until their answers are recorded, and waits while the memory is used up', async () => {
+  const world = await WorkerWorld.open({}, 16 * MiB);
+  const { maxBytes, maxReplyBytes } = world.replies.limits;
+  const connected = [];
+  for (let n = 0; n < 6; n++) connected.push(await world.connect());
+  const records: (() => void)[] = [];
+  const outcomes: string[] = [];
+  for (const { worker, link } of connected) {
+    const recorded = new Promise<void>((resolve) => records.push(resolve));
+    void ask(link, recorded).then((kind) => outcomes.push(kind));
+    const { id } = await worker.frame('notice');
+    worker.send({ kind: 'noticed', id, outcome: 'x'.repeat(maxReplyBytes - 1_000) });
+  }
+  while (world.replies.free > maxReplyBytes || outcomes.length === 0) await turn();
+  // The others wait, although their workers have sent everything.
+  for (let n = 0; n < 50; n++) await turn();
+  assert.ok(outcomes.length < 6, `${outcomes.length} of 6 messages were read`);
+  assert.ok(maxBytes - world.replies.free <= maxBytes);
+  while (outcomes.length < 6) {
+    for (const record of records) record();
+    await turn();
+  }
+  while (world.replies.free < maxBytes) await turn();
+  assert.deepEqual(new Set(outcomes), new Set(['noticed']));
+  for (const { worker } of connected) worker.socket.terminate();
+  await world.close();
+});
+
+test('frees the memory of a message whose worker disconnects or whose frames are not expected', async () => {
+  const world = await WorkerWorld.open({}, 16 * MiB);
+  const { maxBytes } = world.replies.limits;
+  const { worker } = await world.connect();
+  worker.socket.send('x'.repeat(2 * MiB), { fin: false });
+  while (world.replies.free === maxBytes) await turn();
+  worker.socket.terminate();
+  while (world.replies.free < maxBytes) await turn();
+  const { worker: stranger } = await world.connect();
+  stranger.socket.send(`[{"kind":"news","text":"${'x'.repeat(2 * MiB)}"}]`);
+  await stranger.closed;
+  while (world.replies.free < maxBytes) await turn();
+  await world.close();
+});
+
+test('ends the connection of a worker that does not read, without waiting for it', async () => {
+  const world = await WorkerWorld.open();
+  const { worker, link } = await world.connect();
+  worker.socket.pause();
+  const outcome = ask(link, Promise.resolve(), request('x'.repeat(40 * MiB)));
+  while (link.free > 0) await turn();
+  const start = world.clock.now();
+  for (const limitMs = start + 3_600_000; link.isOpen && world.clock.now() < limitMs; ) {
+    world.clock.advance();
+    await turn();
+  }
+  assert.equal(link.isOpen, false);
+  assert.equal(await outcome, 'lost');
+  const { details } = world.api.logged.find(({ message }) => message === 'worker disconnected') ?? {};
+  assert.match(String(details?.reason), /the worker (reads too slowly|did not send anything for too long)/);
+  worker.socket.resume();
+  assert.equal((await worker.closed).code, 1006);
+  await world.close();
+});
+
+test('a message over the limit ends the connection', async () => {
+  const world = await WorkerWorld.open();
+  const { worker } = await world.connect();
+  worker.socket.send('x'.repeat(LIMITS.maxWorkerMessageBytes + 1));
+  assert.equal((await worker.closed).code, 1009);
+  await world.close();
+});

@@ -1,0 +1,37 @@
+/** Finds workers that do not read what is sent to them. */
+import { LIMITS } from '../config/limits.js';
+
+const SECOND_MS = 1_000;
+
+export class ReadingRate {
+  private readonly patienceMs: number;
+  private sentLength = 0;
+  private readLength = 0;
+  /** When the worker last read something, or had read everything, Unix ms. */
+  private lastReadAt: number;
+
+  /** `patienceMs`: time to read nothing, in addition to the time for the unsent bytes. */
+  constructor(now: number, patienceMs: number) {
+    this.lastReadAt = now;
+    this.patienceMs = patienceMs;
+  }
+
+  sent(length: number): void {
+    this.sentLength += length;
+  }
+
+  /**
+   * Returns false if the worker has read nothing for too long. A long message counts as read when all of it is sent, so its
+   * length extends the time.
+   */
+  isFastEnough(now: number, unsentBytes: number): boolean {
+    const readLength = this.sentLength - unsentBytes;
+    if (unsentBytes === 0 || readLength > this.readLength) {
+      this.readLength = readLength;
+      this.lastReadAt = now;
+      return true;
+    }
+    const allowedMs = this.patienceMs + (unsentBytes / LIMITS.minWorkerReadBytesPerS) * SECOND_MS;
+    return now - this.lastReadAt <= allowedMs;
+  }
+}

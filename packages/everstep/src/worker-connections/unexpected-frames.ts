@@ -1,0 +1,36 @@
+/**
+ * Limits the frames that a worker sends although the service did not ask for them. All other frames are limited by the
+ * requests that it gets.
+ */
+import { LIMITS } from '../config/limits.js';
+
+const KiB = 1024;
+
+export class UnexpectedFrames {
+  private credit: number = LIMITS.maxUnexpectedWorkerFrames;
+  /** Ids of requests that were given up before they were answered, oldest first. */
+  private readonly late = new Set<number>();
+
+  /** The service gives up a request. Its answer may still arrive once. */
+  expectLate(id: number): void {
+    this.late.add(id);
+    const [oldest] = this.late;
+    if (oldest !== undefined && this.late.size > LIMITS.maxLateWorkerAnswers) this.late.delete(oldest);
+  }
+
+  /** Returns whether the request was given up and is answered for the first time. */
+  takeLate(id: number): boolean {
+    return this.late.delete(id);
+  }
+
+  /** Counts a frame of this many bytes. Returns false if there were too many. */
+  allow(bytes: number): boolean {
+    this.credit -= 1 + Math.floor(bytes / KiB);
+    return this.credit >= 0;
+  }
+
+  /** Called in each heartbeat interval. */
+  restore(): void {
+    this.credit = LIMITS.maxUnexpectedWorkerFrames;
+  }
+}
