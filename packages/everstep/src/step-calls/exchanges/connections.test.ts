@@ -3,12 +3,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { buildConnector } from 'undici';
+import { ReplyBudget } from '../../fairness/reply-budget.js';
 import type { Log } from '../../ports/log.js';
 import { ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import { createAddressPolicy } from '../addresses/address-policy.js';
 import { Connections } from './connections.js';
 import { exchange } from './exchange.js';
-import { ReplyBudget } from '../../fairness/reply-budget.js';
 
 const POLICY = createAddressPolicy({ allowLoopback: true, allow: [] });
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import type { buildConnector } from 'undici';
 import { LIMITS } from '../../config/limits.js';
 import { headerValueOfUrl } from '../../dialects/header-text.js';
+import { ReplyBudget } from '../../fairness/reply-budget.js';
 import type { Log } from '../../ports/log.js';
 import { PeriodicLog } from '../../ports/periodic-log.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
@@ -12,7 +13,6 @@ import { CONNECT_TIMEOUT_MS, Connections, SHORTAGE_RETRY_MS } from './connection
 import { createEgressProxy, type EgressProxyOptions } from './egress-proxy.js';
 import { type AnswerMemory, type ExchangeOutcome, type ExchangeRequest, exchange } from './exchange.js';
 import { describeNetworkError, networkErrorCode } from './network-errors.js';
-import { ReplyBudget } from '../../fairness/reply-budget.js';
 import { ExchangeThread, noDescriptor } from './thread/exchange-thread.js';
 
 const NEVER = { kind: 'never' } as const;

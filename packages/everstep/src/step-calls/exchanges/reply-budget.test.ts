@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Pool } from 'undici';
 import { ownersOf } from '../../fairness/owners.fixture.js';
+import { FREE_REPLY_BYTES, ReplyBudget, type ReplyBytes } from '../../fairness/reply-budget.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import { type ExchangeRequest, exchange } from './exchange.js';
-import { FREE_REPLY_BYTES, ReplyBudget, type ReplyBytes } from '../../fairness/reply-budget.js';
 
 const MiB = 1024 * 1024;
 const LIMITS = { maxBytes: 256 * MiB, maxReplyBytes: 32 * MiB };

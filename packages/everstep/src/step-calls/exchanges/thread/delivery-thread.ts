@@ -1,10 +1,10 @@
 /** The delivery thread: performs exchanges for the main thread, which decides what is sent and where. */
 import type { LookupFunction } from 'node:net';
 import { parentPort } from 'node:worker_threads';
+import { FREE_REPLY_BYTES } from '../../../fairness/reply-budget.js';
 import type { Log } from '../../../ports/log.js';
 import { type ConnectionPolicy, Connections } from '../connections.js';
 import { exchange } from '../exchange.js';
-import { FREE_REPLY_BYTES } from '../../../fairness/reply-budget.js';
 import {
   errorOf,
   type FoundAddresses,

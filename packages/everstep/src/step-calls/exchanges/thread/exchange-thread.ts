@@ -4,11 +4,11 @@
  * the first exchange. See docs/decisions/0030-second-core.md.
  */
 import { Worker } from 'node:worker_threads';
+import type { ReplyBytes } from '../../../fairness/reply-budget.js';
 import { NotAttemptedError } from '../../../ports/not-attempted.js';
 import { type AddressPolicy, BlockedAddressError } from '../../addresses/address-policy.js';
 import { checkOrigin } from '../connections.js';
 import type { ExchangeOutcome, ExchangeRequest } from '../exchange.js';
-import type { ReplyBytes } from '../../../fairness/reply-budget.js';
 import {
   bytesToText,
   errorMessage,
