@@ -69,8 +69,8 @@ export type ServiceFrame =
   /** The service no longer waits for the answer. */
   | { readonly kind: 'cancel'; readonly id: number }
   | { readonly kind: 'ping' }
-  /** The nodes have changed. */
-  | { readonly kind: 'nodes'; readonly nodes: readonly ConnectionNode[] }
+  /** The nodes have changed. `nodeId`: the node of this connection, which may have a new id. */
+  | { readonly kind: 'nodes'; readonly nodes: readonly ConnectionNode[]; readonly nodeId?: string }
   /** The service stops: it sends no more work, and waits for the answers to the work in progress. */
   | { readonly kind: 'drain' };
 

@@ -46,6 +46,7 @@ export interface ConnectionEvents {
 }
 
 const OPEN = 1;
+const CLOSED = 3;
 const HELLO_TIMEOUT_MS = 10_000;
 /** Frames are joined until a message has this length. */
 const MESSAGE_LENGTH = 1024 * 1024;
@@ -67,6 +68,34 @@ function framesOf(data: unknown): readonly ServiceFrame[] | null {
   }
 }
 
+/** A socket whose constructor failed: it closes at once. */
+class FailedSocket implements SocketLike {
+  readonly readyState = CLOSED;
+  binaryType = 'blob';
+  private readonly reason: string;
+  private readonly time: WorkerTime;
+
+  constructor(reason: string, time: WorkerTime) {
+    this.reason = reason;
+    this.time = time;
+  }
+
+  send(): void {}
+  close(): void {}
+  addEventListener(type: string, listener: (event: { readonly reason?: string }) => void): void {
+    const { reason } = this;
+    if (type === 'close') this.time.endOfTurn(() => listener({ reason }));
+  }
+}
+
+function openSocket(Socket: SocketConstructor, url: string, time: WorkerTime): SocketLike {
+  try {
+    return new Socket(url);
+  } catch (error) {
+    return new FailedSocket(error instanceof Error ? error.message : String(error), time);
+  }
+}
+
 export class WorkerConnection {
   private readonly socket: SocketLike;
   private readonly events: ConnectionEvents;
@@ -78,20 +107,22 @@ export class WorkerConnection {
   private flushing = false;
   private received = 0;
   private acknowledged = 0;
-  private draining = false;
+  private draining: Promise<void> | null = null;
   private ended = false;
   private readonly time: WorkerTime;
   private lastFrameAt: number;
   private cancelSilence: () => void;
-  private whenIdle: (() => void)[] = [];
+  private whenIdle: (() => void) | null = null;
 
   constructor(Socket: SocketConstructor, url: string, hello: HelloFrame, events: ConnectionEvents, time: WorkerTime) {
     this.events = events;
     this.time = time;
     this.lastFrameAt = time.now();
     this.cancelSilence = this.checkSilenceAfter(HELLO_TIMEOUT_MS);
-    this.socket = new Socket(url);
-    this.socket.addEventListener('open', () => this.socket.send(JSON.stringify([hello])));
+    this.socket = openSocket(Socket, url, time);
+    this.socket.addEventListener('open', () => {
+      if (!this.ended) this.socket.send(JSON.stringify([hello]));
+    });
     this.socket.addEventListener('message', ({ data }) => this.receive(data));
     this.socket.addEventListener('error', () => this.end('the connection could not be opened or was interrupted'));
     this.socket.addEventListener('close', ({ reason }) => this.end(reason || 'the connection was closed'));
@@ -103,16 +134,18 @@ export class WorkerConnection {
   }
 
   /** Accepts no more work, and resolves when the work in progress has been answered, or after the time. */
-  async drain(graceMs: number): Promise<void> {
-    if (this.ended) return;
-    if (!this.draining) {
-      this.draining = true;
-      if (this.welcome) this.send({ kind: 'drain' });
-    }
+  drain(graceMs: number): Promise<void> {
+    if (this.ended) return Promise.resolve();
+    this.draining ??= this.finishWork(graceMs);
+    return this.draining;
+  }
+
+  private async finishWork(graceMs: number): Promise<void> {
+    if (this.welcome) this.send({ kind: 'drain' });
     if (this.open.size > 0) {
       let cancel = (): void => {};
       await new Promise<void>((resolve) => {
-        this.whenIdle.push(resolve);
+        this.whenIdle = resolve;
         cancel = this.time.after(graceMs, resolve);
       });
       cancel();
@@ -134,12 +167,13 @@ export class WorkerConnection {
       return;
     }
     this.lastFrameAt = this.time.now();
-    for (const frame of frames) this.take(frame);
+    for (const frame of frames) if (!this.ended) this.take(frame);
   }
 
   private take(frame: ServiceFrame): void {
     switch (frame.kind) {
       case 'welcome':
+        if (this.welcome) return;
         this.welcome = frame;
         this.cancelSilence();
         this.cancelSilence = this.checkSilenceAfter(MISSED_HEARTBEATS * frame.heartbeatMs);
@@ -164,7 +198,6 @@ export class WorkerConnection {
         this.events.nodes(frame);
         return;
       case 'drain':
-        this.draining = true;
         this.events.serviceDrains();
         return;
       default:
@@ -191,9 +224,8 @@ export class WorkerConnection {
   }
 
   private idle(): void {
-    const { whenIdle } = this;
-    this.whenIdle = [];
-    for (const resolve of whenIdle) resolve();
+    this.whenIdle?.();
+    this.whenIdle = null;
   }
 
   private send(frame: WorkerFrame): void {

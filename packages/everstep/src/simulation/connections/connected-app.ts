@@ -1,6 +1,7 @@
 /** The user's app as workers that connect to the service. Its processes are killed and restarted, and then lose their held runs. */
 import type { WorkflowEndpoint } from '../../../../sdk/dist/endpoint.js';
-import { Worker } from '../../../../sdk/dist/worker/connect.js';
+import { startWorker } from '../../../../sdk/dist/worker/connect.js';
+import type { Worker } from '../../../../sdk/dist/worker/worker.js';
 import type { SocketConstructor, SocketLike } from '../../../../sdk/dist/worker/worker-connection.js';
 import type { WorkerTime } from '../../../../sdk/dist/worker/worker-time.js';
 import { CutConnection, type FrameNetwork } from './cut-connection.js';
@@ -42,7 +43,7 @@ export class ConnectedApp {
   private start(index: number): Process {
     const { app, network, startApp } = this.options;
     const process: Omit<Process, 'worker'> = { dead: false, connections: new Map() };
-    const worker = new Worker(
+    const worker = startWorker(
       {
         ...{ app, baseUrl: 'http://everstep', token: 'a token', host: `worker ${index}`, drainOn: [] },
         workflows: this.watched(startApp()),

@@ -1,0 +1,299 @@
+/** The connections of a worker: it finds the nodes of the service and keeps one connection to each of them open. */
+import { EverstepError } from '../errors.js';
+import { CONNECT_PATH, type ConnectionNode, type HelloFrame } from './frames.js';
+import { neededLinks } from './needed-links.js';
+import { reconnectDelayMs } from './reconnect-delay.js';
+import {
+  type ConnectionEnd,
+  type ConnectionEvents,
+  type SocketConstructor,
+  type Work,
+  type WorkAnswer,
+  WorkerConnection,
+} from './worker-connection.js';
+import type { WorkerTime } from './worker-time.js';
+
+/** State of a worker. `connected`: at least one connection is open. */
+export type WorkerState = 'connecting' | 'connected' | 'draining' | 'closed';
+
+/** A connection that ended earlier counts as a failure, so that a service that closes each connection is not flooded. */
+const STABLE_MS = 5_000;
+/** Time for the work of a connection that is not needed. */
+const SURPLUS_GRACE_MS = 30_000;
+
+export interface WorkerOptions {
+  /** URL of the service. */
+  readonly baseUrl: string;
+  readonly hello: HelloFrame;
+  readonly Socket: SocketConstructor;
+  readonly perform: (work: Work) => Promise<WorkAnswer>;
+  readonly onState: (state: WorkerState) => void;
+  readonly onProblem: (message: string) => void;
+  readonly time: WorkerTime;
+}
+
+/** An attempt to keep a connection to one node open. */
+interface Link {
+  /** Socket URL. */
+  readonly url: string;
+  /** Id of the node with this address; null if it goes through the URL of the service, where any node may answer. */
+  readonly target: string | null;
+  /** The newest connection; null while there is none. An older one may still answer its work. */
+  connection: WorkerConnection | null;
+  /** The node that the connection has reached; null while none accepts the worker. */
+  nodeId: string | null;
+  connectedAt: number;
+  failures: number;
+  /** The node has rejected the worker for good. */
+  isRejected: boolean;
+  /** Cancels the next attempt; null if none is planned. */
+  cancelDial: (() => void) | null;
+}
+
+/** @throws {TypeError} If the URL is not an http or https URL. */
+export function socketUrl(baseUrl: string): string {
+  const url = new URL(baseUrl);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new TypeError(`baseUrl must be an http or https URL, not ${JSON.stringify(baseUrl)}`);
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}${CONNECT_PATH}`;
+  return url.toString();
+}
+
+/** Returns the socket URL of a node; null if its address is missing or malformed. */
+function addressOf({ url }: ConnectionNode): string | null {
+  try {
+    return url === undefined ? null : socketUrl(url);
+  } catch {
+    return null;
+  }
+}
+
+export class Worker {
+  state: WorkerState = 'connecting';
+  readonly connected: Promise<void>;
+  private readonly options: WorkerOptions;
+  private readonly serviceUrl: string;
+  /** Links to the addresses of nodes, by node id. */
+  private readonly direct = new Map<string, Link>();
+  /** Links through the URL of the service that have reached a node. */
+  private readonly found = new Set<Link>();
+  /** The link that looks for a node through the URL of the service. */
+  private searching: Link | null = null;
+  private searches = 0;
+  private searchFailures = 0;
+  private nodes: readonly ConnectionNode[] = [];
+  /** All connections, including those that only answer their work. */
+  private readonly connections = new Set<WorkerConnection>();
+  private settle: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null = null;
+
+  /** @throws {TypeError} If the base URL is malformed. */
+  constructor(options: WorkerOptions) {
+    this.options = options;
+    this.serviceUrl = socketUrl(options.baseUrl);
+    this.connected = new Promise((resolve, reject) => {
+      this.settle = { resolve, reject };
+    });
+    // An app that does not wait for it still sees the reported problem.
+    this.connected.catch(() => {});
+    this.searching = this.newLink(this.serviceUrl, null);
+    this.dial(this.searching);
+  }
+
+  get inFlight(): number {
+    return [...this.connections].reduce((sum, { inFlight }) => sum + inFlight, 0);
+  }
+
+  get isEnding(): boolean {
+    return this.state === 'draining' || this.state === 'closed';
+  }
+
+  /** Resolves when the work in progress has been answered, or after the time. */
+  async close(graceMs: number): Promise<void> {
+    if (this.state === 'closed') return;
+    this.become('draining');
+    for (const link of this.links) this.cancelTimer(link);
+    await Promise.all([...this.connections].map((connection) => connection.drain(graceMs)));
+    this.closed(new EverstepError('the worker was closed before it was connected', { status: 0, code: 'closed' }));
+  }
+
+  private get links(): readonly Link[] {
+    return [...this.direct.values(), ...this.found, ...(this.searching ? [this.searching] : [])];
+  }
+
+  private get reached(): ReadonlySet<string> {
+    return new Set(this.links.flatMap(({ nodeId }) => (nodeId === null ? [] : [nodeId])));
+  }
+
+  private become(state: WorkerState): void {
+    if (this.state === state || this.state === 'closed') return;
+    this.state = state;
+    this.options.onState(state);
+  }
+
+  private closed(error: Error): void {
+    this.become('closed');
+    this.settle?.reject(error);
+    this.settle = null;
+  }
+
+  private newLink(url: string, target: string | null): Link {
+    const state = { connection: null, nodeId: null, connectedAt: 0, failures: 0, isRejected: false, cancelDial: null };
+    return { url, target, ...state };
+  }
+
+  private cancelTimer(link: Link): void {
+    link.cancelDial?.();
+    link.cancelDial = null;
+  }
+
+  private dial(link: Link): void {
+    const { Socket, hello, perform, time } = this.options;
+    const events: ConnectionEvents = {
+      perform,
+      connected: ({ nodeId, connectionId, nodes }) => {
+        if (link.connection === connection && !this.isEnding) this.connectedTo(link, nodeId || connectionId);
+        this.listed(nodes);
+      },
+      nodes: ({ nodeId, nodes }) => {
+        // The node may have lost its lease and joined again.
+        if (nodeId && link.connection === connection && link.nodeId !== null) link.nodeId = nodeId;
+        this.listed(nodes);
+      },
+      // Another node may take over its work. This connection stays open for the answers.
+      serviceDrains: () => {
+        if (link.connection === connection) this.lost(link);
+      },
+      ended: (end) => {
+        this.connections.delete(connection);
+        if (link.connection === connection) this.ended(link, end);
+      },
+    };
+    const connection = new WorkerConnection(Socket, link.url, hello, events, time);
+    link.connection = connection;
+    this.connections.add(connection);
+  }
+
+  private connectedTo(link: Link, nodeId: string): void {
+    const isSurplus = this.reached.has(nodeId);
+    link.connectedAt = this.options.time.now();
+    if (isSurplus) this.dropSurplus(link);
+    else {
+      link.nodeId = nodeId;
+      if (link === this.searching) {
+        this.found.add(link);
+        this.searching = null;
+        this.searches = 0;
+      }
+    }
+    this.settle?.resolve();
+    this.settle = null;
+    this.become('connected');
+  }
+
+  /** The node has another connection of this worker. The service may have sent work with its welcome. */
+  private dropSurplus(link: Link): void {
+    void link.connection?.drain(SURPLUS_GRACE_MS);
+    link.connection = null;
+    if (link.target !== null) this.direct.delete(link.target);
+    if (link !== this.searching) return;
+    this.searching = null;
+    this.searches++;
+    this.searchFailures++;
+  }
+
+  private listed(nodes: readonly ConnectionNode[]): void {
+    if (JSON.stringify(nodes) !== JSON.stringify(this.nodes)) {
+      this.searches = 0;
+      this.searchFailures = 0;
+    }
+    this.nodes = nodes;
+    this.connectAsNeeded();
+  }
+
+  private ended(link: Link, { message, rejection }: ConnectionEnd): void {
+    link.isRejected = rejection?.retry === false;
+    if (this.isEnding) return;
+    this.options.onProblem(`${link.url}: ${message}`);
+    // The service would reject every further attempt. A single node may only be of another version.
+    if (rejection && link.isRejected && link === this.searching) {
+      this.searches = Number.POSITIVE_INFINITY;
+      if (this.reached.size === 0) {
+        for (const each of this.links) this.cancelTimer(each);
+        this.closed(new EverstepError(message, { status: 0, code: rejection.code }));
+        for (const connection of [...this.connections]) void connection.drain(SURPLUS_GRACE_MS);
+        return;
+      }
+    }
+    this.lost(link);
+  }
+
+  /** The connection of the link accepts no more work. */
+  private lost(link: Link): void {
+    const wasStable = link.nodeId !== null && this.options.time.now() - link.connectedAt >= STABLE_MS;
+    link.connection = null;
+    link.nodeId = null;
+    if (this.isEnding) return;
+    if (link.target !== null) {
+      link.failures = wasStable ? 0 : link.failures;
+      this.retryLater(link);
+    } else {
+      this.searchFailures = wasStable ? 0 : this.searchFailures + 1;
+      this.searches = link === this.searching ? this.searches + 1 : 0;
+      if (link === this.searching) this.searching = null;
+      this.found.delete(link);
+    }
+    if (this.reached.size === 0) this.become('connecting');
+    this.connectAsNeeded();
+  }
+
+  private retryLater(link: Link): void {
+    if (link.isRejected || link.cancelDial) return;
+    const { time } = this.options;
+    link.cancelDial = time.after(reconnectDelayMs(link.failures++, time.random()), () => {
+      link.cancelDial = null;
+      if (!this.isEnding && this.direct.get(link.target ?? '') === link) this.dial(link);
+    });
+  }
+
+  private searchLater(): void {
+    const link = this.newLink(this.serviceUrl, null);
+    this.searching = link;
+    const { time } = this.options;
+    link.cancelDial = time.after(reconnectDelayMs(this.searchFailures, time.random()), () => {
+      link.cancelDial = null;
+      if (this.isEnding || this.searching !== link) return;
+      // Another connection may have reached the node in the meantime.
+      if (this.needed.search) this.dial(link);
+      else this.searching = null;
+    });
+  }
+
+  private get needed() {
+    const directFailures = new Map([...this.direct].map(([nodeId, { failures }]) => [nodeId, failures]));
+    return neededLinks({ nodes: this.nodes, reached: this.reached, directFailures, searches: this.searches });
+  }
+
+  /** Connects to nodes without a connection, and gives up nodes that no longer exist. */
+  private connectAsNeeded(): void {
+    if (this.isEnding) return;
+    const listed = new Set(this.nodes.map(({ nodeId }) => nodeId));
+    const { reached } = this;
+    for (const [nodeId, link] of [...this.direct]) {
+      // An open connection to a node that leaves ends when its work is answered.
+      if (link.nodeId !== null || (listed.has(nodeId) && !reached.has(nodeId))) continue;
+      this.cancelTimer(link);
+      this.direct.delete(nodeId);
+      link.connection?.close('the node no longer exists, or has another connection');
+    }
+    const { direct, search } = this.needed;
+    for (const node of direct) {
+      const url = addressOf(node);
+      if (url === null || this.direct.has(node.nodeId)) continue;
+      const link = this.newLink(url, node.nodeId);
+      this.direct.set(node.nodeId, link);
+      this.dial(link);
+    }
+    if (search && !this.searching) this.searchLater();
+  }
+}
