@@ -60,6 +60,7 @@ import { createNameResolver } from './step-calls/names/index.js';
 import { createOutbound } from './step-calls/outbound.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import type { OpenedNode } from './stores/postgres/index.js';
+import { ClusterWorkers } from './worker-connections/cluster-workers.js';
 import { WorkerPools } from './worker-connections/worker-pools.js';
 import { WorkerStepCaller } from './worker-connections/worker-step-caller.js';
 
@@ -227,6 +228,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const outbound = createOutbound({ ...sending, now: machineTime, random, log });
     opened.push(() => outbound.close());
     const pools = new WorkerPools(steadyClock);
+    const clusterWorkers = cluster && new ClusterWorkers({ local: pools, board: cluster, clock: steadyClock, log });
     const overConnections = new WorkerStepCaller({ pools, others: outbound, now: machineTime });
     const stepCaller = metrics ? observedCaller(overConnections, observer, elapsedMs) : overConnections;
     const messageSender = metrics ? observedSender(overConnections, observer, elapsedMs) : overConnections;
@@ -248,6 +250,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const accessFiles = new AccessFiles({ dataDir, envFile: config.envFile, authority, log });
     /** Reloads cached accounts. */
     async function changedElsewhere(change: SharedChange): Promise<void> {
+      if (change.kind === 'workers' || change.kind === 'everything') void clusterWorkers?.refresh();
       if (change.kind !== 'account' && change.kind !== 'everything') return;
       const instanceId = change.kind === 'account' ? change.instanceId : null;
       // A removed node may not have published its changes.
@@ -267,7 +270,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       random,
       stepCaller,
       messageSender,
-      workers: pools,
+      workers: clusterWorkers ?? pools,
       observer,
       writes,
       log,
@@ -342,7 +345,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       publicUrl: () => publicUrl,
       ...(descriptors ? { connectionLimits: descriptors } : {}),
       reads: new ReadBudget(),
-      workers: { pools, clock: steadyClock, replies },
+      workers: { pools, clock: steadyClock, replies, ...(clusterWorkers ? { cluster: clusterWorkers } : {}) },
       observer,
       ...(metrics && config.metricsToken !== null ? { metrics: { token: config.metricsToken, page: metrics.page } } : {}),
       ...(cluster ? { nodeId: () => cluster.nodeId } : {}),
@@ -370,6 +373,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     opened.push(async () => {
       const closing = served.close();
       await runtime.stop({ graceMs: GRACE_MS });
+      await clusterWorkers?.stop();
       await budgetAlerts.stop();
       await audit.stop();
       await search.stop();
@@ -397,6 +401,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     }
     const startedAt = clock.now();
     await runtime.start();
+    await clusterWorkers?.start();
     budgetAlerts.start();
     audit.start();
     search.start();

@@ -74,7 +74,7 @@ export async function openFile(
 
 export async function openDatabase(
   url: string,
-  { nodeLeaseMs: leaseMs, commits, virtualClock }: Config,
+  { nodeLeaseMs: leaseMs, nodeUrl, commits, virtualClock }: Config,
   log: Logger,
 ): Promise<Opened> {
   if (virtualClock)
@@ -85,7 +85,7 @@ export async function openDatabase(
     import('./stores/postgres/search/index.js'),
   ]);
   try {
-    const facts = { host: hostname(), version: SERVICE_VERSION };
+    const facts = { host: hostname(), version: SERVICE_VERSION, url: nodeUrl };
     const node = await openPostgresNode({ url, log, facts, leaseMs, commits });
     const openDocuments: Opened['openDocuments'] = async (onFailure) => ({
       documents: openPostgresSearchDocuments({ url, log, onFailure }),

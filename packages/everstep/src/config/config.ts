@@ -28,6 +28,8 @@ export interface Config {
   readonly acceptLoss: boolean;
   /** Time after which the work of a silent node is taken over, if several nodes share a database. */
   readonly nodeLeaseMs: number;
+  /** URL at which workers reach this node; null if it has no address of its own. */
+  readonly nodeUrl: string | null;
   /** Whether one database transaction may contain writes of several queue instances. */
   readonly commits: Commits;
   /** Whether many deliveries at once are made in a second thread, if the store is embedded. */
@@ -193,6 +195,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     secretsKeys: read(SETTINGS.secretsKey),
     acceptLoss: read(SETTINGS.acceptLoss),
     nodeLeaseMs: read(SETTINGS.nodeLease),
+    nodeUrl: read(SETTINGS.nodeUrl),
     commits: read(SETTINGS.commits),
     deliveryThread: read(SETTINGS.deliveryThread),
     plansFile: read(SETTINGS.plansFile),

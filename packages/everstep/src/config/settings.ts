@@ -171,6 +171,15 @@ export const SETTINGS = Object.freeze({
     fallback: () => 5_000,
     parse: parseNodeLease,
   }),
+  nodeUrl: setting<string | null>({
+    env: 'EVERSTEP_NODE_URL',
+    flag: '--node-url <url>',
+    option: 'nodeUrl',
+    help: 'URL at which workers reach this very node, if several share a database',
+    defaultText: 'workers reach it through the URL of the service',
+    fallback: () => null,
+    parse: parsePublicUrl,
+  }),
   commits: setting<Commits>({
     env: 'EVERSTEP_COMMITS',
     flag: '--commits <how>',

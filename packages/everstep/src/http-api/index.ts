@@ -19,7 +19,7 @@ import { NO_OBSERVER, type Observer } from '../ports/observer.js';
 import { ONE_OWNER } from '../ports/stores/instance-owners.js';
 import type { Store } from '../ports/stores/store.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
-import { NO_WORKERS } from '../ports/workers.js';
+import { NO_WORKERS, type WorkerDirectory } from '../ports/workers.js';
 import type { WorkflowService } from '../runtime/services/workflow-service.js';
 import type { SearchService } from '../search/search-service.js';
 import type { SignIn } from '../sign-in/sign-in.js';
@@ -43,7 +43,7 @@ import { SEARCH_OPERATIONS } from './search/index.js';
 import { HeldRequests } from './server/held-requests.js';
 import { createServer, type Route } from './server/server.js';
 import type { TlsListener } from './tls/tls-listener.js';
-import { WorkerAcceptor } from './workers/acceptor.js';
+import { type ConnectionNodes, WorkerAcceptor } from './workers/acceptor.js';
 
 export { ReadBudget } from './admission/read-budget.js';
 export { type DashboardFiles, readDashboard } from './dashboard/index.js';
@@ -116,6 +116,8 @@ export interface HttpApiDependencies {
     readonly clock: Clock;
     /** Memory for replies, shared with those over HTTP. Absent: a separate budget of the maximum size. */
     readonly replies?: ReplyBudget;
+    /** Workers of all nodes. Absent: this process is alone on its store. */
+    readonly cluster?: ConnectionNodes & WorkerDirectory;
   };
   /** Metrics for the operator. Absent: they are not served. */
   readonly metrics?: MetricsPage;
@@ -247,7 +249,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     }),
     slices: dependencies.slices ?? AT_ONCE,
     nodes: dependencies.nodes ?? aloneSince(service, version),
-    workers: workers ? localDirectory(workers.pools, nodeId) : NO_WORKERS,
+    workers: workers ? (workers.cluster ?? localDirectory(workers.pools, nodeId)) : NO_WORKERS,
     publicUrl: dependencies.publicUrl ?? (() => ''),
     isStarting: dependencies.isStarting ?? (() => false),
     isStopping: dependencies.isStopping ?? (() => false),

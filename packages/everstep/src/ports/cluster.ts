@@ -24,8 +24,30 @@ export type SharedChange =
   | { readonly kind: 'live-wanted'; readonly instanceIds: readonly string[] }
   /** A live change in the instance, for clients of other nodes. */
   | ({ readonly kind: 'live'; readonly instanceId: string } & LiveHint)
+  /** The workers or the address of a node have changed, or a node has joined. */
+  | { readonly kind: 'workers' }
+  /** What node `to` has lent to the sending node. */
+  | ({ readonly kind: 'loans'; readonly to: string } & LoanNews)
   /** Any of the above: some notifications may have been lost. */
   | { readonly kind: 'everything' };
+
+/** Identifies a task among those of all nodes. */
+export type TaskOfNode = Pick<TaskReference, 'runKey' | 'slot'>;
+
+/** A task that the gates of its node have let pass, and that another node delivers. */
+export interface Loan extends TaskOfNode {
+  /** The node that delivers it. */
+  readonly to: string;
+}
+
+export interface LoanNews {
+  /** Their requests were sent. */
+  readonly sent: readonly TaskOfNode[];
+  /** Their deliveries have ended. */
+  readonly ended: readonly TaskOfNode[];
+  /** Nothing was sent for them. They were handed back. */
+  readonly returned: readonly TaskOfNode[];
+}
 
 /** Events that the cluster reports to this node. */
 export interface ClusterEvents {
@@ -116,8 +138,13 @@ export interface Cluster {
    * Returns the messages in the order of their queues, and never skips one that was written before a returned one.
    */
   claimQueued(query: QueuedQuery): Promise<readonly DueTask[]>;
-  /** Hands tasks of this node to another node. */
-  handOver(tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[], to: string): Promise<void>;
+  /**
+   * Hands tasks of this node to another node. `isLent`: the gates of this node have let them pass and count them until the
+   * other node reports their end, so its own gates do not limit them.
+   */
+  handOver(tasks: readonly TaskOfNode[], to: string, options?: { readonly isLent?: boolean }): Promise<void>;
+  /** Returns the loans that have not ended, as far as the database shows. */
+  stillLent(loans: readonly Loan[]): Promise<readonly Loan[]>;
   /** Makes a node scan for due tasks. Never rejects; the notification can be lost. */
   wake(nodeId: string): void;
   /** Returns the node that holds the gates of the instance. If no node does, this node takes them. */

@@ -11,6 +11,16 @@ export interface WorkerPresence {
   capacityOf(pool: string): number;
   /** Calls the listener when the connections of a pool have changed. */
   onChange(listener: (change: WorkerChange) => void): void;
+  /** Absent if this process is alone on its store. */
+  readonly nodes?: WorkerNodes;
+}
+
+/** Several nodes: which of them has a worker. */
+export interface WorkerNodes {
+  /** Whether a worker that is connected to this node serves the workflow. */
+  isServedHere(instanceId: string, url: string): boolean;
+  /** Returns another node whose workers serve the workflow, the same one for a run as long as possible; null if there is none. */
+  nodeFor(instanceId: string, url: string, runKey: string): string | null;
 }
 
 export interface WorkerChange {

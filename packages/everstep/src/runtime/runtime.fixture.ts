@@ -218,6 +218,7 @@ export function aloneInCluster(claim: () => readonly DueTask[]): Cluster {
     claimDue: async () => claim(),
     claimQueued: async () => [],
     handOver: async () => {},
+    stillLent: async () => [],
     wake() {},
     gateHolderOf: async () => 'n_1',
     publishGateStatus: async () => {},

@@ -152,6 +152,9 @@ export class SimulatedNode implements Cluster {
     return [];
   }
   async handOver(): Promise<void> {}
+  async stillLent(): Promise<readonly []> {
+    return [];
+  }
   wake(): void {}
   /** There are no limits and no queued messages here. */
   async gateHolderOf(): Promise<string> {

@@ -3,7 +3,8 @@ import type { WorkerDirectory, WorkerStatus } from '../ports/workers.js';
 import type { WorkerLink } from './worker-link.js';
 import type { WorkerPools } from './worker-pools.js';
 
-function statusOf(link: WorkerLink, nodeId: string): WorkerStatus {
+/** Returns the status of a connection to node `nodeId`. */
+export function statusOf(link: WorkerLink, nodeId: string): WorkerStatus {
   const { connectionId, profile, connectedAt, inFlight, isDraining, lastError } = link;
   return { ...profile, connectionId, nodeId, connectedAt, inFlight, isDraining, lastError };
 }

@@ -56,6 +56,15 @@ export class WorkerPools implements WorkerPresence {
     return this.links.filter((link) => link.instanceId === instanceId);
   }
 
+  /** The pools with connections. */
+  get names(): readonly WorkerChange[] {
+    return [...this.pools.values()].map(({ instanceId, app }) => ({ instanceId, app }));
+  }
+  /** Returns the connections of a pool. */
+  linksOfPool(pool: string): readonly WorkerLink[] {
+    return [...(this.pools.get(pool)?.links ?? [])];
+  }
+
   onChange(listener: (change: WorkerChange) => void): void {
     this.listeners.push(listener);
   }

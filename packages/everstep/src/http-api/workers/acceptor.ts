@@ -6,7 +6,13 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { CONNECT_PATH, type HelloFrame, type RejectionCode, type ServiceFrame } from '@everstep/sdk/protocol';
+import {
+  CONNECT_PATH,
+  type ConnectionNode,
+  type HelloFrame,
+  type RejectionCode,
+  type ServiceFrame,
+} from '@everstep/sdk/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Authority } from '../../accounts/tokens/authority.js';
 import type { Caller } from '../../accounts/tokens/caller.js';
@@ -46,8 +52,16 @@ export interface AcceptorOptions {
   readonly slices: Pick<WorkSlices, 'run'>;
   /** Id of this node. */
   readonly nodeId: () => string;
+  /** The nodes that workers connect to; absent: this process is alone on its store. */
+  readonly cluster?: ConnectionNodes;
   /** Returns an unused id of a connection. */
   readonly newId: () => string;
+}
+
+export interface ConnectionNodes {
+  /** All nodes, including this one. */
+  readonly connectionNodes: readonly ConnectionNode[];
+  onNodesChange(listener: () => void): void;
 }
 
 /** Why a worker is rejected. `retry`: another attempt can succeed. */
@@ -125,6 +139,17 @@ export class WorkerAcceptor {
     this.server.on('wsClientError', ({ message }, socket) => {
       refuseUpgrade(socket, new ApiError('bad-request', `the WebSocket handshake is invalid: ${message}`));
     });
+    options.cluster?.onNodesChange(() => {
+      const frame: ServiceFrame = { kind: 'nodes', nodeId: options.nodeId(), nodes: this.nodes };
+      for (const link of this.links) link.tell(frame);
+    });
+  }
+
+  private get nodes(): readonly ConnectionNode[] {
+    const { nodeId, cluster } = this.options;
+    const nodes = cluster?.connectionNodes ?? [];
+    // This node may not have read its own membership yet.
+    return nodes.some((node) => node.nodeId === nodeId()) ? nodes : [...nodes, { nodeId: nodeId() }];
   }
 
   /** Returns what takes over the sockets of upgrade requests. */
@@ -287,7 +312,7 @@ export class WorkerAcceptor {
       kind: 'welcome',
       connectionId,
       nodeId: nodeId(),
-      nodes: [{ nodeId: nodeId() }],
+      nodes: this.nodes,
       heartbeatMs: LIMITS.workerHeartbeatMs,
       maxFrameBytes: LIMITS.maxReplyBytes,
     });

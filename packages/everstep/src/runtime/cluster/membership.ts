@@ -153,8 +153,14 @@ export class Membership {
       case 'settings':
         onChange(change);
         return gates.reloadSettings(change.instanceId);
+      case 'loans':
+        if (change.to === this.options.cluster.nodeId) dispatcher.loans?.received(change);
+        return;
+      case 'workers':
+        break;
       case 'everything':
         dispatcher.forgetHolders();
+        dispatcher.loans?.verify();
         live.missed();
         gates.reloadAll();
         break;

@@ -36,8 +36,10 @@ export function callbackDeliveryOf(run: Run, { slot }: Task, timeouts: Timeouts)
 }
 
 /** Returns the delivery of a task that a scan has read. Its timeout, and so if it is long, is unknown until its run is read. */
-export function dueDeliveryOf({ runKey, slot, instanceId, flowControlKey, workflowUrl, queue }: DueTask): Delivery {
-  return withLimits({ runKey, slot }, { ...destinationOf(instanceId, workflowUrl), flowControlKey }, false, queue);
+export function dueDeliveryOf({ runKey, slot, instanceId, flowControlKey, workflowUrl, queue, lentBy }: DueTask): Delivery {
+  const limits = destinationOf(instanceId, workflowUrl);
+  if (lentBy !== undefined) return { runKey, slot, limits: { ...limits, flowControlKey: null, lentBy } };
+  return withLimits({ runKey, slot }, { ...limits, flowControlKey }, false, queue);
 }
 
 /** Returns the same delivery with a slot for long deliveries. */

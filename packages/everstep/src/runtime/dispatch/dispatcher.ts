@@ -10,7 +10,8 @@
  *                        instance, and the life of the delivery continues there.
  *   waiting at a gate    `DeliveryGates` lets it pass when its queue, its destination and its flow control key permit it.
  *   waiting for a slot   `SlotQueue` starts it when the plan, the fair shares, the host and the burst gate permit it.
- *   in flight            `DeliverySender` reads the state of the run and makes one attempt.
+ *   in flight            `DeliverySender` reads the state of the run and makes one attempt. If it needs a worker that is
+ *                        connected only to another node, `Loans` passes it on to that node.
  *   released             The slot is free and the gates know the result, so the next deliveries move on.
  *   outcome              `DeliveryOutcomes.onOutcome` lets the engine decide on the response. What the decision makes due
  *                        enters again at `dispatch`.
@@ -43,6 +44,8 @@ import type { Callbacks } from '../services/callbacks.js';
 import type { QueuedBecause, Workload } from '../services/workflow-service.js';
 import { asLong, dueDeliveryOf } from './delivery-of-task.js';
 import { GateHolders, type LocalGates } from './gate-holders.js';
+import { HandOvers } from './hand-overs.js';
+import { Loans } from './loans.js';
 import type { Delivered } from './requests/step-delivery.js';
 import { type Attempt, DeliverySender } from './sender.js';
 import { type SlotHolder, SlotQueue } from './slots/slot-queue.js';
@@ -83,7 +86,9 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   private readonly slots: SlotQueue;
   private readonly sender: DeliverySender;
   /** Null if this process is alone on its store. */
-  private readonly holders: GateHolders | null;
+  private readonly holders: GateHolders | null = null;
+  /** Null if no worker can be connected to another node. */
+  readonly loans: Loans | null = null;
   /** Deliveries that became due while an older one of the same slot was in flight. */
   private readonly dueAgain = new Map<string, Delivery>();
   /** Cancel the timers of deliveries that could not be attempted. */
@@ -99,8 +104,17 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     this.gates = new DeliveryGates({ store, clock, log, commits, exit: this, slots: this.slots, workers, transitMs: transitOf });
     // After the gates, which also listen: deliveries that pass there need the new places.
     workers.onChange(() => this.limitsChanged());
-    this.holders = deps.cluster && new GateHolders({ ...deps, cluster: deps.cluster, due: parts.due }, this);
-    this.sender = new DeliverySender(deps, { ...parts, gates: this.gates, redispatch: this });
+    const { cluster } = deps;
+    if (cluster) {
+      const shared = { ...deps, cluster, due: parts.due };
+      const handOvers = new HandOvers(shared);
+      this.holders = new GateHolders(shared, this, handOvers);
+      const { nodes } = workers;
+      const sent = this.gates.sent.bind(this.gates);
+      if (nodes) this.loans = new Loans({ ...shared, nodes, holders: this.holders, handOvers, sent });
+    }
+    const gates = { sent: (ref: DeliveryRef) => this.sent(ref) };
+    this.sender = new DeliverySender(deps, { ...parts, gates, redispatch: this });
   }
 
   // ---------------------------------------------------------------- due ► offered
@@ -115,7 +129,8 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   /** Dispatches the delivery of a task that a scan found; with several nodes, this node has claimed it. */
   dispatchDue(task: DueTask): void {
     if (task.queue !== undefined) this.holders?.queuedClaimed(task.instanceId);
-    this.redispatch(dueDeliveryOf(task));
+    const delivery = dueDeliveryOf(task);
+    if (!this.loans?.returns(delivery)) this.redispatch(delivery);
   }
 
   redispatch(delivery: Delivery): void {
@@ -165,6 +180,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     const { cluster } = this.deps;
     if (!this.gates.mayStart(delivery) || this.deps.isDeleted(delivery.limits.instanceId)) {
       // Its destination was held while it waited for a slot, so it waits at the gate again; or its queue instance was deleted.
+      if (this.loans?.returns(delivery)) this.gates.withdraw(delivery);
       this.slots.done(delivery);
       this.slotFreed(delivery);
       return;
@@ -172,9 +188,11 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     let attempt: Attempt | null = null;
     let again: Delivery | undefined;
     let releasedBy: string | undefined;
+    let endsLoan = false;
     try {
-      attempt = await this.sender.send(delivery, answerRecorded);
+      attempt = await (this.loans?.pass(delivery) ?? this.sender.send(delivery, answerRecorded));
     } finally {
+      endsLoan = this.loans?.attempted(delivery, attempt) ?? false;
       this.slots.done(delivery);
       again = this.dueAgain.get(idOf(delivery));
       this.dueAgain.delete(idOf(delivery));
@@ -192,7 +210,10 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
         this.redispatch(asLong(delivery));
         return;
       case 'not-attempted':
-        this.retryLater(delivery);
+        if (!endsLoan) this.retryLater(delivery);
+        return;
+      case 'handed-over':
+        if (again) this.redispatch(again);
         return;
       case 'attempted':
     }
@@ -206,6 +227,11 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     if (!delivered) due.restart();
     // It may have ended on another node: then its position in the queue is free.
     this.gates.verifyQueues((runKey) => decisions.isActive(runKey));
+  }
+
+  private sent(ref: DeliveryRef): void {
+    this.gates.sent(ref);
+    this.loans?.requestSent(ref);
   }
 
   private slotFreed({ limits }: Delivery): void {
@@ -295,6 +321,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
 
   /** Other nodes have taken over everything that waits here. Deliveries in flight end. */
   takenOver(): void {
+    this.loans?.clear();
     this.slots.clear();
     this.forgetWaiting();
     this.gates.reset();
@@ -314,8 +341,9 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     this.slots.stop();
   }
 
-  /** Aborts the failure callbacks in flight. */
+  /** Aborts the failure callbacks in flight, and no longer waits for deliveries that other nodes make. */
   abort(): void {
+    this.loans?.clear();
     this.sender.abort();
   }
 

@@ -4,19 +4,12 @@
  *
  * Keeps invariant 25.
  */
-import type { Clock } from '../../ports/clock.js';
-import type { Cluster } from '../../ports/cluster.js';
-import type { Log } from '../../ports/log.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
-import type { DueTasks } from '../due/due-tasks.js';
-import type { Delivery, DeliveryLimits, DeliveryRef } from '../gates/delivery.js';
+import type { Delivery, DeliveryLimits } from '../gates/delivery.js';
+import type { HandOverDeps, HandOvers } from './hand-overs.js';
 
-export interface GateHoldersDeps {
-  readonly cluster: Cluster;
-  readonly clock: Clock;
-  readonly log: Log;
+export interface GateHoldersDeps extends HandOverDeps {
   readonly limits: Pick<InstanceLimits, 'maxParallelism'>;
-  readonly due: Pick<DueTasks, 'look' | 'restart'>;
 }
 
 /** The gates of this node. */
@@ -33,14 +26,14 @@ export class GateHolders {
   private generation = 0;
   /** Deliveries that wait for a look-up, by instance. */
   private readonly lookups = new Map<string, Delivery[]>();
-  /** Deliveries to hand over at the end of the turn, by node. */
-  private readonly toHandOver = new Map<string, DeliveryRef[]>();
+  private readonly handOvers: HandOvers;
   /** Instances with new messages whose holder is notified at the end of the turn. */
   private readonly toNotify = new Set<string>();
 
-  constructor(deps: GateHoldersDeps, local: LocalGates) {
+  constructor(deps: GateHoldersDeps, local: LocalGates, handOvers: HandOvers) {
     this.deps = deps;
     this.local = local;
+    this.handOvers = handOvers;
   }
 
   /** Whether this node is known to hold the gates of the instance. */
@@ -54,8 +47,9 @@ export class GateHolders {
     return [...this.holders].filter(([, holder]) => holder === nodeId).map(([instanceId]) => instanceId);
   }
 
-  /** Whether a limit over all deliveries of the instance applies. */
-  isLimited({ instanceId, flowControlKey, queue }: DeliveryLimits): boolean {
+  /** Whether a limit over all deliveries of the instance applies that no other node counts for this delivery. */
+  isLimited({ instanceId, flowControlKey, queue, lentBy }: DeliveryLimits): boolean {
+    if (lentBy !== undefined) return false;
     return flowControlKey !== null || queue !== undefined || this.deps.limits.maxParallelism(instanceId) !== null;
   }
 
@@ -120,17 +114,8 @@ export class GateHolders {
   }
 
   private handTo(holder: string, delivery: Delivery): void {
-    const { cluster, clock } = this.deps;
-    if (holder === cluster.nodeId) {
-      this.local.offer(delivery);
-      return;
-    }
-    const others = this.toHandOver.get(holder);
-    if (others) others.push(delivery);
-    else {
-      this.toHandOver.set(holder, [delivery]);
-      clock.endOfTurn(() => this.handOver(holder));
-    }
+    if (holder === this.deps.cluster.nodeId) this.local.offer(delivery);
+    else void this.handOvers.add(delivery, holder);
   }
 
   private lookUp(delivery: Delivery): void {
@@ -156,15 +141,5 @@ export class GateHolders {
         due.restart();
       },
     );
-  }
-
-  private handOver(holder: string): void {
-    const { cluster, log, due } = this.deps;
-    const refs = (this.toHandOver.get(holder) ?? []).map(({ runKey, slot }) => ({ runKey, slot }));
-    this.toHandOver.delete(holder);
-    cluster.handOver(refs, holder).catch((error: unknown) => {
-      log.warn({ toNode: holder, error: String(error) }, 'could not hand tasks to another node, releasing them');
-      due.restart();
-    });
   }
 }

@@ -27,7 +27,7 @@ interface SenderParts {
   readonly decisions: Decisions;
   readonly callbacks: Callbacks;
   readonly due: DueTasks;
-  readonly gates: DeliveryGates;
+  readonly gates: Pick<DeliveryGates, 'sent'>;
   readonly redispatch: Redispatch;
 }
 
@@ -46,9 +46,9 @@ export type Attempt =
       /**
        * Nothing was sent. `lease-lost`: this node may not start work. `waits-for-memory`: the run is larger than the free
        * memory; it is dispatched again when memory is free. `needs-long-slot`: the timeout is long, which is known only from
-       * the run. `not-attempted`: this process lacks a resource.
+       * the run. `not-attempted`: this process lacks a resource. `handed-over`: another node makes it.
        */
-      readonly kind: 'lease-lost' | 'waits-for-memory' | 'needs-long-slot' | 'not-attempted';
+      readonly kind: 'lease-lost' | 'waits-for-memory' | 'needs-long-slot' | 'not-attempted' | 'handed-over';
       readonly result: DeliveryResult;
     };
 

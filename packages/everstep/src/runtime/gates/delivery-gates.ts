@@ -298,6 +298,7 @@ export class DeliveryGates implements GateExit {
       last.pool === limits.pool &&
       last.flowControlKey === limits.flowControlKey &&
       last.queue === limits.queue &&
+      last.lentBy === limits.lentBy &&
       last.isLong === limits.isLong &&
       last.instanceId === limits.instanceId;
     if (last && same) return last;

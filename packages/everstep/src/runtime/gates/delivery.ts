@@ -16,6 +16,11 @@ export interface DeliveryLimits {
   readonly origin: string;
   /** Pool of workers that the delivery needs a place in. Absent: it is sent over HTTP. */
   readonly pool?: string;
+  /**
+   * Several nodes: the node whose gates have let it pass, and count it until this node reports its end. The gates of this node
+   * do not limit it.
+   */
+  readonly lentBy?: string;
   /** Set if the timeout is so long that the delivery takes one of the slots for long deliveries. */
   readonly isLong?: true;
 }

@@ -2,6 +2,7 @@
 
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
+import type { NodeWorkers } from '../../ports/node-workers.js';
 import type { SharedDailyRuns } from '../../ports/stores/shared-daily-runs.js';
 import type { Store } from '../../ports/stores/store.js';
 import { createAuditStore } from '../shared/audit/audit-chain.js';
@@ -79,7 +80,7 @@ export interface PostgresStoreOptions {
 
 export interface OpenedNode {
   readonly store: Store;
-  readonly cluster: Cluster;
+  readonly cluster: Cluster & NodeWorkers;
   /** Runs limited by plans, counted for all nodes together. */
   readonly sharedDailyRuns: SharedDailyRuns;
   /** For people: the URL without its secrets. */

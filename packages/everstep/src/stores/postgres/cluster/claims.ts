@@ -1,27 +1,28 @@
 /** Claims: which node acts on which task. Keeps invariant 23. */
-import type { ClaimQuery, Kept } from '../../../ports/cluster.js';
+import type { ClaimQuery, Kept, Loan } from '../../../ports/cluster.js';
 import type { DueTask, TaskReference } from '../../../ports/stores/store.js';
-import { integer } from '../connection/columns.js';
+import { integer, text, textOrNull } from '../connection/columns.js';
 import { type Database, type Session, statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
 import { DUE_COLUMNS, type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from '../runs/due-tasks.js';
 
 const TASK_REFERENCE = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
+const LOAN = { ...TASK_REFERENCE, node_id: 'text' } as const satisfies Columns;
 
 /** Queued messages are claimed in `queue-claims.ts`. */
 const claim = (where: string) =>
   statement(`
   WITH picked AS (
-    SELECT p.instance_id, p.run_key, p.slot FROM task p
+    SELECT p.instance_id, p.run_key, p.slot, CASE WHEN p.wanted_by IS NOT NULL THEN p.lent_by END AS lender FROM task p
     WHERE p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1 AND (p.wanted_by IS NULL OR p.wanted_by = $2)
       AND p.queue IS NULL AND ${where}
     ORDER BY p.due_at, p.run_key, p.slot LIMIT $3 FOR NO KEY UPDATE OF p SKIP LOCKED
   ), t AS (
     UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM picked
     WHERE c.instance_id = picked.instance_id AND c.run_key = picked.run_key AND c.slot = picked.slot
-    RETURNING c.*
+    RETURNING c.*, picked.lender
   )
-  SELECT ${DUE_COLUMNS} FROM t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
+  SELECT ${DUE_COLUMNS}, t.lender FROM t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
 const CLAIM = claim('true');
 const CLAIM_OF_INSTANCE = claim('p.instance_id = $4');
@@ -29,15 +30,20 @@ const CLAIMED = dueAmong('claimed_by = $6');
 const CLAIMED_OF_INSTANCE = dueAmong('claimed_by = $6 AND instance_id = $7');
 const NEXT_UNCLAIMED = statement(`
   SELECT due_at FROM task WHERE claimed_by IS NULL AND due_at > $1 ORDER BY due_at LIMIT 1`);
-/** A task handed to a node that is gone becomes unclaimed. */
+/** A task handed to a node that is gone becomes unclaimed. `lent_by` has a meaning only together with `wanted_by`. */
 const HAND_OVER = statement(`
   WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $3 FOR KEY SHARE), handed AS (
-    UPDATE task t SET claimed_by = NULL, wanted_by = (SELECT node_id FROM taker)
+    UPDATE task t SET claimed_by = NULL, wanted_by = (SELECT node_id FROM taker), lent_by = CASE WHEN $5 THEN $4 END
     FROM ${unnest(TASK_REFERENCE)} AS u(${names(TASK_REFERENCE)}) JOIN run_directory d ON d.run_key = u.run_key
     WHERE t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot AND t.claimed_by = $4
     RETURNING t.wanted_by
   )
   SELECT count(*) FILTER (WHERE wanted_by IS NULL) AS left_over FROM handed`);
+const STILL_LENT = statement(`
+  SELECT u.run_key, u.slot, u.node_id
+  FROM ${unnest(LOAN)} AS u(${names(LOAN)}) JOIN run_directory d ON d.run_key = u.run_key
+  JOIN task t ON t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
+  WHERE t.due_at IS NOT NULL AND (t.claimed_by = u.node_id OR t.wanted_by = u.node_id)`);
 const BEGIN_LEAVING = statement('UPDATE node SET leaving = true WHERE node_id = $1 AND NOT leaving');
 const RELEASE_UNUSED_GATES = statement('DELETE FROM gate_lease WHERE node_id = $1 AND instance_id <> ALL($2::text[])');
 const RELEASE_UNUSED_CLAIMS = statement(`
@@ -71,7 +77,20 @@ export async function claimDue(
     instanceId === undefined
       ? session.query(CLAIM, [before, nodeId, limit])
       : session.query(CLAIM_OF_INSTANCE, [before, nodeId, limit, instanceId]);
-  return (await rows).map(dueTaskOf);
+  return (await rows).map((row) => {
+    const lender = textOrNull(row, 'lender');
+    return lender === null ? dueTaskOf(row) : { ...dueTaskOf(row), lentBy: lender };
+  });
+}
+
+/** Returns those of the tasks that are still claimed by or handed to the nodes that they were lent to. */
+export async function stillLent(session: Session, loans: readonly Loan[]): Promise<readonly Loan[]> {
+  const rows = loans.map(({ runKey, slot, to }) => ({ run_key: runKey, slot, node_id: to }));
+  return (await session.query(STILL_LENT, columnArrays(LOAN, rows))).map((row) => ({
+    runKey: text(row, 'run_key'),
+    slot: integer(row, 'slot'),
+    to: text(row, 'node_id'),
+  }));
 }
 
 /** Returns what this node has claimed and is due, for a node that may have missed it. */
@@ -94,9 +113,9 @@ export async function readNextUnclaimedAt(session: Session, after: number): Prom
 export async function handOver(
   session: Session,
   tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[],
-  { from, to }: { readonly from: string; readonly to: string },
+  { from, to, isLent = false }: { readonly from: string; readonly to: string; readonly isLent?: boolean },
 ): Promise<boolean> {
-  const [row] = await session.query(HAND_OVER, [...referenceArrays(tasks), to, from]);
+  const [row] = await session.query(HAND_OVER, [...referenceArrays(tasks), to, from, isLent]);
   return row === undefined || integer(row, 'left_over') === 0;
 }
 

@@ -5,23 +5,28 @@ import type {
   ClusterEvents,
   GateStatus,
   Kept,
+  Loan,
   NodeStatus,
   QueuedQuery,
   SharedChange,
+  TaskOfNode,
 } from '../../../ports/cluster.js';
 import type { Log } from '../../../ports/log.js';
-import type { DueTask, TaskReference } from '../../../ports/stores/store.js';
+import type { ClusterMember, NodePool, NodeWorkers, PoolChanges } from '../../../ports/node-workers.js';
+import type { DueTask } from '../../../ports/stores/store.js';
+import type { WorkerStatus } from '../../../ports/workers.js';
 import type { BatchWriter, CommittingNode } from '../commit/batch-writer.js';
 import { Confirmations, readOtherNodes } from '../commit/confirmations.js';
 import { Database } from '../connection/connection.js';
 import { DatabaseTime } from '../connection/database-time.js';
 import { Primary } from '../connection/primary.js';
-import { claimDue, freeLost, handOver, releaseClaims } from './claims.js';
+import { claimDue, freeLost, handOver, releaseClaims, stillLent } from './claims.js';
 import { ExclusiveWork } from './exclusive-work.js';
 import { gateHolderOf, gateStatusOf, publishGateStatus } from './gate-leases.js';
 import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
 import { Notices } from './notices.js';
 import { claimQueued } from './queue-claims.js';
+import { publishPools, readConnections, readMembers, readPools } from './worker-pools.js';
 
 /** Time after which a silent node loses its claims. */
 export const DEFAULT_LEASE_MS = 5_000;
@@ -47,7 +52,7 @@ export interface PostgresClusterOptions {
 
 const SILENT: ClusterEvents = { work: () => {}, suspended: () => {}, resumed: () => {}, changed: () => {} };
 
-export class PostgresCluster implements Cluster {
+export class PostgresCluster implements Cluster, NodeWorkers {
   private readonly database: Database;
   private readonly log: Log;
   private readonly lease: NodeLease;
@@ -149,15 +154,35 @@ export class PostgresCluster implements Cluster {
     return claimQueued(this.database, this.nodeId, query);
   }
 
-  async handOver(tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[], to: string): Promise<void> {
+  async handOver(tasks: readonly TaskOfNode[], to: string, options: { readonly isLent?: boolean } = {}): Promise<void> {
     if (tasks.length === 0) return;
-    if (await handOver(this.database, tasks, { from: this.nodeId, to })) {
+    if (await handOver(this.database, tasks, { from: this.nodeId, to, ...options })) {
       this.send({ [WORK]: to });
       return;
     }
     // That node is gone, so what this one knew about it is outdated.
     this.events.changed({ kind: 'everything' });
     this.events.work();
+  }
+
+  stillLent(loans: readonly Loan[]): Promise<readonly Loan[]> {
+    return stillLent(this.database, loans);
+  }
+
+  members(): Promise<readonly ClusterMember[]> {
+    return readMembers(this.database);
+  }
+
+  poolsOf(nodeIds: readonly string[]): Promise<readonly NodePool[]> {
+    return readPools(this.database, nodeIds);
+  }
+
+  connectionsElsewhere(instanceId: string): Promise<readonly WorkerStatus[]> {
+    return readConnections(this.database, instanceId, this.nodeId);
+  }
+
+  publishPools(changes: PoolChanges): Promise<void> {
+    return this.database.transaction((session) => publishPools(session, this.nodeId, changes));
   }
 
   wake(nodeId: string): void {

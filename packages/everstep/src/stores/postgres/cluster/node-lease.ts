@@ -13,8 +13,8 @@ import { releaseAll } from './claims.js';
 const MILLISECONDS = '(extract(epoch FROM clock_timestamp()) * 1000)::double precision';
 
 const JOIN = statement(`
-  INSERT INTO node (node_id, lease_until, host, version)
-  VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3, $4)
+  INSERT INTO node (node_id, lease_until, host, version, url)
+  VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3, $4, $5)
   RETURNING ${MILLISECONDS} AS now`);
 /** Includes nodes whose lease has ended, until another node removes their row. */
 const RENEW = statement(`
@@ -37,6 +37,8 @@ const LEAVE = statement('DELETE FROM node WHERE node_id = $1');
 export interface NodeFacts {
   readonly host: string;
   readonly version: string;
+  /** URL at which workers reach this node; null or absent if it has no address of its own. */
+  readonly url?: string | null;
 }
 
 /** The database's answer, and when it was requested, in milliseconds of the monotonic clock. */
@@ -90,7 +92,7 @@ export class NodeLease {
   async join(): Promise<Told> {
     const id = `n_${randomBytes(9).toString('base64url')}`;
     const askedAt = performance.now();
-    const [row] = await this.heart.query(JOIN, [id, this.leaseMs, this.facts.host, this.facts.version]);
+    const [row] = await this.heart.query(JOIN, [id, this.leaseMs, this.facts.host, this.facts.version, this.facts.url ?? null]);
     this.id = id;
     this.goodUntil = askedAt + this.leaseMs;
     return { askedAt, answeredAt: performance.now(), now: nowOf(row) };

@@ -37,6 +37,7 @@ export const TABLES_OF_INSTANCE = [
   'dead_letter_group_workflow',
   'dead_letter_group_hour',
   'gate_lease',
+  'worker_pool',
   'instance_clock',
   'token',
   'named_token',

@@ -1,0 +1,61 @@
+/** Hands tasks to other nodes, those of one turn together. */
+import type { Clock } from '../../ports/clock.js';
+import type { Cluster } from '../../ports/cluster.js';
+import type { Log } from '../../ports/log.js';
+import type { DueTasks } from '../due/due-tasks.js';
+import type { DeliveryRef } from '../gates/delivery.js';
+
+export interface HandOverDeps {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly due: Pick<DueTasks, 'look' | 'restart'>;
+}
+
+interface Waiting {
+  readonly to: string;
+  readonly isLent: boolean;
+  readonly refs: DeliveryRef[];
+  readonly settled: Promise<void>;
+}
+
+export class HandOvers {
+  private readonly deps: HandOverDeps;
+  private readonly waiting = new Map<string, Waiting>();
+
+  constructor(deps: HandOverDeps) {
+    this.deps = deps;
+  }
+
+  /**
+   * Hands the task to a node at the end of the turn. Resolves when that was written, or has failed: this node then reads its
+   * tasks again. Never rejects. `isLent`: the gates of this node count the delivery until the other node reports its end.
+   */
+  add({ runKey, slot }: DeliveryRef, to: string, isLent = false): Promise<void> {
+    const name = `${to} ${isLent}`;
+    let group = this.waiting.get(name);
+    if (!group) {
+      const settled = new Promise<void>((resolve) => {
+        this.deps.clock.endOfTurn(() => resolve(this.write(name)));
+      });
+      group = { to, isLent, refs: [], settled };
+      this.waiting.set(name, group);
+    }
+    group.refs.push({ runKey, slot });
+    return group.settled;
+  }
+
+  private async write(name: string): Promise<void> {
+    const { cluster, log, due } = this.deps;
+    const group = this.waiting.get(name);
+    this.waiting.delete(name);
+    if (!group) return;
+    const { refs, to, isLent } = group;
+    try {
+      await cluster.handOver(refs, to, ...(isLent ? [{ isLent }] : []));
+    } catch (error) {
+      log.warn({ toNode: to, error: String(error) }, 'could not hand tasks to another node, releasing them');
+      due.restart();
+    }
+  }
+}

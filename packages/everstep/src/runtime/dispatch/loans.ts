@@ -1,0 +1,199 @@
+/**
+ * Several nodes: deliveries to workers that are connected only to other nodes.
+ *
+ * A delivery without a shared limit is handed to a node with a worker, which continues the run. A delivery with a shared limit
+ * is lent: it keeps its slot and its place in the gates of this node, while the other node makes it without passing its own
+ * gates. The limits therefore stay exact, and the request and its reply never pass this node.
+ *
+ * The borrower reports the end of a loan with a notification. The lender also asks the database for loans that have ended,
+ * because a notification can be lost and the borrower can die.
+ *
+ * Keeps invariant 25.
+ */
+import type { LoanNews, TaskOfNode } from '../../ports/cluster.js';
+import type { WorkerNodes } from '../../ports/workers.js';
+import { type Delivery, type DeliveryRef, type DeliveryResult, idOf, NOT_MADE } from '../gates/delivery.js';
+import type { GateHolders } from './gate-holders.js';
+import type { HandOverDeps, HandOvers } from './hand-overs.js';
+import type { Attempt } from './sender.js';
+
+/** Interval at which the lender asks for loans that have ended. */
+const VERIFY_EVERY_MS = 1_000;
+/** A notice has a limited size. */
+const MAX_PER_NOTICE = 25;
+
+/** The attempt was made by another node, which has recorded its outcome. */
+const MADE_ELSEWHERE: DeliveryResult = { kind: 'delivered' };
+
+export interface LoansDeps extends HandOverDeps {
+  readonly nodes: WorkerNodes;
+  readonly holders: Pick<GateHolders, 'isLimited'>;
+  readonly handOvers: HandOvers;
+  /** Called when the request of a lent delivery was sent. */
+  readonly sent: (ref: DeliveryRef) => void;
+}
+
+interface Lent extends TaskOfNode {
+  readonly to: string;
+  /** Whether it is no longer being written: only then can its absence in the database mean that it has ended. */
+  isSettled: boolean;
+  readonly end: (result: DeliveryResult) => void;
+}
+
+type MutableNews = { -readonly [Kind in keyof LoanNews]: TaskOfNode[] };
+
+export class Loans {
+  private readonly deps: LoansDeps;
+  private readonly lent = new Map<string, Lent>();
+  /** Lenders of the deliveries in flight here. */
+  private readonly borrowed = new Map<string, string>();
+  /** What to report at the end of the turn, by lender. */
+  private readonly news = new Map<string, MutableNews>();
+  private cancelVerify: (() => void) | null = null;
+  private verifying = false;
+
+  constructor(deps: LoansDeps) {
+    this.deps = deps;
+  }
+
+  /** Passes a delivery on that this node cannot make. Returns its attempt, or null if this node makes it. */
+  pass(delivery: Delivery): Promise<Attempt> | null {
+    const { nodes, holders } = this.deps;
+    const { limits, runKey } = delivery;
+    const { instanceId, origin, lentBy } = limits;
+    if (limits.pool === undefined || limits.queue !== undefined) return null;
+    if (nodes.isServedHere(instanceId, origin)) {
+      if (lentBy !== undefined) this.borrowed.set(idOf(delivery), lentBy);
+      return null;
+    }
+    if (lentBy !== undefined) {
+      this.giveBack(delivery, lentBy);
+      return HANDED_OVER;
+    }
+    const to = nodes.nodeFor(instanceId, origin, runKey);
+    if (to === null) return null;
+    if (holders.isLimited(limits)) return this.lend(delivery, to);
+    void this.deps.handOvers.add(delivery, to);
+    return HANDED_OVER;
+  }
+
+  /** Whether the delivery was lent by another node, and no worker of this node serves it. It is then handed back. */
+  returns(delivery: Delivery): boolean {
+    const { instanceId, origin, lentBy } = delivery.limits;
+    if (lentBy === undefined || this.deps.nodes.isServedHere(instanceId, origin)) return false;
+    this.giveBack(delivery, lentBy);
+    return true;
+  }
+
+  /** The request of a delivery of this node was sent. */
+  requestSent({ runKey, slot }: DeliveryRef): void {
+    const lender = this.borrowed.get(idOf({ runKey, slot }));
+    if (lender !== undefined) this.report(lender, 'sent', { runKey, slot });
+  }
+
+  /** The attempt of a delivery has ended here; null: with an unexpected error. Returns whether that ends a loan. */
+  attempted(delivery: Delivery, attempt: Attempt | null): boolean {
+    const { lentBy } = delivery.limits;
+    if (lentBy === undefined || attempt?.kind === 'handed-over') return false;
+    // It starts again here, within the same loan.
+    if (attempt?.kind === 'needs-long-slot' || attempt?.kind === 'waits-for-memory') return false;
+    if (attempt?.kind === 'attempted' && attempt.result.kind !== 'not-made') {
+      this.borrowed.delete(idOf(delivery));
+      this.report(lentBy, 'ended', delivery);
+    } else this.giveBack(delivery, lentBy);
+    return true;
+  }
+
+  /** Another node reports on what this node has lent to it. */
+  received({ sent, ended, returned }: LoanNews): void {
+    for (const ref of sent) if (this.lent.has(idOf(ref))) this.deps.sent(ref);
+    for (const ref of ended) this.lent.get(idOf(ref))?.end(MADE_ELSEWHERE);
+    for (const ref of returned) this.lent.get(idOf(ref))?.end(NOT_MADE);
+  }
+
+  /** Reports of other nodes may be lost: asks the database which loans have ended. */
+  verify(): void {
+    const loans = [...this.lent.values()].filter(({ isSettled }) => isSettled);
+    if (loans.length === 0 || this.verifying) return;
+    this.verifying = true;
+    const { cluster, log } = this.deps;
+    cluster
+      .stillLent(loans.map(({ runKey, slot, to }) => ({ runKey, slot, to })))
+      .then((left) => {
+        const open = new Set(left.map(idOf));
+        for (const loan of loans) if (!open.has(idOf(loan)) && this.lent.get(idOf(loan)) === loan) loan.end(MADE_ELSEWHERE);
+      })
+      .catch((error: unknown) => log.warn({ error: String(error) }, 'could not verify deliveries lent to other nodes, retrying'))
+      .finally(() => {
+        this.verifying = false;
+      });
+  }
+
+  /** Forgets everything: this node stops, or other nodes have taken over its work. */
+  clear(): void {
+    this.cancelVerify?.();
+    this.cancelVerify = null;
+    this.borrowed.clear();
+    for (const { end } of [...this.lent.values()]) end(NOT_MADE);
+  }
+
+  private lend({ runKey, slot }: Delivery, to: string): Promise<Attempt> {
+    const id = idOf({ runKey, slot });
+    return new Promise((resolve) => {
+      const loan: Lent = {
+        ...{ runKey, slot, to, isSettled: false },
+        end: (result) => {
+          this.lent.delete(id);
+          resolve({ kind: 'attempted', result, entry: null, givenUp: 0, delivered: null });
+        },
+      };
+      this.lent.set(id, loan);
+      // If it failed, it is unknown whether it was written. The database shows it.
+      void this.deps.handOvers.add(loan, to, true).then(() => {
+        loan.isSettled = true;
+      });
+      this.verifyLater();
+    });
+  }
+
+  private verifyLater(): void {
+    if (this.cancelVerify) return;
+    const { clock } = this.deps;
+    this.cancelVerify = clock.setTimer(clock.now() + VERIFY_EVERY_MS, () => {
+      this.cancelVerify = null;
+      this.verify();
+      if (this.lent.size > 0) this.verifyLater();
+    });
+  }
+
+  private giveBack(delivery: Delivery, lender: string): void {
+    this.borrowed.delete(idOf(delivery));
+    // Reported only after the task is the lender's again: the lender must not miss it.
+    void this.deps.handOvers.add(delivery, lender).then(() => this.report(lender, 'returned', delivery));
+  }
+
+  private report(lender: string, kind: keyof LoanNews, { runKey, slot }: DeliveryRef): void {
+    let news = this.news.get(lender);
+    if (!news) {
+      news = { sent: [], ended: [], returned: [] };
+      this.news.set(lender, news);
+      this.deps.clock.endOfTurn(() => this.send(lender));
+    }
+    news[kind].push({ runKey, slot });
+  }
+
+  private send(lender: string): void {
+    const news = this.news.get(lender);
+    this.news.delete(lender);
+    if (!news) return;
+    const { cluster } = this.deps;
+    const most = Math.max(news.sent.length, news.ended.length, news.returned.length);
+    for (let from = 0; from < most; from += MAX_PER_NOTICE) {
+      const page = (refs: readonly TaskOfNode[]) => refs.slice(from, from + MAX_PER_NOTICE);
+      const [sent, ended, returned] = [page(news.sent), page(news.ended), page(news.returned)];
+      cluster.notify({ kind: 'loans', to: lender, sent, ended, returned });
+    }
+  }
+}
+
+const HANDED_OVER: Promise<Attempt> = Promise.resolve({ kind: 'handed-over', result: NOT_MADE });

@@ -1,0 +1,67 @@
+/** The workers that are connected to the nodes, which each node publishes for the others. */
+import type { ClusterMember, NodePool, PoolChanges, PoolName } from '../../../ports/node-workers.js';
+import type { WorkerStatus } from '../../../ports/workers.js';
+import { integer, json, type Row, text, textOrNull } from '../connection/columns.js';
+import { type Session, statement, type TransactionSession } from '../connection/connection.js';
+import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+
+const POOL_NAME = { instance_id: 'text', app: 'text' } as const satisfies Columns;
+const POOL = { ...POOL_NAME, places: 'bigint', workflows: 'text', connections: 'text' } as const satisfies Columns;
+
+const MEMBERS = statement('SELECT node_id, url, workers_version FROM node WHERE NOT leaving ORDER BY joined_at, node_id');
+/** Locks the row of the node. A node without a row publishes nothing: its lease has ended. */
+const COUNT = statement('UPDATE node SET workers_version = workers_version + 1 WHERE node_id = $1');
+const PUT = statement(`
+  INSERT INTO worker_pool (node_id, ${names(POOL)})
+  SELECT n.node_id, u.* FROM ${unnest(POOL, 2)} AS u(${names(POOL)})
+    CROSS JOIN (SELECT node_id FROM node WHERE node_id = $1 FOR KEY SHARE) AS n
+  ON CONFLICT (node_id, instance_id, app) DO UPDATE
+  SET places = excluded.places, workflows = excluded.workflows, connections = excluded.connections`);
+const REMOVE = statement(`
+  DELETE FROM worker_pool p USING ${unnest(POOL_NAME, 2)} AS u(${names(POOL_NAME)})
+  WHERE p.node_id = $1 AND p.instance_id = u.instance_id AND p.app = u.app`);
+const POOLS = statement('SELECT node_id, instance_id, app, places, workflows FROM worker_pool WHERE node_id = ANY($1::text[])');
+const CONNECTIONS = statement('SELECT connections FROM worker_pool WHERE instance_id = $1 AND node_id <> $2');
+
+const memberOf = (row: Row): ClusterMember => ({
+  nodeId: text(row, 'node_id'),
+  url: textOrNull(row, 'url'),
+  workersVersion: integer(row, 'workers_version'),
+});
+
+const poolOf = (row: Row): NodePool => ({
+  nodeId: text(row, 'node_id'),
+  instanceId: text(row, 'instance_id'),
+  app: text(row, 'app'),
+  places: integer(row, 'places'),
+  workflows: json<readonly string[]>(row, 'workflows'),
+});
+
+export const readMembers = async (session: Session): Promise<readonly ClusterMember[]> =>
+  (await session.query(MEMBERS)).map(memberOf);
+
+export const readPools = async (session: Session, nodeIds: readonly string[]): Promise<readonly NodePool[]> =>
+  (await session.query(POOLS, [nodeIds])).map(poolOf);
+
+/** Returns the connections of an instance to all nodes except this one. */
+export async function readConnections(session: Session, instanceId: string, nodeId: string): Promise<readonly WorkerStatus[]> {
+  const rows = await session.query(CONNECTIONS, [instanceId, nodeId]);
+  return rows.flatMap((row) => json<readonly WorkerStatus[]>(row, 'connections'));
+}
+
+const nameOf = ({ instanceId, app }: PoolName) => ({ instance_id: instanceId, app });
+
+/** `isVisible`: other nodes must read the pools again. */
+export async function publishPools(
+  session: TransactionSession,
+  nodeId: string,
+  { put, removed, isVisible }: PoolChanges,
+): Promise<void> {
+  if (isVisible && (await session.execute(COUNT, [nodeId])) === 0) return;
+  const rows = put.map(({ places, workflows, connections, ...name }) => ({
+    ...{ ...nameOf(name), places },
+    ...{ workflows: JSON.stringify(workflows), connections: JSON.stringify(connections) },
+  }));
+  if (rows.length > 0) session.send(PUT, [nodeId, ...columnArrays(POOL, rows)]);
+  if (removed.length > 0) session.send(REMOVE, [nodeId, ...columnArrays(POOL_NAME, removed.map(nameOf))]);
+}

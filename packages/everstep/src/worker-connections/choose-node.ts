@@ -1,0 +1,29 @@
+/** Chooses the node that delivers to its workers. */
+import type { NodePool } from '../ports/node-workers.js';
+
+const FNV_OFFSET = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+const RANGE = 2 ** 32;
+
+function hashOf(text: string): number {
+  let hash = FNV_OFFSET;
+  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), FNV_PRIME) >>> 0;
+  return hash;
+}
+
+/**
+ * Returns the node for a run; null without pools. A node with more places gets more runs. As long as a node has workers, its runs
+ * stay with it, whichever other nodes come and go (rendezvous hashing).
+ */
+export function chooseNode(pools: readonly Pick<NodePool, 'nodeId' | 'places'>[], runKey: string): string | null {
+  let best: string | null = null;
+  let bestScore = Number.NEGATIVE_INFINITY;
+  for (const { nodeId, places } of pools) {
+    const fraction = (hashOf(`${runKey} ${nodeId}`) + 0.5) / RANGE;
+    const score = -Math.max(1, places) / Math.log(fraction);
+    if (score <= bestScore) continue;
+    best = nodeId;
+    bestScore = score;
+  }
+  return best;
+}

@@ -1,0 +1,310 @@
+/**
+ * The workers of all nodes. Each node publishes its pools when they change, notifies the others, and keeps the pools of the
+ * others in memory. Nodes also poll, because a notification can be lost.
+ */
+import { type ConnectionNode, parseWorkerUrl } from '@everstep/sdk/protocol';
+import type { Clock } from '../ports/clock.js';
+import type { Log } from '../ports/log.js';
+import type { ClusterMember, NodePool, NodeWorkers, PoolName, PublishedPool } from '../ports/node-workers.js';
+import {
+  poolName,
+  type WorkerChange,
+  type WorkerDirectory,
+  type WorkerNodes,
+  type WorkerPresence,
+  type WorkerStatus,
+} from '../ports/workers.js';
+import { chooseNode } from './choose-node.js';
+import { localDirectory, statusOf } from './local-directory.js';
+import type { WorkerPools } from './worker-pools.js';
+
+/** Interval at which a node publishes at most. */
+const PUBLISH_EVERY_MS = 100;
+/** Interval at which the requests in flight and the last errors are published, for people. */
+const STATUS_EVERY_MS = 5_000;
+const POLL_MS = 2_000;
+const RETRY_MS = 1_000;
+/** Apps without a worker on another node whose last one is remembered. */
+const MAX_REMEMBERED = 10_000;
+
+interface OtherNode {
+  readonly workersVersion: number;
+  readonly pools: readonly NodePool[];
+}
+
+/** What was published of a pool. */
+interface Published extends PoolName {
+  readonly visible: string;
+  readonly connections: string;
+}
+
+export interface ClusterWorkersOptions {
+  readonly local: WorkerPools;
+  readonly board: NodeWorkers;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirectory {
+  readonly nodes: WorkerNodes = this;
+  private readonly options: ClusterWorkersOptions;
+  private readonly listeners: ((change: WorkerChange) => void)[] = [];
+  private readonly nodeListeners: (() => void)[] = [];
+  private members: readonly ClusterMember[] = [];
+  private others = new Map<string, OtherNode>();
+  /** The pools of other nodes by their name. */
+  private elsewhere = new Map<string, readonly NodePool[]>();
+  /** When the last worker of a pool on another node was lost, Unix ms. */
+  private readonly endedAt = new Map<string, number>();
+  private readonly published = new Map<string, Published>();
+  private publishedAs = '';
+  /** Pools that may have changed since they were published. */
+  private readonly dirty = new Map<string, PoolName>();
+  private publishing: Promise<void> | null = null;
+  private reading: Promise<void> | null = null;
+  private readAgain = false;
+  private cancelPublish: (() => void) | null = null;
+  private cancelPoll: () => void = () => {};
+  private nextStatusAt = 0;
+  private nextPublishAt = 0;
+  private running = false;
+
+  constructor(options: ClusterWorkersOptions) {
+    this.options = options;
+    options.local.onChange((change) => {
+      this.dirty.set(poolName(change.instanceId, change.app), change);
+      this.publishSoon();
+      this.notify(change);
+    });
+  }
+
+  /** The node must have joined the cluster. */
+  async start(): Promise<void> {
+    this.running = true;
+    await this.refresh();
+    this.options.board.notify({ kind: 'workers' });
+    this.publishSoon();
+    this.poll();
+  }
+
+  async stop(): Promise<void> {
+    this.running = false;
+    this.cancelPublish?.();
+    this.cancelPoll();
+    await Promise.all([this.publishing, this.reading]);
+  }
+
+  onChange(listener: (change: WorkerChange) => void): void {
+    this.listeners.push(listener);
+  }
+
+  /** Calls the listener when `connectionNodes` has changed. */
+  onNodesChange(listener: () => void): void {
+    this.nodeListeners.push(listener);
+  }
+
+  /** The nodes that workers connect to, including this one. */
+  get connectionNodes(): readonly ConnectionNode[] {
+    return this.members.map(({ nodeId, url }) => (url === null ? { nodeId } : { nodeId, url }));
+  }
+
+  missingSince(instanceId: string, url: string): number | null {
+    const here = this.options.local.missingSince(instanceId, url);
+    const named = parseWorkerUrl(url);
+    if (here === null || !named || this.candidates(instanceId, named).length > 0) return null;
+    return Math.max(here, this.endedAt.get(poolName(instanceId, named.app)) ?? 0);
+  }
+
+  /** While workers are connected to this node, only their places count: this node sends its deliveries to them. */
+  capacityOf(pool: string): number {
+    const here = this.options.local.capacityOf(pool);
+    if (here > 0) return here;
+    return (this.elsewhere.get(pool) ?? []).reduce((sum, { places }) => sum + places, 0);
+  }
+
+  isServedHere(instanceId: string, url: string): boolean {
+    return this.options.local.missingSince(instanceId, url) === null;
+  }
+
+  nodeFor(instanceId: string, url: string, runKey: string): string | null {
+    const named = parseWorkerUrl(url);
+    return named && chooseNode(this.candidates(instanceId, named), runKey);
+  }
+
+  /** The connections to other nodes are those that were last published: a few seconds old. */
+  async connectionsOf(instanceId: string): Promise<readonly WorkerStatus[]> {
+    const { local, board } = this.options;
+    const here = await localDirectory(local, () => board.nodeId).connectionsOf(instanceId);
+    return [...here, ...(await board.connectionsElsewhere(instanceId))];
+  }
+
+  /** Reads what other nodes have published. Never rejects. */
+  refresh(): Promise<void> {
+    this.readAgain = true;
+    this.reading ??= this.readAll().finally(() => {
+      this.reading = null;
+    });
+    return this.reading;
+  }
+
+  private candidates(
+    instanceId: string,
+    { app, workflow }: { readonly app: string; readonly workflow: string },
+  ): readonly NodePool[] {
+    const pools = this.elsewhere.get(poolName(instanceId, app));
+    return pools?.filter(({ workflows }) => workflows.includes(workflow)) ?? [];
+  }
+
+  private notify(change: WorkerChange): void {
+    for (const listener of this.listeners) listener(change);
+  }
+
+  private poll(): void {
+    const { clock } = this.options;
+    if (!this.running) return;
+    this.cancelPoll = clock.setTimer(clock.now() + POLL_MS, () => {
+      this.publishSoon();
+      void this.refresh().then(() => this.poll());
+    });
+  }
+
+  // ---------------------------------------------------------------- other nodes
+
+  private async readAll(): Promise<void> {
+    try {
+      while (this.readAgain && this.running) {
+        this.readAgain = false;
+        await this.readOnce();
+      }
+    } catch (error) {
+      this.options.log.warn({ error: String(error) }, 'could not read the workers of other nodes, retrying');
+    }
+  }
+
+  private async readOnce(): Promise<void> {
+    const { board } = this.options;
+    const members = await board.members();
+    const others = members.filter(({ nodeId }) => nodeId !== board.nodeId);
+    const changed = others.filter(({ nodeId, workersVersion }) => this.others.get(nodeId)?.workersVersion !== workersVersion);
+    const pools = changed.length === 0 ? [] : await board.poolsOf(changed.map(({ nodeId }) => nodeId));
+    const next = new Map<string, OtherNode>();
+    for (const { nodeId, workersVersion } of others) {
+      const known = this.others.get(nodeId);
+      const isSame = known?.workersVersion === workersVersion;
+      next.set(nodeId, isSame ? known : { workersVersion, pools: pools.filter((pool) => pool.nodeId === nodeId) });
+    }
+    this.apply(next);
+    const before = JSON.stringify(this.connectionNodes);
+    this.members = members;
+    if (JSON.stringify(this.connectionNodes) !== before) for (const listener of this.nodeListeners) listener();
+  }
+
+  private apply(next: ReadonlyMap<string, OtherNode>): void {
+    const touched = new Map<string, PoolName>();
+    const touch = (node: OtherNode): void => {
+      for (const pool of node.pools) touched.set(poolName(pool.instanceId, pool.app), pool);
+    };
+    for (const [nodeId, node] of this.others) if (next.get(nodeId) !== node) touch(node);
+    for (const [nodeId, node] of next) if (this.others.get(nodeId) !== node) touch(node);
+    this.others = new Map(next);
+    if (touched.size === 0) return;
+    const elsewhere = new Map<string, NodePool[]>();
+    for (const { pools } of next.values())
+      for (const pool of pools) {
+        const name = poolName(pool.instanceId, pool.app);
+        const known = elsewhere.get(name);
+        if (known) known.push(pool);
+        else elsewhere.set(name, [pool]);
+      }
+    const before = this.elsewhere;
+    this.elsewhere = elsewhere;
+    for (const [name, change] of touched) {
+      if (before.has(name) && !elsewhere.has(name)) this.noteEnd(name);
+      this.notify(change);
+    }
+  }
+
+  private noteEnd(name: string): void {
+    this.endedAt.delete(name);
+    this.endedAt.set(name, this.options.clock.now());
+    const [oldest] = this.endedAt.keys();
+    if (oldest !== undefined && this.endedAt.size > MAX_REMEMBERED) this.endedAt.delete(oldest);
+  }
+
+  // ---------------------------------------------------------------- this node
+
+  private publishSoon(): void {
+    if (!this.running || this.cancelPublish || this.publishing) return;
+    const { clock } = this.options;
+    this.cancelPublish = clock.setTimer(Math.max(clock.now(), this.nextPublishAt), () => {
+      this.cancelPublish = null;
+      this.publishing = this.publish().finally(() => {
+        this.publishing = null;
+        if (this.dirty.size > 0) this.publishSoon();
+      });
+    });
+  }
+
+  /** Publishes the pools that have changed. Never rejects. */
+  private async publish(): Promise<void> {
+    const { board, clock, local, log } = this.options;
+    const { nodeId } = board;
+    const isNewNode = nodeId !== this.publishedAs;
+    // What was published under an earlier id of this node was removed together with its lease.
+    if (isNewNode) this.published.clear();
+    this.publishedAs = nodeId;
+    const isStatusDue = clock.now() >= this.nextStatusAt;
+    if (isStatusDue) this.nextStatusAt = clock.now() + STATUS_EVERY_MS;
+    this.nextPublishAt = clock.now() + PUBLISH_EVERY_MS;
+    if (isNewNode || isStatusDue) for (const pool of local.names) this.dirty.set(poolName(pool.instanceId, pool.app), pool);
+    const pending = [...this.dirty];
+    this.dirty.clear();
+    const put: PublishedPool[] = [];
+    const removed: PoolName[] = [];
+    let isVisible = false;
+    const written = new Map<string, Published | null>();
+    for (const [name, { instanceId, app }] of pending) {
+      const pool = this.poolToPublish({ instanceId, app });
+      const known = this.published.get(name);
+      if (!pool) {
+        if (!known) continue;
+        removed.push({ instanceId, app });
+        written.set(name, null);
+        isVisible = true;
+        continue;
+      }
+      const { places, workflows, connections } = pool;
+      const now = { instanceId, app, visible: JSON.stringify({ places, workflows }), connections: JSON.stringify(connections) };
+      if (known?.visible === now.visible && known.connections === now.connections) continue;
+      isVisible ||= known?.visible !== now.visible;
+      put.push(pool);
+      written.set(name, now);
+    }
+    if (written.size === 0) return;
+    try {
+      await board.publishPools({ put, removed, isVisible });
+      for (const [name, now] of written) {
+        if (now) this.published.set(name, now);
+        else this.published.delete(name);
+      }
+      if (isVisible) board.notify({ kind: 'workers' });
+    } catch (error) {
+      log.warn({ error: String(error) }, 'could not publish the workers of this node, retrying');
+      for (const [name, pool] of pending) this.dirty.set(name, pool);
+      this.nextPublishAt = clock.now() + RETRY_MS;
+    }
+  }
+
+  private poolToPublish({ instanceId, app }: PoolName): PublishedPool | null {
+    const { local, board } = this.options;
+    const links = local.linksOfPool(poolName(instanceId, app));
+    const open = links.filter(({ isOpen }) => isOpen);
+    if (open.length === 0) return null;
+    return {
+      ...{ instanceId, app },
+      places: open.reduce((sum, { profile }) => sum + profile.maxConcurrency, 0),
+      workflows: [...new Set(open.flatMap(({ profile }) => profile.workflows))].sort(),
+      connections: links.map((link) => statusOf(link, board.nodeId)),
+    };
+  }
+}

@@ -1,0 +1,126 @@
+/** Connects workers of the SDK to nodes in the process of a test, without sockets and without the check of tokens. */
+import assert from 'node:assert/strict';
+import type { SocketConstructor, SocketLike } from '@everstep/sdk';
+import type { ConnectionNode, HelloFrame, ServiceFrame } from '@everstep/sdk/protocol';
+import type { Clock } from '../ports/clock.js';
+import { readHello } from './read-frames.js';
+import { type FrameSocket, WorkerLink } from './worker-link.js';
+import type { WorkerPools } from './worker-pools.js';
+
+const OPEN = 1;
+const CLOSED = 3;
+const HEARTBEAT_MS = 10_000;
+const MAX_FRAME_BYTES = 1024 * 1024;
+
+type Listener = Parameters<SocketLike['addEventListener']>[1];
+
+/** What accepts the workers of a node. */
+export interface NodeOfNetwork {
+  readonly instanceId: string;
+  readonly pools: WorkerPools;
+  readonly clock: Clock;
+  readonly nodeId: () => string;
+  readonly cluster: { readonly connectionNodes: readonly ConnectionNode[]; onNodesChange(listener: () => void): void };
+}
+
+function accept(node: NodeOfNetwork, hello: HelloFrame, socket: FrameSocket, connectionId: string): WorkerLink {
+  const { kind: _kind, token: _token, connection: _connection, protocol: _protocol, ...profile } = hello;
+  return new WorkerLink({
+    ...{ connectionId, instanceId: node.instanceId, profile, clock: node.clock, heartbeatMs: HEARTBEAT_MS, socket },
+    changed: (changed) => node.pools.placesChanged(changed),
+    ended: (ended) => node.pools.remove(ended),
+  });
+}
+
+export class InProcessNetwork {
+  /** The node that a host name reaches; null: the connection fails. */
+  route: (host: string) => NodeOfNetwork | null;
+  readonly dialed: string[] = [];
+  private connections = 0;
+  private readonly open = new Map<WorkerLink, { readonly node: NodeOfNetwork; readonly fail: () => void }>();
+
+  constructor(route: (host: string) => NodeOfNetwork | null) {
+    this.route = route;
+  }
+
+  /** Notifies the connected workers when the list of nodes changes. */
+  serve(node: NodeOfNetwork): void {
+    node.cluster.onNodesChange(() => {
+      const frame: ServiceFrame = { kind: 'nodes', nodeId: node.nodeId(), nodes: node.cluster.connectionNodes };
+      for (const [link, { node: of }] of this.open) if (of === node) link.tell(frame);
+    });
+  }
+
+  /** Ends the connections of a node without a notice, as when it is killed. */
+  cut(node: NodeOfNetwork): void {
+    for (const { node: of, fail } of [...this.open.values()]) if (of === node) fail();
+  }
+
+  /** Replaces the global WebSocket, for the option `WebSocket` of `connect`. */
+  get Socket(): SocketConstructor {
+    const network = this;
+    return class implements SocketLike {
+      readyState = 0;
+      binaryType = 'blob';
+      private readonly listeners = new Map<string, Listener[]>();
+      private link: WorkerLink | null = null;
+      private readonly node: NodeOfNetwork | null;
+
+      constructor(url: string) {
+        const { host } = new URL(url);
+        network.dialed.push(host);
+        this.node = network.route(host);
+        setImmediate(() => {
+          if (this.readyState === CLOSED) return;
+          if (!this.node) return this.closed('unreachable');
+          this.readyState = OPEN;
+          this.emit('open', {});
+        });
+      }
+
+      addEventListener(type: string, listener: Listener): void {
+        this.listeners.set(type, [...(this.listeners.get(type) ?? []), listener]);
+      }
+
+      send(data: string): void {
+        if (this.link) this.link.receive(data);
+        else if (this.node) this.greet(this.node, data);
+      }
+
+      close(): void {
+        if (this.readyState !== CLOSED) this.closed('');
+      }
+
+      private greet(node: NodeOfNetwork, data: string): void {
+        const read = readHello(data);
+        assert.ok(read.ok, data);
+        const deliver = (message: string) =>
+          setImmediate(() => {
+            if (this.readyState === OPEN) this.emit('message', { data: message });
+          });
+        const end: FrameSocket = { send: deliver, close: (_code, reason) => setImmediate(() => this.closed(reason)) };
+        const link = accept(node, read.hello, end, `con_${++network.connections}`);
+        this.link = link;
+        network.open.set(link, { node, fail: () => this.closed('cut') });
+        const welcome: ServiceFrame = {
+          ...{ kind: 'welcome', connectionId: link.connectionId, nodeId: node.nodeId(), nodes: node.cluster.connectionNodes },
+          ...{ heartbeatMs: HEARTBEAT_MS, maxFrameBytes: MAX_FRAME_BYTES },
+        };
+        link.tell(welcome);
+        node.pools.add(link);
+      }
+
+      private closed(reason: string): void {
+        if (this.readyState === CLOSED) return;
+        this.readyState = CLOSED;
+        if (this.link) network.open.delete(this.link);
+        this.link?.end();
+        this.emit('close', { reason });
+      }
+
+      private emit(type: string, event: Parameters<Listener>[0]): void {
+        for (const listener of this.listeners.get(type) ?? []) listener(event);
+      }
+    };
+  }
+}
