@@ -69,6 +69,7 @@ export class NodeProcess {
         EVERSTEP_DEMO: '0',
         EVERSTEP_DATA_DIR: dataDir,
         EVERSTEP_ENV_FILE: `${dataDir}.env`,
+        EVERSTEP_NODE_URL: this.url,
         ...this.settings,
       },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -52,7 +52,7 @@ suite('the history of runs over several nodes', {
     runs = await WitnessedRuns.listen(nodes, random, LONGEST_STEP_MS);
   });
   after(async () => {
-    runs?.close();
+    await runs?.close();
     await nodes?.dispose();
     for (const proxy of proxies) await proxy.close();
     await database?.dispose();

@@ -1,10 +1,18 @@
 /**
- * Small random workflows over several nodes whose steps record what their code has seen: sequential, parallel and branched
+ * Small random workflows over several nodes, served over HTTP or connections, whose steps record what their code has seen: sequential, parallel and branched
  * steps, sleeps, a permanent failure that is resumed from the DLQ, and forks of ended runs.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { EverstepError, NonRetryableError, serve, type WorkflowContext } from '@everstep/sdk';
+import {
+  type ConnectedWorker,
+  connect,
+  EverstepError,
+  NonRetryableError,
+  serve,
+  type WorkflowContext,
+  type WorkflowHandler,
+} from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import {
   type RecordedOut,
@@ -51,6 +59,7 @@ export class WitnessedRuns {
   /** Seeds of runs that failed permanently. */
   private readonly failed = new Set<number>();
   private endpoint: Endpoint | null = null;
+  private connected: readonly ConnectedWorker<'flow'>[] = [];
   private workers: [Handler, Handler];
 
   private constructor(nodes: Nodes, random: SeededRandom, longestStepMs: number) {
@@ -70,24 +79,41 @@ export class WitnessedRuns {
     return runs;
   }
 
+  /** Serves over the connections of two workers, which each node has. */
+  static async connect(nodes: Nodes, random: SeededRandom, longestStepMs: number): Promise<WitnessedRuns> {
+    const runs = new WitnessedRuns(nodes, random, longestStepMs);
+    const options = { app: 'witness', baseUrl: nodes.node(0).url, token: nodes.token, drainOn: [], onProblem: () => {} };
+    runs.connected = [0, 1].map(() => connect({ ...options, workflows: { flow: runs.newWorkflow() } }));
+    await Promise.all(runs.connected.map(({ connected }) => connected));
+    return runs;
+  }
+
   /** Makes a worker forget all parked runs. */
   restartWorker(): void {
     this.workers[this.random.below(2)] = this.newWorker();
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.endpoint?.close();
+    await Promise.all(this.connected.map((worker) => worker.close({ graceMs: 0 })));
+  }
+
+  private get workflowUrl(): string {
+    return this.endpoint?.url ?? this.connected[0]?.urls.flow ?? '';
   }
 
   private newWorker(): Handler {
-    const workflow = serve<Payload, WitnessedEnd<number>>(
+    return toNodeHandler(this.newWorkflow());
+  }
+
+  private newWorkflow(): WorkflowHandler {
+    return serve<Payload, WitnessedEnd<number>>(
       async (ctx) => {
         const witness = this.history.witness(idOf({ workflowRunId: ctx.runId, workflowCreatedAt: ctx.runCreatedAt }));
         return witness.end(await this.follow(ctx, witness));
       },
       { signingKeys: this.nodes.signingKeys },
     );
-    return toNodeHandler(workflow);
   }
 
   /** Three to ten steps, depending on the payload. */
@@ -133,9 +159,9 @@ export class WitnessedRuns {
 
   /** Triggers a run, waits for its end and checks its history; also that of its resumed and forked runs. */
   async play(runId: string, seed: number): Promise<void> {
-    const { nodes, endpoint } = this;
+    const { nodes, workflowUrl } = this;
     const run = await nodes.anywhere((client) =>
-      client.trigger(endpoint?.url ?? '', { body: { seed }, runId, deduplicationId: runId, retries: 20, retryDelay: '50' }),
+      client.trigger(workflowUrl, { body: { seed }, runId, deduplicationId: runId, retries: 20, retryDelay: '50' }),
     );
     const { workflowRunId, workflowCreatedAt } = run;
     let ended = await this.end({ workflowRunId, workflowCreatedAt });
