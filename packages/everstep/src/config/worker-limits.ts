@@ -1,0 +1,49 @@
+/** Limits of worker connections, as a part of `LIMITS`. */
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const SECOND_MS = 1000;
+
+export const WORKER_LIMITS = Object.freeze({
+  /** Maximum size of the first message of a worker, and time until it must be accepted. */
+  maxWorkerHelloBytes: 128 * KiB,
+  workerHelloTimeoutMs: 10 * SECOND_MS,
+  /** Maximum number of workers that are not accepted yet, and of those from one address. */
+  maxUnacceptedWorkers: 500,
+  maxUnacceptedWorkersOfAddress: 100,
+  /** Maximum number of connections; at most three quarters of the served connections, together with waits for a result. */
+  maxWorkers: 10_000,
+  maxWorkersOfInstance: 1_000,
+  /** Maximum size of a message of a worker: the longest reply with its frame. */
+  maxWorkerMessageBytes: 33 * MiB,
+  workersPageDefault: 100,
+  workersPageMax: 200,
+  /** Names of workflows that a listing of workers shows for each connection. */
+  maxListedWorkflowsOfWorker: 50,
+  /** Workflows without a connected worker that a listing of workers shows. */
+  maxListedUnservedWorkflows: 200,
+  /** Maximum number of frames in a message of a worker. */
+  maxWorkerFrames: 20_000,
+  /**
+   * Maximum number of frames that the service did not ask for, per heartbeat interval, such as answers to unknown
+   * requests. A frame counts once more for each KiB.
+   */
+  maxUnexpectedWorkerFrames: 1_000,
+  /** Number of given up requests of a connection whose late answers are expected. */
+  maxLateWorkerAnswers: 1_000,
+  /** Maximum number of workflows of a worker, of its concurrent requests, and of characters of its version or host. */
+  maxWorkerWorkflows: 1_000,
+  maxWorkerConcurrency: 10_000,
+  maxWorkerTextLength: 256,
+  /** A connection with more unsent bytes gets no further request. */
+  maxUnsentWorkerBytes: MiB,
+  /** A worker must read this fast while bytes are unsent. */
+  minWorkerReadBytesPerS: 64 * KiB,
+  /** Time to read the rest of a request after the service gave it up. */
+  unreadRequestTimeoutMs: 5 * SECOND_MS,
+  /** A connection without a frame for three times as long is closed. */
+  workerHeartbeatMs: 10 * SECOND_MS,
+  /** Interval at which the tokens of connected workers are verified again. Revocations are noticed earlier. */
+  workerTokenCheckMs: 10 * SECOND_MS,
+  /** Time for a worker to confirm the end of its connection. */
+  workerCloseTimeoutMs: 5 * SECOND_MS,
+});
