@@ -191,7 +191,7 @@ test('stops looking for a node that the load balancer never chooses, until the n
   }
   assert.equal(FakeSocket.all.length, 1 + 8);
   first?.serve({ kind: 'nodes', nodes: [...NODES, { nodeId: 'n3' }] });
-  move(20_000);
+  move(1_000);
   assert.equal(FakeSocket.all.length, 1 + 8 + 1);
 });
 
