@@ -63,6 +63,22 @@ it('cancels a request that times out, and ignores its late answer', async () => 
   assert.deepEqual(worker.ends, []);
 });
 
+it('times out each request at its own time', async () => {
+  const world = new ConnectedWorkers();
+  const worker = world.connect({ maxConcurrency: 9 });
+  const asked = [300, 100, 200, 500].map((timeoutMs) => ask(worker, { timeoutMs }));
+  const outcomes = () => asked.map(({ outcome }) => outcome?.kind ?? 'waits');
+  await worker.turn();
+  await world.pass(150);
+  assert.deepEqual(outcomes(), ['waits', 'timed-out', 'waits', 'waits']);
+  const late = ask(worker, { timeoutMs: 20 });
+  await world.pass(20);
+  assert.equal(late.outcome?.kind, 'timed-out');
+  worker.answer(4);
+  await world.pass(130);
+  assert.deepEqual(outcomes(), ['timed-out', 'timed-out', 'timed-out', 'replied']);
+});
+
 it('cancels a request that is aborted, and does not send it if it is not sent yet', async () => {
   const worker = new ConnectedWorkers().connect();
   const early = ask(worker);

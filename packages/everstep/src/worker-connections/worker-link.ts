@@ -50,8 +50,12 @@ export interface ExchangeOptions {
 }
 
 interface Exchange {
+  /** When it times out, Unix ms. */
+  readonly deadline: number;
   readonly finish: (outcome: ExchangeOutcome) => void;
   readonly recorded: Promise<void> | undefined;
+  /** Ends it, and lets the worker know that nothing waits for its answer. */
+  readonly cancel: (outcome: ExchangeOutcome) => void;
   /** Called when the request is sent; null once it is. */
   unsent: (() => void) | null;
 }
@@ -106,6 +110,9 @@ export class WorkerLink {
   private lastReceivedAt: number;
   private lastSentAt: number;
   private cancelHeartbeat: () => void;
+  /** When the deadlines are checked next. One timer is enough for all requests, most of which end long before. */
+  private deadlinesAt = Number.POSITIVE_INFINITY;
+  private cancelDeadlines = nothing;
   private workerDrains = false;
   private serviceDrains = false;
   private closed = false;
@@ -163,13 +170,13 @@ export class WorkerLink {
         exchange.finish(outcome);
       };
       const onAborted = () => cancel({ kind: 'aborted' });
-      const cancelTimer = clock.setTimer(clock.now() + timeoutMs, () => cancel({ kind: 'timed-out' }));
       const exchange: Exchange = {
         recorded,
+        deadline: clock.now() + timeoutMs,
         unsent: onSent ?? nothing,
+        cancel,
         finish: (outcome) => {
           this.exchanges.delete(id);
-          cancelTimer();
           signal.removeEventListener('abort', onAborted);
           resolve(outcome);
           if (this.closed) return;
@@ -178,6 +185,7 @@ export class WorkerLink {
         },
       };
       this.exchanges.set(id, exchange);
+      this.checkDeadlinesAt(exchange.deadline);
       signal.addEventListener('abort', onAborted);
       this.send({ text: JSON.stringify({ ...request, id }), exchange });
     });
@@ -226,6 +234,7 @@ export class WorkerLink {
     this.closed = true;
     this.cancelHeartbeat();
     this.cancelUnread?.();
+    this.cancelDeadlines();
     for (const [id, { finish }] of [...this.exchanges]) finish({ kind: 'lost', started: id <= this.started });
     this.options.ended(this, reason);
   }
@@ -343,6 +352,20 @@ export class WorkerLink {
   private write(frames: string): void {
     this.options.socket.send(`[${frames}]`);
     this.reading.sent(frames.length);
+  }
+
+  private checkDeadlinesAt(at: number): void {
+    if (at >= this.deadlinesAt || this.closed) return;
+    this.cancelDeadlines();
+    this.deadlinesAt = at;
+    this.cancelDeadlines = this.options.clock.setTimer(at, () => {
+      this.deadlinesAt = Number.POSITIVE_INFINITY;
+      const now = this.options.clock.now();
+      for (const { deadline, cancel } of [...this.exchanges.values()]) {
+        if (deadline <= now) cancel({ kind: 'timed-out' });
+        else this.checkDeadlinesAt(deadline);
+      }
+    });
   }
 
   private nextHeartbeat(): () => void {
