@@ -75,7 +75,7 @@ it('times out each request at its own time', async () => {
   await world.pass(20);
   assert.equal(late.outcome?.kind, 'timed-out');
   worker.answer(4);
-  await world.pass(130);
+  await world.pass(200);
   assert.deepEqual(outcomes(), ['timed-out', 'timed-out', 'timed-out', 'replied']);
 });
 
