@@ -58,7 +58,7 @@ export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n
   memory  resident memory of the service before and after 100,000 finished runs
   waiting 100,000 runs that wait for an event: what they cost while nothing happens, and how fast all are notified
   limited 100,000 runs in the wait list of one flow control key, beside runs of another key and of none
-  connected  memory of the service for each of 1,000 connected workers that do nothing
+  connected  memory of the service for each of 500 connected workers that do nothing
   table   W1 to W5 over HTTP and over a connection, memory, and both again on databases of several sizes; writes
           <out>.md and <out>.json (bench-results)
 
@@ -113,7 +113,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
   const via = TRANSPORTS.find((name) => name === (values.get('via') ?? 'http'));
   if (!via) throw new UsageError(`--via must be one of ${TRANSPORTS.join(', ')}`);
   if (via === 'connection' && (sdk !== 'everstep' || nodes > 1))
-    throw new UsageError('--via connection requires --sdk everstep and one node');
+    throw new UsageError('--via connection requires one node and --sdk everstep');
   const checkpoint = number('checkpoint') ?? 1;
   if (checkpoint > 1 && sdk !== 'everstep') throw new UsageError('--checkpoint requires --sdk everstep');
   const beside = values.get('beside') ?? '1';

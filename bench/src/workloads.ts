@@ -245,7 +245,7 @@ async function limited(engine: Engine, options: Options): Promise<Report> {
 
 /** Memory of the server for connected workers that do nothing. */
 async function connected(engine: Engine, options: Options): Promise<Report> {
-  const { runs: workers = 1_000 } = options;
+  const { runs: workers = 500 } = options;
   // Code and buffers that the first workers need are not counted.
   const open = (count: number) =>
     Promise.all(

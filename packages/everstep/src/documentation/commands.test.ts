@@ -69,7 +69,7 @@ const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ..
   'bench/README.md': [['npm', '--only', '--runs', '--per-second', '--assert']],
   'docs/operations/fair-shares.md': [['npm', '--assert']],
   'CONTRIBUTING.md': [['npm', '--requests', '--heap']],
-  'bench/src/engine.ts': [['node', '--disable-warning']],
+  'bench/src/engine.ts': [['node', '--disable-warning', '--cpu-prof', '--cpu-prof-dir']],
   'bench/src/neighbors/main.ts': [['npm', '--only', '--runs', '--per-second', '--assert']],
   'docs/operations/backup.md': [
     ['pg_dump', '--schema'],
@@ -78,6 +78,8 @@ const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ..
   'packages/everstep/src/bootstrap/idle-memory.ts': [['node', '--expose-gc']],
   'packages/everstep/src/http-api/dashboard/file-answer.ts': [['npm', '--workspace']],
   'packages/sdk/src/testing/service-process.ts': [['npm', '--save-dev']],
+  'docs/benchmarks.md': [['npm', '--warmup']],
+  'scripts/soak.mjs': [['npm', '--via']],
   'scripts/fuzz.mjs': [['npm', '--requests', '--seed', '--heap', '--from']],
   'scripts/fuzz/service.mjs': [['node', '--max-old-space-size']],
   'scripts/tests/run.mjs': [['node', '--disable-warning']],
