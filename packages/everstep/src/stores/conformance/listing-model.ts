@@ -39,7 +39,7 @@ const QUEUES = ['mails', 'bills'];
 const URL_GROUPS = ['all', 'some'];
 const ERRORS = ['out of stock', 'card declined', 'address unknown'];
 const RESPONSES: readonly (number | null)[] = [500, 404, null];
-const urlOf = (n: number) => `http://app-${n % 7}.example/flows/${n % 11}`;
+const urlOf = (n: number) => (n % 7 === 6 ? `worker://app-6/flows/${n % 11}` : `http://app-${n % 7}.example/flows/${n % 11}`);
 
 /** One in four is a plain message. Messages and runs are listed separately, their dead letters together. */
 function messageOf(n: number): MessageSettings | null {
@@ -226,7 +226,7 @@ const RUN_FIELDS: Fields<RunFilter> = {
     ask: (numbers, model) => ['none', ...model.filter(() => numbers(100) === 0).map(({ run }) => run.key)],
     matches: (wanted, { run }) => has(wanted, run.key),
   },
-  hosts: { ask: () => ['app-1.example', 'app-2.example'], matches: (wanted, { url }) => has(wanted, url.host) },
+  hosts: { ask: () => ['app-1.example', 'app-2.example', 'app-6'], matches: (wanted, { url }) => has(wanted, url.host) },
   paths: { ask: () => ['/flows/3'], matches: (wanted, { url }) => has(wanted, url.pathname) },
 };
 

@@ -182,7 +182,9 @@ const startWorkflow = operation({
   dialect: 'upstash',
   unknownQuery: 'part-of-path',
   pathParameters: Type.Object({
-    workflowUrl: Type.String({ description: 'Absolute http or https URL of the workflow, raw or percent-encoded.' }),
+    workflowUrl: Type.String({
+      description: 'URL of the workflow, raw or percent-encoded: an absolute http or https URL, or `worker://<app>/<workflow>`.',
+    }),
   }),
   body: { kind: 'bytes', description: 'Payload of the run: any bytes, of any content type.' },
   responses: { 200: TriggeredRun },
