@@ -107,6 +107,11 @@ const events = createRoute({
   path: '/events',
   component: lazyRouteComponent(() => loadPageFiles(import('./pages/events/events-page.js'))),
 });
+const workers = createRoute({
+  getParentRoute: () => instance,
+  path: '/workers',
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/workers/workers-page.js'))),
+});
 const flowControl = createRoute({
   getParentRoute: () => instance,
   path: '/flow-control',
@@ -188,6 +193,7 @@ const tree = root.addChildren([
       newRepair,
       repair,
       events,
+      workers,
       flowControl,
       flowControlKey,
       schedules,

@@ -7,6 +7,7 @@ export interface NavigationEntry {
     | '/q/$instanceId/dead-letters'
     | '/q/$instanceId/repairs'
     | '/q/$instanceId/events'
+    | '/q/$instanceId/workers'
     | '/q/$instanceId/flow-control'
     | '/q/$instanceId/schedules'
     | '/q/$instanceId/queues'
@@ -36,6 +37,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { to: '/q/$instanceId/dead-letters', text: 'Dead letters', icon: 'dlq' },
       { to: '/q/$instanceId/repairs', text: 'Repairs', icon: 'repairs' },
       { to: '/q/$instanceId/events', text: 'Events', icon: 'events' },
+      { to: '/q/$instanceId/workers', text: 'Workers', icon: 'workers' },
     ],
   },
   {

@@ -24,10 +24,12 @@ export function failureLocation({ stepName, responseStatus }: Pick<DeadLetterGro
   return responseStatus === null ? `${step} · no response` : `${step} · endpoint returned ${responseStatus}`;
 }
 
-/** Returns a short name of a workflow, with the distinguishing part first: `/checkout on shop.example` */
+/** Returns a short name of a workflow, with the distinguishing part first: `/checkout on shop.example`, `checkout on worker://shop` */
 export function workflowName(workflowUrl: string): string {
   try {
-    const { host, pathname } = new URL(workflowUrl);
+    const { protocol, host, pathname } = new URL(workflowUrl);
+    // The name of an app alone would look like a host.
+    if (protocol === 'worker:') return `${pathname.slice(1)} on ${protocol}//${host}`;
     return pathname === '/' ? host : `${pathname} on ${host}`;
   } catch {
     return workflowUrl;

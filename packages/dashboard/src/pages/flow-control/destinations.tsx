@@ -43,8 +43,14 @@ export function Destinations() {
       header: 'State',
       width: '104px',
       stackUnder: 'origin',
-      cell: ({ isHeld }) =>
-        isHeld ? <StatusBadge tone="warn">Held</StatusBadge> : <StatusBadge tone="bad">Failing</StatusBadge>,
+      cell: ({ isHeld, noWorkerSince }) =>
+        isHeld ? (
+          <StatusBadge tone="warn">Held</StatusBadge>
+        ) : noWorkerSince === undefined ? (
+          <StatusBadge tone="bad">Failing</StatusBadge>
+        ) : (
+          <StatusBadge tone="warn">No worker</StatusBadge>
+        ),
     },
     {
       id: 'origin',
@@ -61,8 +67,9 @@ export function Destinations() {
       header: 'Reason',
       width: 'minmax(0, 4fr)',
       stackUnder: 'origin',
-      cell: ({ reason, lastError, failures, heldBy }) => {
-        const text = reason ?? lastError ?? quantity(failures, 'failure');
+      cell: ({ reason, lastError, failures, heldBy, noWorkerSince }) => {
+        const noWorker = noWorkerSince === undefined ? undefined : 'Deliveries wait for a worker';
+        const text = reason ?? noWorker ?? lastError ?? quantity(failures, 'failure');
         return (
           <div className="clip" title={text}>
             {heldBy === 'breaker' ? 'Automatic: ' : ''}
@@ -73,10 +80,13 @@ export function Destinations() {
     },
     {
       id: 'since',
-      header: 'Held since',
+      header: 'Since',
       width: '118px',
       from: 'wide',
-      cell: ({ heldSince }) => (heldSince === undefined ? null : <TimeText unixMs={heldSince} />),
+      cell: ({ heldSince, noWorkerSince }) => {
+        const since = heldSince ?? noWorkerSince;
+        return since === undefined ? null : <TimeText unixMs={since} />;
+      },
     },
     {
       id: 'waiting',
@@ -154,7 +164,7 @@ function HoldDialog({ onClose }: { readonly onClose: () => void }) {
       </p>
       <div className="field">
         <label className="field-label" htmlFor={originId}>
-          Scheme, host and port
+          Scheme, host and port, or worker URL
         </label>
         <input
           id={originId}

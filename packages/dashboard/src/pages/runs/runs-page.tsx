@@ -5,6 +5,7 @@ import { RUN_FILTERS } from '../../../../everstep/dist/contract/filters/run-filt
 import type { FoundRun, RunSearchPage } from '../../../../everstep/src/contract/runs.js';
 import { useInstanceId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
+import { isWorkerUrl, useWorkers } from '../../api/workers.js';
 import { Labels } from '../../components/labels.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink } from '../../components/run-link.js';
@@ -83,7 +84,8 @@ function RunError({ error }: { readonly error: string }) {
   );
 }
 
-const COLUMNS: readonly Column<FoundRun>[] = [
+/** Columns of the table. `unserved`: URLs of the workflows that no connected worker serves. */
+const columnsOf = (unserved: ReadonlySet<string>): readonly Column<FoundRun>[] => [
   { id: 'state', header: 'State', width: '112px', cell: (run) => <RunStateBadge state={run.workflowState} /> },
   {
     id: 'run',
@@ -110,7 +112,10 @@ const COLUMNS: readonly Column<FoundRun>[] = [
     width: 'minmax(0, 8fr)',
     from: 'wide',
     stackUnder: 'run',
-    cell: (run) => (run.workflowRunError === undefined ? null : <RunError error={run.workflowRunError} />),
+    cell: (run) => {
+      if (run.workflowRunError !== undefined) return <RunError error={run.workflowRunError} />;
+      return isActive(run) && unserved.has(run.workflowUrl) ? <span className="muted">No worker is connected</span> : null;
+    },
   },
   {
     id: 'created',
@@ -121,6 +126,15 @@ const COLUMNS: readonly Column<FoundRun>[] = [
   },
   { id: 'took', header: 'Duration', width: '92px', align: 'right', stackUnder: 'run', cell: (run) => <Duration run={run} /> },
 ];
+
+const isActive = ({ workflowState }: FoundRun): boolean => workflowState === 'RUN_STARTED';
+
+/** Returns the columns for the rows. Asks for workers only if an active run may wait for one. */
+function useColumns(rows: readonly FoundRun[]): readonly Column<FoundRun>[] {
+  const { data } = useWorkers(rows.some((run) => isActive(run) && isWorkerUrl(run.workflowUrl)));
+  const unserved = data?.unserved;
+  return useMemo(() => columnsOf(new Set(unserved?.map(({ workflowUrl }) => workflowUrl))), [unserved]);
+}
 
 export default function RunsPage() {
   const instanceId = useInstanceId();
@@ -133,6 +147,7 @@ export default function RunsPage() {
   const more = Object.fromEntries(MORE.map((name) => [name, filters.values[parameterOf(name)]]));
   const query = { q, fromDate: sinceDate, ...valuesOf(RUN_FILTERS, { state: filters.values.state, ...more }) };
   const list = useCursorList({ topic: 'runs', name: 'list', url: '/v2/workflows/search', query, read, idOf });
+  const columns = useColumns(list.rows);
   return (
     <>
       <PageTitle title="Runs" />
@@ -141,7 +156,7 @@ export default function RunsPage() {
         label="Runs"
         what="runs"
         list={list}
-        columns={COLUMNS}
+        columns={columns}
         idOf={idOf}
         nameOf={(run) => run.workflowRunId}
         onOpen={(run) =>

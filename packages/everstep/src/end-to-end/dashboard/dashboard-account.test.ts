@@ -394,7 +394,7 @@ describe('account pages', { skip }, () => {
       assert.deepEqual(own.problems, [], name);
       await page.close();
     }
-    const names = ['events', 'flow-control', 'schedules', 'queues', 'instance', 'team', 'search', 'audit', 'nodes'];
+    const names = ['events', 'workers', 'flow-control', 'schedules', 'queues', 'instance', 'team', 'search', 'audit', 'nodes'];
     await each(names.length, 3, (n) => failsAndRecovers(names[n] ?? ''));
     await context.close();
   });

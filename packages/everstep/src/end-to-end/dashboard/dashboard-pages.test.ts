@@ -29,6 +29,7 @@ const PAGES: Readonly<Record<string, string>> = {
   'repair-new': 'repairs/new?label=shop&fromDate=1000',
   'repair-missing': 'repairs/rep_none',
   events: 'events',
+  workers: 'workers',
   'flow-control': 'flow-control',
   schedules: 'schedules',
   queues: 'queues',

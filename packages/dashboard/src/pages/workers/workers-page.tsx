@@ -1,0 +1,170 @@
+/** Lists the connected workers, and the workflows whose deliveries wait for a worker. */
+import { useId } from 'react';
+import type { UnservedWorkflow, WorkerEntry } from '../../../../everstep/src/contract/workers/workers.js';
+import { useWholeList } from '../../api/whole-list.js';
+import { MAX_SHOWN_WORKERS, useWorkers } from '../../api/workers.js';
+import { PageTitle } from '../../components/page-title.js';
+import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { StatusBadge } from '../../components/status-badge.js';
+import { type Column, DataTable } from '../../components/tables/data-table.js';
+import { WholeTable } from '../../components/tables/list-table.js';
+import { countText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
+import { UrlText } from '../../components/url-text.js';
+import './workers.css';
+
+const EXAMPLE = `import { connect } from '@everstep/sdk';
+const worker = connect({ app: 'shop', workflows: { order } });
+await worker.connected;`;
+
+function Workflows({ worker: { workflows, workflowCount } }: { readonly worker: WorkerEntry }) {
+  const more = workflowCount - workflows.length;
+  const text = `${workflows.join(', ')}${more > 0 ? ` and ${countText(more)} more` : ''}`;
+  return (
+    <div className="clip" title={text}>
+      {text}
+    </div>
+  );
+}
+
+const COLUMNS: readonly Column<WorkerEntry>[] = [
+  {
+    id: 'state',
+    header: 'State',
+    width: '120px',
+    stackUnder: 'app',
+    cell: ({ draining }) =>
+      draining ? <StatusBadge tone="warn">Draining</StatusBadge> : <StatusBadge tone="good">Connected</StatusBadge>,
+  },
+  {
+    id: 'app',
+    header: 'App',
+    width: 'minmax(0, 3fr)',
+    cell: ({ app }) => (
+      <div className="clip mono" title={app}>
+        {app}
+      </div>
+    ),
+  },
+  {
+    id: 'workflows',
+    header: 'Workflows',
+    width: 'minmax(0, 5fr)',
+    stackUnder: 'app',
+    cell: (worker) => <Workflows worker={worker} />,
+  },
+  {
+    id: 'host',
+    header: 'Host',
+    width: 'minmax(0, 3fr)',
+    from: 'medium',
+    cell: ({ host, workerId, sdk, nodeId }) => (
+      <div className="clip" title={`Worker ${workerId}, ${sdk}, connected to node ${nodeId}`}>
+        {host ?? <span className="muted">unknown</span>}
+      </div>
+    ),
+  },
+  { id: 'version', header: 'Version', width: '92px', from: 'wide', cell: ({ version }) => <div className="clip">{version}</div> },
+  {
+    id: 'since',
+    header: 'Since',
+    width: '118px',
+    stackUnder: 'app',
+    cell: ({ connectedAt }) => <TimeText unixMs={connectedAt} of="Connected" />,
+  },
+  {
+    id: 'load',
+    header: 'In flight',
+    width: '104px',
+    align: 'right',
+    from: 'medium',
+    cell: ({ inFlight, maxConcurrency }) => `${countText(inFlight)} of ${countText(maxConcurrency)}`,
+  },
+  {
+    id: 'error',
+    header: 'Last error',
+    width: 'minmax(0, 3fr)',
+    from: 'wide',
+    cell: ({ lastError }) => (
+      <div className="clip" title={lastError}>
+        {lastError}
+      </div>
+    ),
+  },
+];
+
+const UNSERVED: readonly Column<UnservedWorkflow>[] = [
+  { id: 'workflow', header: 'Workflow', width: 'minmax(0, 4fr)', cell: ({ workflowUrl }) => <UrlText url={workflowUrl} /> },
+  {
+    id: 'since',
+    header: 'No worker since',
+    width: '140px',
+    stackUnder: 'workflow',
+    cell: ({ since }) => <TimeText unixMs={since} of="No worker since" />,
+  },
+  {
+    id: 'waiting',
+    header: 'Deliveries',
+    width: '104px',
+    align: 'right',
+    cell: ({ waitListSize }) => countText(waitListSize),
+  },
+];
+
+const idOf = ({ connectionId }: WorkerEntry): string => connectionId;
+
+function NoWorkers() {
+  return (
+    <div className="table">
+      <EmptyState title="No worker is connected">
+        An app can serve its workflows over a connection that it opens, without an address of its own. Its workflows have URLs
+        such as <code>worker://shop/order</code>.
+      </EmptyState>
+      <pre className="connect-example">{EXAMPLE}</pre>
+    </div>
+  );
+}
+
+/** Last on the page, because it appears and grows. */
+function Unserved({ rows }: { readonly rows: readonly UnservedWorkflow[] }) {
+  const heading = useId();
+  if (rows.length === 0) return null;
+  return (
+    <section className="workers-unserved" aria-labelledby={heading}>
+      <h2 id={heading}>Waiting for a worker</h2>
+      <p className="muted">No connected worker serves these workflows. Their deliveries wait and use no attempts.</p>
+      <DataTable label="Waiting for a worker" columns={UNSERVED} rows={rows} idOf={({ workflowUrl }) => workflowUrl} />
+    </section>
+  );
+}
+
+export default function WorkersPage() {
+  const { data, dataUpdatedAt, error, isPending, refetch } = useWorkers();
+  const list = useWholeList({ topic: 'settings', rows: data?.workers, readAt: dataUpdatedAt, idOf });
+  return (
+    <>
+      <PageTitle title="Workers" lead="Apps that serve workflows over a connection that they open to this server." />
+      {isPending ? (
+        <Skeleton lines={4} />
+      ) : error && !data ? (
+        <ErrorState failure={error} onRetry={() => void refetch()} what="workers" />
+      ) : (
+        <>
+          {list.rows.length === 0 ? (
+            <NoWorkers />
+          ) : (
+            <WholeTable
+              label="Workers"
+              what="connections"
+              list={list}
+              columns={COLUMNS}
+              idOf={idOf}
+              shownAside={data?.cursor === undefined ? null : `; only the first ${MAX_SHOWN_WORKERS} are listed`}
+            />
+          )}
+          <Unserved rows={data?.unserved ?? []} />
+        </>
+      )}
+    </>
+  );
+}
