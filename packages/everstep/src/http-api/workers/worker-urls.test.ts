@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { type ConnectedWorker, connect, NonRetryableError, type RunFailure, serve } from '@everstep/sdk';
 import type { DeadLetterPage } from '../../contract/dead-letters.js';
 import type { RunJournal, RunResult, RunSearchPage, TriggeredRun } from '../../contract/runs.js';
-import { disconnectAll, inProcessSocket } from '../../worker-connections/in-process-socket.fixture.js';
+import { InProcessNetwork, type NodeOfNetwork } from '../../worker-connections/in-process-network.fixture.js';
 import { ApiWorld } from '../testing/api-world.js';
 
 const JSON_BODY = { 'content-type': 'application/json' } as const;
@@ -30,14 +30,19 @@ const workflows = {
 let world: ApiWorld;
 let worker: ConnectedWorker<keyof typeof workflows>;
 
+const network = new InProcessNetwork(() => node);
+let node: NodeOfNetwork;
+
 function connectWorker(): Promise<void> {
-  const WebSocket = inProcessSocket({ ...world.workers, instanceId: 'qi_1' });
+  const { Socket: WebSocket } = network;
   worker = connect({ app: 'shop', workflows, baseUrl: 'http://everstep.test', token: 'unused', WebSocket, drainOn: [] });
   return worker.connected;
 }
 
 before(async () => {
   world = await ApiWorld.open();
+  const cluster = { connectionNodes: [{ nodeId: 'n_1' }], onNodesChange: () => {} };
+  node = { ...world.workers, instanceId: 'qi_1', nodeId: () => 'n_1', cluster };
   await connectWorker();
 });
 after(async () => {
@@ -135,8 +140,8 @@ test('the trigger of a published SDK starts a native run at a worker URL', async
 });
 
 test('a run that waits for a worker is canceled, others continue when a worker connects', async () => {
-  disconnectAll(world.workers.pools, 'qi_1');
   await worker.close();
+  network.cut(node);
   const trigger = async (workflowRunId: string) =>
     (
       await world.call<TriggeredRun>('POST', triggerPath('worker://shop/child'), {
