@@ -22,6 +22,7 @@ const PORTS = 'everstep/src/ports';
 const [ANSWERS, FAIRNESS, AUDIT] = ['everstep/src/answers', 'everstep/src/fairness', 'everstep/src/audit'];
 const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
 
+const CONSISTENCY = 'everstep/src/stores/shared/consistency/checks';
 const SHARED_STORE = ['everstep/src/stores/records', 'everstep/src/stores/shared'];
 const STORE_MAY = [
   `types ${ENGINE}`,
@@ -150,7 +151,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/backup',
-    may: [PROTOCOL, `types ${PORTS}`, ...inEverstep('bootstrap', 'secrets', 'config/secret-keys', 'stores/sqlite'), NODE],
+    may: [PROTOCOL, `types ${PORTS}`, ...inEverstep('bootstrap', 'secrets', 'config/secret-keys', 'stores/sqlite'), `types ${CONSISTENCY}`, NODE],
     because: 'a backup is of the embedded store, whichever side requests it',
   },
   {
@@ -178,7 +179,10 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/cli/commands/installation/backup',
-    may: [...inEverstep('backup', 'cli', 'config', 'step-calls/version'), 'commander', NODE],
+    may: [
+      ...inEverstep('backup', 'cli', 'config', 'step-calls/version', 'stores/postgres/storage/consistency'),
+      ...[`types ${CONSISTENCY}`, 'commander', NODE],
+    ],
     because: 'a backup is made where the store is, even if no service runs',
   },
   {

@@ -43,6 +43,7 @@ const SLEEPS: readonly (readonly [path: string, because: string])[] = [
     'events must arrive around the time of a timeout, and steps that share a limit must take a while',
   ],
   ['everstep/src/end-to-end/durability/crash.test.ts', 'a process is killed at a random time of its start'],
+  ['everstep/src/end-to-end/durability/crash-worker.fixture.ts', 'steps of different length are in progress when a process is killed'],
   ['everstep/src/end-to-end/durability/full-disk.test.ts', 'nothing must be executed for a while'],
   ['everstep/src/stores/sqlite/connection/torn-log.test.ts', 'a process is stopped and killed at random times'],
   ['everstep/src/stores/postgres/cluster/claims.test.ts', 'a lease by the clock of the database passes several times'],

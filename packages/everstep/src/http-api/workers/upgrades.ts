@@ -50,7 +50,7 @@ export function refuseUpgrade(socket: Duplex, refusal: ApiError): void {
 /**
  * Handles upgrade requests. Clients may ask for an upgrade, for example to `h2c`, with any request, and a server may ignore it.
  * Node stops reading the connection at each upgrade request. One for another protocol is put back without its upgrade headers,
- * and the connection is handed to the server again. `shouldUpgradeCallback` of newer versions of Node is no replacement: it
+ * and the connection is handed to the server again. `shouldUpgradeCallback` of newer versions of Node cannot replace this: it
  * loses requests that follow in the same chunk.
  */
 export function serveUpgrades(server: Server, { target, connectionEvent, latestResponse }: UpgradeOptions): void {

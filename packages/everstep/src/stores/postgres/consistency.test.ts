@@ -4,8 +4,8 @@ import { after, describe, test } from 'node:test';
 import pg from 'pg';
 import { failed } from '../conformance/groups/samples.js';
 import { advanceTask, apply, creation, putTasks, sampleRun, sampleStep, T0 } from '../conformance/samples.js';
-import { verifyDatabase } from './connection/consistency.js';
 import { openPostgresStore } from './index.js';
+import { verifyDatabase } from './storage/consistency.js';
 import { openTestSchemas } from './testing/schemas.js';
 
 const schemas = await openTestSchemas();

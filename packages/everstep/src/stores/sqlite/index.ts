@@ -7,7 +7,6 @@ import { createSearchIndexes } from '../shared/search/search-indexes.js';
 import { createSqliteAccounts } from './accounts/accounts.js';
 import { BatchWriter } from './commit/batch-writer.js';
 import { type Connection, type ConnectionOptions, openConnection } from './connection/connection.js';
-import { checkConsistency } from './connection/consistency.js';
 import { ProbeWrite } from './connection/probe-write.js';
 import { SqlSession } from './connection/sql-session.js';
 import { createStoreParts } from './connection/store-parts.js';
@@ -28,6 +27,7 @@ import { Relatives } from './runs/relatives.js';
 import { Retention } from './runs/retention.js';
 import { RunReader } from './runs/run-reader.js';
 import { TriggerRecords } from './runs/trigger-records.js';
+import { checkConsistency } from './storage/consistency.js';
 import { createMeasure } from './storage/measure.js';
 import type { CopyRequest } from './storage/online-copy.js';
 

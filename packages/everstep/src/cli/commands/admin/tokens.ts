@@ -48,7 +48,10 @@ function createCommand(shell: Shell): Command {
     .description('Create a named token and print it. It cannot be printed again.')
     .argument(...QUEUE_ID)
     .argument('<name>', 'name of the token, such as the app that uses it')
-    .requiredOption('--scope <scopes...>', 'one or more scopes: trigger, notify, read-metadata, read, write, connect, or connect:<app>')
+    .requiredOption(
+      '--scope <scopes...>',
+      'one or more scopes: trigger, notify, read-metadata, read, write, connect, or connect:<app>',
+    )
     .option('--expires <duration>', 'lifetime, such as 90d (default: unlimited)', length('--expires'));
   return command.action(async (queueId: string, name: string) => {
     const { admin, options } = await openAdmin<CreateOptions>(command, shell);

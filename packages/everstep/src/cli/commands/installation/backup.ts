@@ -131,7 +131,7 @@ function assertInvariants(checks: readonly CheckResult[] | null, isJson: boolean
 }
 
 async function verifyPostgres(url: string, isJson: boolean, shell: Shell): Promise<void> {
-  const { verifyDatabase } = await import('../../../stores/postgres/connection/consistency.js');
+  const { verifyDatabase } = await import('../../../stores/postgres/storage/consistency.js');
   const ignore = () => {};
   const checks = await verifyDatabase(url, { debug: ignore, info: ignore, warn: ignore, error: ignore });
   if (isJson) shell.screen.write(json({ checks }));

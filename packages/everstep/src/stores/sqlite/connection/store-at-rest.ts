@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { CheckResult } from '../../shared/consistency/checks.js';
 import { MIGRATIONS } from '../migrations/index.js';
+import { checkConsistency } from '../storage/consistency.js';
 import { type CopyRequest, copyOnline, UNHINDERED } from '../storage/online-copy.js';
 import { text } from './columns.js';
 import { APPLICATION_ID, explained, StoreOpenError } from './connection.js';
-import { checkConsistency } from './consistency.js';
 import { doubtsOf, findLoss, openToRead, type StoreNotice } from './store-loss.js';
 
 const BUSY_TIMEOUT_MS = 1000;

@@ -1,8 +1,8 @@
 /** Checks the invariants over a database, also while nodes use it. */
 import type { Log } from '../../../ports/log.js';
 import { type CheckResult, CONSISTENCY_CHECKS, limited, resultOf } from '../../shared/consistency/checks.js';
-import { integer, text } from './columns.js';
-import { Database, type Session, statement } from './connection.js';
+import { integer, text } from '../connection/columns.js';
+import { Database, type Session, statement } from '../connection/connection.js';
 
 /** Time for one check of a large database. */
 const MAX_CHECK_MS = 60 * 60_000;

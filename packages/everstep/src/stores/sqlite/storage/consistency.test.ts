@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { failed } from '../../conformance/groups/samples.js';
 import { advanceTask, apply, creation, INSTANCE, putTasks, sampleRun, sampleStep, T0 } from '../../conformance/samples.js';
+import { type Connection, openConnection } from '../connection/connection.js';
 import { createSqliteStore } from '../index.js';
-import { type Connection, openConnection } from './connection.js';
 import { checkConsistency } from './consistency.js';
 
 const violated = (connection: Connection) =>

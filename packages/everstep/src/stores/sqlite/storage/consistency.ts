@@ -1,7 +1,7 @@
 /** Checks the invariants over the file of an embedded store. */
 import type { DatabaseSync } from 'node:sqlite';
 import { type CheckResult, CONSISTENCY_CHECKS, limited, resultOf } from '../../shared/consistency/checks.js';
-import { integer, text } from './columns.js';
+import { integer, text } from '../connection/columns.js';
 
 /** Requires the current schema. */
 export const checkConsistency = (database: Pick<DatabaseSync, 'prepare'>): readonly CheckResult[] =>
