@@ -151,7 +151,13 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/backup',
-    may: [PROTOCOL, `types ${PORTS}`, ...inEverstep('bootstrap', 'secrets', 'config/secret-keys', 'stores/sqlite'), `types ${CONSISTENCY}`, NODE],
+    may: [
+      PROTOCOL,
+      `types ${PORTS}`,
+      ...inEverstep('bootstrap', 'secrets', 'config/secret-keys', 'stores/sqlite'),
+      `types ${CONSISTENCY}`,
+      NODE,
+    ],
     because: 'a backup is of the embedded store, whichever side requests it',
   },
   {

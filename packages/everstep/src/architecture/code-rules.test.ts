@@ -43,7 +43,10 @@ const SLEEPS: readonly (readonly [path: string, because: string])[] = [
     'events must arrive around the time of a timeout, and steps that share a limit must take a while',
   ],
   ['everstep/src/end-to-end/durability/crash.test.ts', 'a process is killed at a random time of its start'],
-  ['everstep/src/end-to-end/durability/crash-worker.fixture.ts', 'steps of different length are in progress when a process is killed'],
+  [
+    'everstep/src/end-to-end/durability/crash-worker.fixture.ts',
+    'steps of different length are in progress when a process is killed',
+  ],
   ['everstep/src/end-to-end/durability/full-disk.test.ts', 'nothing must be executed for a while'],
   ['everstep/src/stores/sqlite/connection/torn-log.test.ts', 'a process is stopped and killed at random times'],
   ['everstep/src/stores/postgres/cluster/claims.test.ts', 'a lease by the clock of the database passes several times'],
@@ -101,7 +104,7 @@ test('every exception for time and randomness is needed', () => {
 });
 
 test('every exception for a sleep is needed', () => {
-  const sleeping = readSources(/\.test\.ts$/).filter((source) => sleepsOf(source).length > 0);
+  const sleeping = readSources(/\.(?:test|fixture)\.ts$/).filter((source) => sleepsOf(source).length > 0);
   const unneeded = SLEEPS.filter(([one]) => !sleeping.some(({ path }) => below(path, one)));
   assert.deepEqual(unneeded, []);
 });

@@ -5,7 +5,7 @@ import type { WorkflowContext } from '../context.js';
 import type { StepRequest } from '../step-protocol.js';
 import { startWorker } from './connect.js';
 import type { HelloFrame, ServiceFrame, WorkerFrame } from './frames.js';
-import type { SocketConstructor, SocketLike } from './worker-connection.js';
+import type { SocketLike } from './worker-connection.js';
 import type { WorkerTime } from './worker-time.js';
 
 const HEARTBEAT_MS = 1_000;
@@ -103,7 +103,7 @@ function start(code: (name: string) => Promise<unknown> = async () => 'done') {
     {
       ...{ app: 'shop', baseUrl: 'http://service', token: 't', drainOn: [], onProblem: (message) => problems.push(message) },
       workflows: { order: (context: WorkflowContext<unknown>) => context.run('step', () => code(context.runId)) },
-      WebSocket: Socket as unknown as SocketConstructor,
+      WebSocket: Socket,
     },
     ['order'],
     time,
