@@ -127,7 +127,7 @@ export function startWorker<Name extends string>(
  * @example
  * const worker = connect({ app: 'shop', workflows: { order: serve(async (context) => { ... }) } });
  * await worker.connected;
- * await client.trigger({ url: worker.urls.order, body: { sku: 'A1' } });
+ * await client.trigger(worker.urls.order, { body: { sku: 'A1' } });
  *
  * @throws {RangeError} If an option is invalid.
  * @throws {TypeError} If the base URL is malformed, or the runtime has no WebSocket.

@@ -74,7 +74,7 @@ test('a token with the scope for the app, for all apps, or for writing may conne
   assert.equal((await rejectionOf(readOnly)).code, 'forbidden');
 });
 
-test('the management API creates tokens that may only connect one app', async () => {
+test('a token that may only connect one app may do nothing else', async () => {
   const { token } = await world.token(['connect:shop']);
   const headers = { authorization: `Bearer ${token}` };
   for (const [method, url] of [

@@ -25,7 +25,7 @@ import { storedBytes } from './0024-stored-bytes.js';
 import { searchTokenHashes } from './0025-search-token-hashes.js';
 import { auditChain } from './0026-audit-chain.js';
 import { removalAndSignIn } from './0027-removal-and-sign-in.js';
-import { workerPools } from './0030-worker-pools.js';
+import { workerPools } from './0028-worker-pools.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [

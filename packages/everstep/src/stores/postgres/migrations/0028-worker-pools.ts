@@ -1,5 +1,5 @@
 /**
- * Version 30: the workers that are connected to each node, and the address at which workers reach it. `lent_by` is the node
+ * Version 28: the workers that are connected to each node, and the address at which workers reach it. `lent_by` is the node
  * whose gates have let a task pass that it handed to `wanted_by`.
  */
 export const workerPools = `
