@@ -220,11 +220,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const { signingKeys, learnWorkflowOrigin, regionOf, prepare } = authority;
     const egressProxy = config.egressProxy === null ? {} : { egressProxy: { url: config.egressProxy } };
     const keys = { signingKeys, ...withAuditKey(authority, config.auditWebhookKey), learnWorkflowOrigin, regionOf, prepare };
-    // On a shared database, the lease of the node is checked when a request leaves, which must not take a message to a thread.
-    const thread = config.deliveryThread && node === null ? { threadFrom: LIMITS.deliveriesOnMainThread } : {};
     const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
     const replies = new ReplyBudget({ maxBytes, maxReplyBytes }, owners);
-    const sending = { ...keys, ...egressProxy, ...thread, addressPolicyOf, owners, replies, slices };
+    const sending = { ...keys, ...egressProxy, addressPolicyOf, owners, replies, slices };
     const outbound = createOutbound({ ...sending, now: machineTime, random, log });
     opened.push(() => outbound.close());
     const pools = new WorkerPools(steadyClock);

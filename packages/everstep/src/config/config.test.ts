@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
 import { type Config, type ConfigSources, parseConfig } from './config.js';
 import { assertLimits, LIMITS } from './limits.js';
@@ -33,7 +32,6 @@ test('by default, dev listens on 127.0.0.1:8080 and stores its data in ./.everst
     nodeLeaseMs: 5_000,
     nodeUrl: null,
     commits: 'together',
-    deliveryThread: availableParallelism() > 1,
     plansFile: null,
     newInstancePlan: null,
     maxTimeoutMs: LIMITS.maxDeliveryTimeoutMs,
@@ -140,8 +138,6 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
   ['the URL of a node', { env: { EVERSTEP_NODE_URL: 'http://10.0.0.7:8080/' } }, { nodeUrl: 'http://10.0.0.7:8080' }],
   ['a lease', { env: { EVERSTEP_NODE_LEASE: '2.5' } }, { nodeLeaseMs: 2_500 }],
   ['commits by instance', { flags: { commits: 'by-instance' } }, { commits: 'by-instance' }],
-  ['no delivery thread', { env: { EVERSTEP_DELIVERY_THREAD: '0' } }, { deliveryThread: false }],
-  ['a delivery thread', { flags: { deliveryThread: '1' } }, { deliveryThread: true }],
   ['an env file', { env: { EVERSTEP_ENV_FILE: 'e.env' } }, { envFile: '/srv/app/e.env' }],
   ['EVERSTEP_DEMO=0', { env: { EVERSTEP_DEMO: '0' } }, { demo: false }],
   ['EVERSTEP_DEMO=false', { env: { EVERSTEP_DEMO: 'False' } }, { demo: false }],

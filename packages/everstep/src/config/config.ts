@@ -32,8 +32,6 @@ export interface Config {
   readonly nodeUrl: string | null;
   /** Whether one database transaction may contain writes of several queue instances. */
   readonly commits: Commits;
-  /** Whether many deliveries at once are made in a second thread, if the store is embedded. */
-  readonly deliveryThread: boolean;
   /** Absolute path; null: only the built-in plans. */
   readonly plansFile: string | null;
   /** Plan of instances that users other than the operator create; null: the default of the plans. */
@@ -197,7 +195,6 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     nodeLeaseMs: read(SETTINGS.nodeLease),
     nodeUrl: read(SETTINGS.nodeUrl),
     commits: read(SETTINGS.commits),
-    deliveryThread: read(SETTINGS.deliveryThread),
     plansFile: read(SETTINGS.plansFile),
     newInstancePlan: read(SETTINGS.newInstancePlan),
     maxTimeoutMs: read(SETTINGS.maxTimeout),

@@ -332,8 +332,6 @@ export const LIMITS = Object.freeze({
   // runtime
   maxDeliveriesInFlight: 512,
   maxConnectionsPerHost: 256,
-  /** Deliveries in progress above which a thread makes further ones. For fewer, two thread switches would only add latency. */
-  deliveriesOnMainThread: 8,
   /** A delivery with a longer timeout counts as long. */
   longDeliveryMs: 15 * MINUTE_MS,
   /** Maximum number of slots for long deliveries. */

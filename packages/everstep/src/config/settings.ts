@@ -3,7 +3,6 @@
  * `everstep serve --help` are generated from this table.
  */
 
-import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { DAY_MS, parseAuditRetention, parseNodeLease, parseTimeout } from './duration-values.js';
 import { LIMITS } from './limits.js';
@@ -188,15 +187,6 @@ export const SETTINGS = Object.freeze({
     defaultText: 'together',
     fallback: () => 'together',
     parse: parseCommits,
-  }),
-  deliveryThread: setting<boolean>({
-    env: 'EVERSTEP_DELIVERY_THREAD',
-    flag: '--delivery-thread <switch>',
-    option: 'deliveryThread',
-    help: '1 or 0: whether a busy server with an embedded store makes deliveries in a second thread',
-    defaultText: '1 on a machine with several cores',
-    fallback: () => availableParallelism() > 1,
-    parse: parseSwitch,
   }),
   plansFile: setting<string | null>({
     env: 'EVERSTEP_PLANS_FILE',

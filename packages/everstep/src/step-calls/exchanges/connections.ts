@@ -4,7 +4,7 @@ import { buildConnector, Pool } from 'undici';
 import { LIMITS } from '../../config/limits.js';
 import type { Log } from '../../ports/log.js';
 import { PeriodicLog } from '../../ports/periodic-log.js';
-import { type AddressPolicy, type AddressVerdict, BlockedAddressError, destinationOf } from '../addresses/address-policy.js';
+import { type AddressPolicy, BlockedAddressError, destinationOf } from '../addresses/address-policy.js';
 import type { EgressProxy } from './egress-proxy.js';
 import { networkErrorCode } from './network-errors.js';
 
@@ -23,15 +23,6 @@ export const SHORTAGE_RETRY_MS = 250;
 /** Returns the origin of a connection's options. */
 const originOf = ({ protocol, hostname, port }: buildConnector.Options): string =>
   new URL(`${protocol}//${isIP(hostname) === 6 ? `[${hostname}]` : hostname}:${port}`).origin;
-
-/** What connections need to know about the destinations of a request. */
-export type ConnectionPolicy = Pick<AddressPolicy, 'scope' | 'check' | 'checkAddress' | 'isListed' | 'lookupAt'>;
-
-/** Checks an origin before connecting. `lookupAt`, which checks the addresses of a name, is not called for a literal IP address. */
-export function checkOrigin(policy: ConnectionPolicy, origin: string): AddressVerdict {
-  const { host, port } = destinationOf(new URL(origin));
-  return isIP(host) === 0 ? policy.check(origin) : policy.checkAddress(host, host, port);
-}
 
 export interface ConnectionsOptions {
   /** Used for all destinations that no allow list contains. Closed with the connections. */
@@ -69,7 +60,7 @@ export class Connections {
    * Returns the pool for one exchange. Call `release` when the exchange ends. Only users of the same policy share
    * connections, because another policy may deny the connected address.
    */
-  acquire(policy: ConnectionPolicy, origin: string): { readonly pool: Pool; readonly release: () => void } {
+  acquire(policy: AddressPolicy, origin: string): { readonly pool: Pool; readonly release: () => void } {
     const key = `${policy.scope} ${origin}`;
     const found = this.entries.get(key);
     if (found) this.entries.delete(key);
@@ -93,7 +84,7 @@ export class Connections {
   }
 
   /** Returns whether connections to the origin use the egress proxy, which then resolves the name. */
-  isProxied(policy: ConnectionPolicy, origin: string): boolean {
+  isProxied(policy: AddressPolicy, origin: string): boolean {
     return this.egressProxy !== null && !policy.isListed(origin);
   }
 
@@ -127,19 +118,20 @@ export class Connections {
   }
 
   /** Checks the address of each connection. */
-  private connector(policy: ConnectionPolicy, origin: string): buildConnector.connector {
-    const { port } = destinationOf(new URL(origin));
+  private connector(policy: AddressPolicy, origin: string): buildConnector.connector {
+    const { host, port } = destinationOf(new URL(origin));
     const proxied = this.isProxied(policy, origin) ? this.egressProxy?.connect : undefined;
     const direct = () => buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: policy.lookupAt(port) });
     const connect = this.withRetries(this.connectOnce ?? proxied ?? direct());
     return (options, callback) => {
-      const verdict = checkOrigin(policy, origin);
+      // `lookup` is not called for a literal IP address.
+      const verdict = isIP(host) === 0 ? policy.check(origin) : policy.checkAddress(host, host, port);
       if (verdict.ok) connect(options, callback);
       else queueMicrotask(() => callback(new BlockedAddressError(verdict), null));
     };
   }
 
-  private open(policy: ConnectionPolicy, origin: string): Pool {
+  private open(policy: AddressPolicy, origin: string): Pool {
     return new Pool(origin, {
       connect: this.connector(policy, origin),
       connections: LIMITS.maxConnectionsPerHost,

@@ -5,17 +5,19 @@ import { LIMITS } from '../../config/limits.js';
 import { headerValueOfUrl } from '../../dialects/header-text.js';
 import { ReplyBudget } from '../../fairness/reply-budget.js';
 import type { Log } from '../../ports/log.js';
+import { NotAttemptedError } from '../../ports/not-attempted.js';
 import { PeriodicLog } from '../../ports/periodic-log.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import { type AddressPolicy, type Blocked, BlockedAddressError } from '../addresses/address-policy.js';
 import { type FailedAnswer, failureWithoutAnswer } from '../failed-answer.js';
 import { CONNECT_TIMEOUT_MS, Connections, SHORTAGE_RETRY_MS } from './connections.js';
 import { createEgressProxy, type EgressProxyOptions } from './egress-proxy.js';
-import { type AnswerMemory, type ExchangeOutcome, type ExchangeRequest, exchange } from './exchange.js';
+import { type ExchangeOutcome, type ExchangeRequest, exchange } from './exchange.js';
 import { describeNetworkError, networkErrorCode } from './network-errors.js';
-import { ExchangeThread, noDescriptor } from './thread/exchange-thread.js';
 
 const NEVER = { kind: 'never' } as const;
+
+const noDescriptor = (): NotAttemptedError => new NotAttemptedError('this process has no free file descriptor');
 
 /** Resolves with the result of `work`, or early on timeout or abort. */
 function within<Value>(work: Promise<Value>, timeoutMs: number, signal: AbortSignal): Promise<Value | 'timed-out' | 'aborted'> {
@@ -62,11 +64,6 @@ export interface DestinationsOptions {
   readonly replies?: ReplyBudget;
   /** Creates a connection; replaced in tests. */
   readonly connectOnce?: buildConnector.connector;
-  /**
-   * Exchanges in progress from which on others are performed in a thread. If absent, all are performed in the main thread, as
-   * those through an egress proxy always are.
-   */
-  readonly threadFrom?: number;
 }
 
 /** Maximum number of cached URLs. */
@@ -78,8 +75,6 @@ export class Destinations {
   private readonly targets = new Map<string, TargetVerdict>();
   private readonly blockedLog: PeriodicLog;
   private readonly replies: ReplyBudget;
-  private readonly thread: ExchangeThread | null;
-  private inProgress = 0;
   private closed = false;
 
   constructor(options: DestinationsOptions) {
@@ -87,13 +82,6 @@ export class Destinations {
     const { log, egressProxy, connectOnce } = options;
     const proxy = egressProxy ? createEgressProxy({ ...egressProxy, connectTimeoutMs: CONNECT_TIMEOUT_MS, log }) : null;
     this.connections = new Connections(log, { egressProxy: proxy, ...(connectOnce ? { connectOnce } : {}) });
-    this.thread =
-      options.threadFrom === undefined || egressProxy || connectOnce
-        ? null
-        : new ExchangeThread({
-            onShortage: (code) => this.connections.noteShortage(code),
-            onFailure: ({ message }) => log.warn({ error: message }, 'delivery thread failed, the main thread makes deliveries'),
-          });
     this.blockedLog = new PeriodicLog(options.log, 'refused a delivery to a blocked address');
     const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
     this.replies = options.replies ?? new ReplyBudget({ maxBytes, maxReplyBytes }, options.owners ?? ONE_OWNER);
@@ -162,33 +150,17 @@ export class Destinations {
     request: ExchangeRequest,
     signal: AbortSignal,
   ): Promise<ExchangeOutcome> {
-    const bytes = this.replies.open(instanceId, request.maxAnswerBytes);
-    const { thread, options } = this;
-    this.inProgress++;
-    try {
-      const isBusy = this.inProgress > (options.threadFrom ?? 0);
-      if (thread?.takes(request) && isBusy) return await thread.exchange(target.policy, target.origin, request, bytes, signal);
-      return await this.exchangeHere(target, request, bytes, signal);
-    } finally {
-      this.inProgress--;
-    }
-  }
-
-  private async exchangeHere(
-    { policy, origin }: Target,
-    request: ExchangeRequest,
-    bytes: AnswerMemory,
-    signal: AbortSignal,
-  ): Promise<ExchangeOutcome> {
-    const { pool, release } = this.connections.acquire(policy, origin);
+    const { pool, release } = this.connections.acquire(target.policy, target.origin);
     let hasLeft = false;
     const onSent = (): void => {
       hasLeft = true;
       request.onSent?.();
     };
     try {
+      const bytes = this.replies.open(instanceId, request.maxAnswerBytes);
       const outcome = await exchange(pool, { ...request, onSent }, bytes, signal);
-      if (outcome.kind === 'timed-out' && !hasLeft && this.connections.isWaitingForDescriptor(origin)) throw noDescriptor();
+      if (outcome.kind === 'timed-out' && !hasLeft && this.connections.isWaitingForDescriptor(target.origin))
+        throw noDescriptor();
       return outcome;
     } finally {
       release();
@@ -205,7 +177,7 @@ export class Destinations {
   /** Aborts requests in progress and prevents new ones. */
   async close(): Promise<void> {
     this.closed = true;
-    await Promise.all([this.connections.close(), this.thread?.close()]);
+    await this.connections.close();
   }
 
   private broken(instanceId: string, error: Error, host: string): FailedAnswer {

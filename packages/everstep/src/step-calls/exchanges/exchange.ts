@@ -33,9 +33,6 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
-/** Reserves the memory of an answer (`ReplyBytes`). */
-export type AnswerMemory = Pick<ReplyBytes, 'canContinue' | 'release'>;
-
 export type ExchangeOutcome =
   | { readonly kind: 'answered'; readonly answer: HttpAnswer }
   /** The answer exceeded the limit; `answer.body` is its beginning. */
@@ -57,9 +54,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   private received = 0;
   /** Length of the whole answer; null if unknown. */
   private length: number | null = null;
-  private readonly bytes: AnswerMemory;
+  private readonly bytes: ReplyBytes;
 
-  constructor(request: ExchangeRequest, bytes: AnswerMemory, signal: AbortSignal, finish: (outcome: ExchangeOutcome) => void) {
+  constructor(request: ExchangeRequest, bytes: ReplyBytes, signal: AbortSignal, finish: (outcome: ExchangeOutcome) => void) {
     this.request = request;
     this.bytes = bytes;
     this.signal = signal;
@@ -125,7 +122,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 export async function exchange(
   pool: Pool,
   request: ExchangeRequest,
-  bytes: AnswerMemory,
+  bytes: ReplyBytes,
   signal: AbortSignal,
 ): Promise<ExchangeOutcome> {
   if (signal.aborted) return { kind: 'aborted' };
