@@ -6,7 +6,7 @@ import { join, posix } from 'node:path';
 const OTHER_PAGES = new Map([
   ['README.md', 'introduction'],
   ['packages/sdk/README.md', 'sdk'],
-  ['bench/README.md', 'benchmarks'],
+  ['bench/README.md', 'running-benchmarks'],
   ['ARCHITECTURE.md', 'architecture'],
   ['CONTRIBUTING.md', 'contributing'],
   ['CHANGELOG.md', 'changelog'],

@@ -32,6 +32,7 @@ const OTHERS = {
   Settings: 'InstanceSettings',
   SigningKeys: 'SigningKeyPair',
   Token: 'InstanceToken',
+  Worker: 'WorkerEntry',
 };
 /** `EverstepError` represents errors, `flowControl.list` returns only the entries, and no call returns a key set. */
 const WITHOUT_TYPE = ['Error', 'FlowControls', 'KeySet'];

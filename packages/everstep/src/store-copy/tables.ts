@@ -241,10 +241,11 @@ const CONTROLS: readonly CopiedTable[] = [
 ];
 
 export const COPIED_TABLES: readonly CopiedTable[] = [...ACCOUNTS, ...CONTROLS, ...RUNS, ...DEAD_LETTERS, ...REPAIRS];
-/** Tables of the database that are filled differently: those of its nodes, and of search documents. */
+/** Tables of the database that are filled differently: those of its nodes and their workers, and of search documents. */
 export const FILLED_SEPARATELY: readonly string[] = [
   'schema_version',
   'node',
+  'worker_pool',
   'gate_lease',
   'day_taken',
   'instance_clock',
