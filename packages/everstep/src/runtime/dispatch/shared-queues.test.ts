@@ -19,7 +19,7 @@ import {
 } from '../runtime.fixture.js';
 
 const nobody = new ScriptedCaller(() => {
-  throw new Error('nobody expects a step');
+  throw new Error('no step was expected');
 });
 const RETRIED = { ...SETTINGS, maxRetries: 2, retryDelay: '60000' };
 const inQueue = (text: string) => commandFor(text, { queue: 'q', settings: RETRIED });

@@ -227,10 +227,10 @@ test('a window whose requests end before one of them is sent lasts a period from
   const begin = world.now;
   world.offerMany(3, 'k');
   await world.pass(300);
-  world.endRun('r0', { kind: 'failed', error: 'nobody listens' });
+  world.endRun('r0', { kind: 'failed', error: 'connection refused' });
   await world.pass(1_700);
   assert.equal(world.starts.length, 2, 'the other one may still be sent');
-  world.endRun('r1', { kind: 'failed', error: 'nobody listens' });
+  world.endRun('r1', { kind: 'failed', error: 'connection refused' });
   await world.pass(2_000);
   assert.deepEqual(
     world.starts.map(({ at }) => at - begin),

@@ -104,7 +104,7 @@ test('after a crash the window is as long as it may have been at the endpoint', 
 test('a window whose first request is never sent ends as well', async () => {
   const { world } = new RequestLog(7, 1);
   world.endpoint = (_start, end, clock) => {
-    clock.setTimer(clock.now() + 1, () => end({ kind: 'failed', error: 'nobody listens' }));
+    clock.setTimer(clock.now() + 1, () => end({ kind: 'failed', error: 'connection refused' }));
   };
   await world.trigger({ key: 'k', rate: 1, periodMs: PERIOD_MS });
   world.offerMany(3, 'k');

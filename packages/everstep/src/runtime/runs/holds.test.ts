@@ -21,7 +21,7 @@ test('a result that was recorded from the reply of a worker is not sent back to 
 });
 
 test('the digest covers the recorded steps, whether they were sent before or recorded since', async () => {
-  // It never continues by itself, so each result is sent back. At every second request no worker holds the run.
+  // It never continues in the same exchange, so each result is sent back. At every second request no worker holds the run.
   let requests = 0;
   const caller = new ScriptedCaller(({ request }): StepReply => {
     const { from, length } = request.journal;

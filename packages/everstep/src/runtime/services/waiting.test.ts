@@ -407,7 +407,7 @@ test('explain also reports the destination hold of a task that is due later', as
     kind: 'failure',
     failure: {
       cause: 'network',
-      message: 'nobody listens',
+      message: 'connection refused',
       retry: { kind: 'backoff' },
       status: null,
       responseHeaders: {},

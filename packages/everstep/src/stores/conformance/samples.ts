@@ -157,7 +157,7 @@ export const notifyTask = (slot: number, dueAt: number | null): TaskOf<'notify'>
   messageId: `msg_notify_${slot}`,
   dueAt,
   createdAt: T0,
-  name: `tell ${slot}`,
+  name: `call ${slot}`,
   group: slot,
   concurrent: 1,
   eventId: 'paid',

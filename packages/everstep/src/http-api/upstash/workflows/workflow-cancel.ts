@@ -1,4 +1,4 @@
-/** Bulk cancelation of runs in this dialect. */
+/** Bulk cancellation of runs in this dialect. */
 
 import Type, { type Static, type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';

@@ -77,7 +77,7 @@ const REFUSALS: readonly (readonly [
   outcome: unknown,
 ])[] = [
   [
-    'a key of somebody else',
+    'a key of another user',
     (accounts, audit) => accounts.revokeApiKey({ apiKeyId: 'key_ann', userId: 'usr_ben', at: T0, audit }),
     false,
   ],
@@ -156,7 +156,7 @@ export function auditConformance(open: OpenStore): void {
       'rejects an entry with an existing id, and keeps the existing one',
       withStore(open, async ({ accounts }) => {
         await accounts.addAudit(sampleAudit(1, ['acc']));
-        await assert.rejects(accounts.addAudit(sampleAudit(1, ['acc'], { actor: 'somebody else' })));
+        await assert.rejects(accounts.addAudit(sampleAudit(1, ['acc'], { actor: 'another actor' })));
         assert.deepEqual(await newest(accounts), [sampleAudit(1, ['acc'])]);
       }),
     );

@@ -81,7 +81,7 @@ export function sessionConformance(open: OpenStore): void {
         await accounts.createSession({ session: sample('h1', 'ann') });
         await accounts.createSession({ session: sample('h2', 'ann', { apiKeyId: 'key_second' }) });
         assert.equal(await accounts.revokeApiKey({ apiKeyId: 'key_ann', userId: 'usr_ben', at: T0 }), false);
-        assert.ok(await accounts.findSession({ sessionHash: 'h1' }), 'of somebody else');
+        assert.ok(await accounts.findSession({ sessionHash: 'h1' }), 'of another user');
         await accounts.revokeApiKey({ apiKeyId: 'key_ann', userId: 'usr_ann', at: T0 });
         assert.equal(await accounts.findSession({ sessionHash: 'h1' }), null);
         assert.ok(await accounts.findSession({ sessionHash: 'h2' }));

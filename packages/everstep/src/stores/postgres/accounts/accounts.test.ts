@@ -49,12 +49,12 @@ if (typeof schemas === 'string') {
 
   describe('the audit log in PostgreSQL', () => {
     for (const sql of [
-      `UPDATE audit_log SET actor = 'nobody'`,
+      `UPDATE audit_log SET actor = 'changed'`,
       'DELETE FROM audit_log',
       'TRUNCATE audit_log',
       `INSERT INTO audit_log OVERRIDING SYSTEM VALUE VALUES (1, 'aud_1', 0, '', '', '', '', '[]', '{}', NULL)
-       ON CONFLICT (audit_id) DO UPDATE SET actor = 'nobody'`,
-      `UPDATE audit_reader SET account_id = 'nobody'`,
+       ON CONFLICT (audit_id) DO UPDATE SET actor = 'changed'`,
+      `UPDATE audit_reader SET account_id = 'changed'`,
       'DELETE FROM audit_reader',
       'TRUNCATE audit_reader',
       `UPDATE audit_chain SET hash = ''`,
@@ -153,7 +153,7 @@ if (typeof schemas === 'string') {
       assert.equal(new Set(values).size, 1);
     });
 
-    onEmpty('a share of a budget is told by one of them', async () => {
+    onEmpty('one of them sends the alert for a share of a budget', async () => {
       await accounts.createInstance(sampleInstance(INSTANCE, { budgetDollars: 10 }));
       const told = await Promise.all(
         Array.from({ length: ROUNDS }, () =>

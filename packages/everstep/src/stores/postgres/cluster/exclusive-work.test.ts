@@ -67,7 +67,7 @@ if (typeof schemas === 'string') {
       assert.equal(await two.tryExclusively('retention', async () => {}), true);
     });
 
-    test('work that fails lets the next work begin', async () => {
+    test('the next work starts after work that fails', async () => {
       const failing = one.run('start', () => Promise.reject(new Error('no')));
       const next = two.run('start', async () => 'done');
       await assert.rejects(failing, /no/);

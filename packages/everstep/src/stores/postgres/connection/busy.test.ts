@@ -30,7 +30,7 @@ test('batches wait for more units only while the process has been busy for a mom
   assert.equal(after(3_000), 0, 'what it did in so long says nothing of now');
   assert.equal(after(100), 10);
   recentUnits = 9;
-  assert.equal(after(100), 0, 'few run here, and nobody else would come');
+  assert.equal(after(100), 0, 'few run here, and nothing else would come');
   recentUnits = 10;
   busy = Number.NaN;
   assert.equal(after(100), 0, 'it is not known');

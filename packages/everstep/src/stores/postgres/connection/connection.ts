@@ -271,7 +271,7 @@ export class Database implements Session {
       if (!(error instanceof Error) || !error.message.includes('timeout')) throw storeErrorOf(error);
       const seconds = this.connectTimeoutMs / 1000;
       throw new StoreUnavailableError(
-        `no connection to the database could be had within ${seconds} s: all are in use, or it does not answer`,
+        `no connection to the database was available within ${seconds} s: all are in use, or it does not answer`,
         {
           cause: error,
         },
@@ -279,7 +279,7 @@ export class Database implements Session {
     }
   }
 
-  /** A statement that is a transaction by itself. A connection that failed to execute it is not used again. */
+  /** A statement that is a transaction of its own. A connection that failed to execute it is not used again. */
   private alone(statement: Statement, values: readonly SqlValue[]) {
     return this.confirmed(async (client) => {
       let usable = true;

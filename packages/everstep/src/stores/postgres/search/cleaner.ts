@@ -66,7 +66,7 @@ export class Cleaner {
     });
   }
 
-  /** Notes written documents: the server analyzes a table by itself, but not at once. */
+  /** Notes written documents: the server analyzes a table automatically, but not at once. */
   grown({ table, documents }: Place, count: number): void {
     const written = (this.written.get(table) ?? 0) + count;
     this.written.set(table, written < LOOKED_AT_AFTER ? written : 0);
@@ -101,7 +101,7 @@ export class Cleaner {
         after = await this.removeSome(table, namespace, after);
     if (this.closed) return;
     await this.database.execute(FORGET, [namespaces]);
-    // If it fails, the server does so by itself later.
+    // If it fails, the server does so automatically later.
     await this.maintain(`VACUUM ${table}`);
   }
 

@@ -65,7 +65,7 @@ export const withinBytes = (documents: string, maxBytes: string, more = ''): str
 
 function foundOf(row: Row): FoundDocument {
   const { score } = row;
-  if (typeof score !== 'number') throw new TypeError('a score is no number');
+  if (typeof score !== 'number') throw new TypeError('a score is not a number');
   return { ...documentOf(row), score };
 }
 

@@ -37,12 +37,15 @@ export interface Runner {
   readonly gid?: number;
 }
 
+/** Users that may own the server if this process runs as root, the preferred one first. */
+const UNPRIVILEGED = ['postgres', 'nobody'];
+
 export async function runner(): Promise<Runner> {
   if (process.getuid?.() !== 0) return {};
   const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
-  const user = ['postgres', 'nobody'].flatMap((name) => users.find(([known]) => known === name) ?? [])[0];
+  const user = UNPRIVILEGED.flatMap((name) => users.find(([known]) => known === name) ?? [])[0];
   const found = users.find(([name]) => name === user);
-  if (!found) throw new Error('the server does not run as root, and there is no user "postgres" or "nobody"');
+  if (!found) throw new Error(`the server does not run as root, and none of these users exists: ${UNPRIVILEGED.join(', ')}`);
   return { uid: Number(found[2]), gid: Number(found[3]) };
 }
 

@@ -26,7 +26,7 @@ export const VARIABLE = 'EVERSTEP_TEST_POSTGRES';
 /** Starts a server regardless of the environment. */
 export async function startTestServer(): Promise<TestServer> {
   const keeper = fileURLToPath(new URL('./server-keeper.js', import.meta.url));
-  // Detached: a Ctrl-C ends this process, and the keeper detects that and ends by itself.
+  // Detached: a Ctrl-C ends this process, and the keeper detects that and ends too.
   const child = spawn(process.execPath, [keeper], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
   const lines = createInterface({ input: child.stdout });
   const [line] = await Promise.race([once(lines, 'line'), once(child, 'exit').then(() => ['{}'])]);

@@ -13,12 +13,12 @@ function openStore() {
 
 describe('the audit log in SQLite', () => {
   for (const sql of [
-    `UPDATE audit_log SET actor = 'nobody'`,
+    `UPDATE audit_log SET actor = 'changed'`,
     'UPDATE audit_log SET at = at',
     'DELETE FROM audit_log',
     `REPLACE INTO audit_log VALUES (1, 'aud_9', 0, '', '', '', '', '[]', '{}', NULL)`,
     `REPLACE INTO audit_log VALUES (9, 'aud_1', 0, '', '', '', '', '[]', '{}', NULL)`,
-    `UPDATE audit_reader SET account_id = 'nobody'`,
+    `UPDATE audit_reader SET account_id = 'changed'`,
     'DELETE FROM audit_reader',
     `UPDATE audit_chain SET hash = ''`,
     'DELETE FROM audit_chain',

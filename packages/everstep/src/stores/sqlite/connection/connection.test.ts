@@ -39,7 +39,7 @@ async function startWriter(file: string, count: number, fixture = './killed-writ
       acknowledged = Number(line);
       if (acknowledged >= count) resolve();
     });
-    child.on('exit', () => reject(new Error('the writer ended by itself')));
+    child.on('exit', () => reject(new Error('the writer ended before it was killed')));
   });
   return {
     /** Returns the last number that it printed. */

@@ -143,7 +143,7 @@ describe('a store that was in use', () => {
       await assert.rejects(openSqliteStore({ file }), isDamaged(words));
       await assert.rejects(openSqliteStore({ file }), isDamaged(words));
       if (existsSync(file)) {
-        assert.throws(() => openStoreAtRest(file), isDamaged(words), 'a back-up of it is not made either');
+        assert.throws(() => openStoreAtRest(file), isDamaged(words), 'a backup of it is not made either');
         assert.throws(() => openWholeStore({ file, unwritten: false }), isDamaged(words), 'nor a copy');
       }
       assert.deepEqual(await contents(), before);

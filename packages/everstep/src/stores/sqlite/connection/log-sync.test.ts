@@ -88,7 +88,7 @@ test('after a failed sync nothing is acknowledged', async () => {
   await turn();
   assert.equal(first.state, 'rejected');
   await assert.rejects(commit(), /could not be synced to the disk: EIO/);
-  assert.equal(failures.length, 1, 'the owner is told once, so that the process can end');
+  assert.equal(failures.length, 1, 'the owner is notified once, so that the process can end');
 });
 
 test('account changes are also durable when they are acknowledged', async () => {
@@ -124,5 +124,5 @@ test('a commit of one run alone is synced at once if the disk has been fast', as
   await store.commit([unit, unit]);
   syncs.length = 0;
   await store.commit([unit]);
-  assert.deepEqual(syncs, ['beside'], 'a slow disk holds nobody up');
+  assert.deepEqual(syncs, ['beside'], 'a slow disk delays no other work');
 });

@@ -29,7 +29,7 @@ export class Selection {
     }
   }
 
-  /** Rows with any of the values; undefined is no condition, an empty list matches no row. */
+  /** Rows with any of the values; undefined sets no condition, an empty list matches no row. */
   anyOf(facet: Facet, values: readonly string[] | undefined): void {
     if (values) this.sources.push(this.reader.anyOf(this.tenant, facet, values, this.direction));
   }

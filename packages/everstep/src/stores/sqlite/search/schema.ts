@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS namespace (
   documents INTEGER NOT NULL DEFAULT 0,
   -- RECORD_BYTES for each document, and those of content and metadata
   bytes INTEGER NOT NULL DEFAULT 0,
-  -- 1: nobody sees it, its rows are being removed
+  -- 1: it is not visible, and its rows are being removed
   gone INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS namespace_name ON namespace (name) WHERE gone = 0;
