@@ -58,6 +58,7 @@ import { createAddressPolicies } from './step-calls/addresses/address-policies.j
 import type { OwnListener } from './step-calls/addresses/address-policy.js';
 import { createNameResolver } from './step-calls/names/index.js';
 import { createOutbound } from './step-calls/outbound.js';
+import { createProxiedFetch } from './step-calls/proxied-fetch.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import type { OpenedNode } from './stores/postgres/index.js';
 import { ClusterWorkers } from './worker-connections/cluster-workers.js';
@@ -218,11 +219,11 @@ export async function startService(config: Config, options: StartOptions = {}): 
       rulesOf: (instanceId) => authority.outboundRulesOf(instanceId),
     });
     const { signingKeys, learnWorkflowOrigin, regionOf, prepare } = authority;
-    const egressProxy = config.egressProxy === null ? {} : { egressProxy: { url: config.egressProxy } };
+    const egressProxy = config.egressProxy === null ? null : { url: config.egressProxy };
     const keys = { signingKeys, ...withAuditKey(authority, config.auditWebhookKey), learnWorkflowOrigin, regionOf, prepare };
     const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
     const replies = new ReplyBudget({ maxBytes, maxReplyBytes }, owners);
-    const sending = { ...keys, ...egressProxy, addressPolicyOf, owners, replies, slices };
+    const sending = { ...keys, ...(egressProxy ? { egressProxy } : {}), addressPolicyOf, owners, replies, slices };
     const outbound = createOutbound({ ...sending, now: machineTime, random, log });
     opened.push(() => outbound.close());
     const pools = new WorkerPools(steadyClock);
@@ -319,7 +320,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
       storage: (instanceId) => limits.storage(instanceId),
       log,
     });
+    const proxied = egressProxy && createProxiedFetch({ egressProxy, allow: config.allowAddresses, log });
+    if (proxied) opened.push(() => proxied.close());
     const signIn = await createSignIn({
+      ...(proxied ? { send: proxied.fetch } : {}),
       settings: config.signIn,
       store: accounts,
       accounts: accountService,

@@ -1,5 +1,25 @@
 /** Requests to the identity provider, with a timeout and a size limit for answers. */
 
+export interface ProviderRequest {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+  readonly redirect: 'manual';
+  readonly signal: AbortSignal;
+}
+
+export interface ProviderAnswer {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: Iterable<[string, string]>;
+  readonly body: {
+    getReader(): { read(): Promise<{ readonly done: boolean; readonly value?: unknown }>; cancel(): Promise<void> };
+  } | null;
+}
+
+/** Sends a request, as the `fetch` of Node does. */
+export type ProviderFetch = (url: string, request: ProviderRequest) => Promise<ProviderAnswer>;
+
 export interface FetchBounds {
   readonly timeoutMs: number;
   readonly maxBytes: number;
@@ -8,11 +28,11 @@ export interface FetchBounds {
 /** Statuses without a body. */
 const BODILESS: readonly number[] = [101, 204, 205, 304];
 
-async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+async function readBounded({ body }: ProviderAnswer, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  const reader = response.body?.getReader();
-  for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+  const reader = body?.getReader();
+  for (let part = await reader?.read(); part?.value instanceof Uint8Array; part = await reader?.read()) {
     bytes += part.value.byteLength;
     if (bytes > maxBytes) {
       await reader?.cancel();
@@ -25,15 +45,17 @@ async function readBounded(response: Response, maxBytes: number): Promise<Uint8A
 
 /** Does not follow redirects. Rejects if the answer is late or too long. */
 export const boundedFetch =
-  ({ timeoutMs, maxBytes }: FetchBounds) =>
-  async (url: string, { signal, ...options }: RequestInit): Promise<Response> => {
+  ({ timeoutMs, maxBytes }: FetchBounds, send: ProviderFetch = fetch) =>
+  async (url: string, { signal, body, method = 'GET', headers }: RequestInit): Promise<Response> => {
     const late = AbortSignal.timeout(timeoutMs);
-    const response = await fetch(url, {
-      ...options,
+    const answer = await send(url, {
+      method,
+      headers: Object.fromEntries(new Headers(headers)),
+      body: body === null || body === undefined ? null : await new Response(body).text(),
       redirect: 'manual',
       signal: signal ? AbortSignal.any([signal, late]) : late,
     });
-    const { status, statusText, headers } = response;
-    const body = await readBounded(response, maxBytes);
-    return new Response(BODILESS.includes(status) ? null : body, { status, statusText, headers });
+    const { status, statusText } = answer;
+    const content = await readBounded(answer, maxBytes);
+    return new Response(BODILESS.includes(status) ? null : content, { status, statusText, headers: [...answer.headers] });
   };

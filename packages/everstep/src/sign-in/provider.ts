@@ -2,7 +2,7 @@
 import type * as Oidc from 'openid-client';
 import { LIMITS } from '../config/limits.js';
 import type { SignInSettings } from '../config/sign-in-settings.js';
-import { boundedFetch } from './bounded-fetch.js';
+import { boundedFetch, type ProviderFetch } from './bounded-fetch.js';
 import type { Claims } from './identity.js';
 
 const MS_PER_SECOND = 1_000;
@@ -30,6 +30,8 @@ export interface IdentityProviderOptions {
   readonly redirectUri: () => string;
   /** A monotonic clock in ms. */
   readonly elapsedMs: () => number;
+  /** Sends the requests to the identity provider. Absent: directly. */
+  readonly send?: ProviderFetch;
 }
 
 export class IdentityProvider {
@@ -107,9 +109,10 @@ export class IdentityProvider {
   private async read(): Promise<Discovered> {
     // Loaded on demand, so that a service without single sign-on starts faster.
     const oidc = await import('openid-client');
-    const { issuer, clientId, clientSecret } = this.options.settings;
+    const { settings, send } = this.options;
+    const { issuer, clientId, clientSecret } = settings;
     const bounds = { timeoutMs: LIMITS.identityProviderTimeoutMs, maxBytes: LIMITS.maxIdentityProviderBytes };
-    const bounded = boundedFetch(bounds);
+    const bounded = boundedFetch(bounds, send);
     const authentication = clientSecret === null ? oidc.None() : oidc.ClientSecretPost(clientSecret);
     const config = await oidc.discovery(new URL(issuer), clientId, {}, authentication, {
       execute: issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [],

@@ -6,6 +6,7 @@ import type { SignInSettings } from '../config/sign-in-settings.js';
 import type { SignInError } from '../contract/sign-in.js';
 import { createHttpApi, type HttpApi } from '../http-api/index.js';
 import { ApiWorld } from '../http-api/testing/api-world.js';
+import type { ProviderFetch } from './bounded-fetch.js';
 import { CLIENT_ID, type HostileProvider, type Overrides, openHostileProvider } from './hostile-provider.fixture.js';
 import { createSignIn } from './sign-in.js';
 
@@ -41,7 +42,7 @@ describe('single sign-on', () => {
       });
   });
 
-  async function open(more: Partial<SignInSettings> = {}): Promise<HttpApi> {
+  async function open(more: Partial<SignInSettings> = {}, send: ProviderFetch = fetch): Promise<HttpApi> {
     const settings: SignInSettings = {
       ...{
         issuer: provider.issuer,
@@ -56,7 +57,8 @@ describe('single sign-on', () => {
     const { accounts, store } = world;
     const dashboardUrl = () => DASHBOARD;
     const elapsedMs = () => performance.now();
-    const options = { settings, store: store.accounts, accounts, now: () => time, elapsedMs, dashboardUrl, log: QUIET };
+    const sources = { store: store.accounts, accounts, now: () => time, elapsedMs, dashboardUrl, send };
+    const options = { settings, ...sources, log: QUIET };
     const signIn = await createSignIn(options);
     const api = createHttpApi({ ...world, service: world.runtime, log: QUIET, version: '1', dashboard: null, signIn });
     opened.push(api);
@@ -119,6 +121,16 @@ describe('single sign-on', () => {
     // It is revoked like any other session.
     await world.accounts.endSessions({ user, address: '' });
     assert.equal(await sessionOf(api, back.cookie), null);
+  });
+
+  test('sends every request to the identity provider with the given fetch', async () => {
+    const asked: string[] = [];
+    const api = await open({}, (url, request) => {
+      asked.push(new URL(url).pathname);
+      return fetch(url, request);
+    });
+    assert.equal((await signIn(api)).location, '/');
+    assert.deepEqual(asked, ['/.well-known/openid-configuration', '/token', '/jwks']);
   });
 
   test('does not redirect to another host', async () => {

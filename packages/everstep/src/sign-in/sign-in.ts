@@ -6,6 +6,7 @@ import { SIGN_IN_CALLBACK, type SignInError } from '../contract/sign-in.js';
 import type { Log } from '../ports/log.js';
 import type { AccountStore } from '../ports/stores/account-store.js';
 import { KEY_RINGS, KeyRing, keyAt } from '../secrets/key-ring.js';
+import type { ProviderFetch } from './bounded-fetch.js';
 import { identityOf } from './identity.js';
 import { IdentityProvider, ProviderUnavailableError } from './provider.js';
 import { type SignInState, seal, unseal } from './sealed-state.js';
@@ -41,6 +42,8 @@ export interface SignInOptions {
   readonly elapsedMs: () => number;
   /** URL of the dashboard for users, without a trailing slash. */
   readonly dashboardUrl: () => string;
+  /** Sends the requests to the identity provider. Absent: directly. */
+  readonly send?: ProviderFetch;
   readonly log: Pick<Log, 'warn'>;
 }
 
@@ -69,13 +72,13 @@ const isRefusal = (query: string): boolean => new URLSearchParams(query).has('er
 
 /** Returns null without settings. */
 export async function createSignIn(options: SignInOptions): Promise<SignIn | null> {
-  const { settings, store, accounts, now, elapsedMs, dashboardUrl, log } = options;
+  const { settings, store, accounts, now, elapsedMs, dashboardUrl, send, log } = options;
   if (!settings) return null;
   const { issuer } = settings;
   const ring = new KeyRing({ accounts: store, name: KEY_RINGS.signIns.name, elapsedMs });
   await ring.keys();
   const redirectUri = () => settings.redirectUrl ?? `${dashboardUrl()}${SIGN_IN_CALLBACK}`;
-  const provider = new IdentityProvider({ settings, redirectUri, elapsedMs });
+  const provider = new IdentityProvider({ settings, redirectUri, elapsedMs, ...(send ? { send } : {}) });
   const usedStates = new UsedStates();
 
   function fail(error: SignInError, cause?: unknown): Failed {

@@ -1,60 +1,37 @@
 import assert from 'node:assert/strict';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
 import https from 'node:https';
 import net, { type AddressInfo } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { LOCAL_CERTIFICATE, OTHER_CA, TEST_CA } from '../../config/certificates.fixture.js';
 import { createAddressPolicy } from '../addresses/address-policy.js';
 import { answering, endpoint, failureOf, message, senderWith, sharesEndpoint } from '../endpoint.fixture.js';
+import { openTunnelProxy, type TunnelProxy } from './tunnel-proxy.fixture.js';
 
 sharesEndpoint();
 
 const PASSWORD = 'pro/xy secret';
-/** Requests that the proxy received, and the status that it answers. */
-let asked: readonly Pick<IncomingMessage, 'url' | 'headers'>[] = [];
-let status = 200;
-
-const sockets = new Set<net.Socket>();
-const track = (socket: net.Socket): void => {
-  sockets.add(socket);
-  socket.on('error', () => {}).once('close', () => sockets.delete(socket));
-};
-
-/** The proxy connects every tunnel to this machine, whatever the destination's name. */
-const proxy = createServer((_request, response) => response.writeHead(405).end());
-proxy.on('connection', track);
-proxy.on('connect', ({ url = '', headers }, socket, head) => {
-  asked = [...asked, { url, headers }];
-  if (status !== 200) return socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`);
-  const upstream = net.connect(Number(url.slice(url.lastIndexOf(':') + 1)), '127.0.0.1', () => {
-    socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
-    upstream.write(head);
-    socket.pipe(upstream).pipe(socket);
-  });
-  track(upstream);
-  upstream.once('error', () => socket.destroy());
-});
+let proxy: TunnelProxy;
 const secure = https.createServer(LOCAL_CERTIFICATE, (_request, response) => response.end('secure'));
 
-const listen = async (server: Server | https.Server): Promise<number> => {
+const listen = async (server: https.Server): Promise<number> => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return (server.address() as AddressInfo).port;
 };
 let proxyUrl = '';
 let securePort = 0;
 before(async () => {
-  proxyUrl = `http://user:${encodeURIComponent(PASSWORD)}@127.0.0.1:${await listen(proxy)}`;
+  proxy = await openTunnelProxy();
+  proxyUrl = `http://user:${encodeURIComponent(PASSWORD)}@127.0.0.1:${proxy.port}`;
   securePort = await listen(secure);
 });
-after(() => {
-  for (const socket of sockets) socket.destroy();
-  proxy.close();
+after(async () => {
+  await proxy.close();
   secure.closeAllConnections();
   secure.close();
 });
 beforeEach(() => {
-  asked = [];
-  status = 200;
+  proxy.asked = [];
+  proxy.status = 200;
   endpoint.received = [];
   endpoint.respond = answering(200, {});
 });
@@ -85,7 +62,7 @@ test('http and https destinations are called through tunnels, and only the proxy
   const tunneled = await sender.send(message({ url: `https://other.example:${securePort}/` }), signal());
   assert.match(failureOf(tunneled).message, /certificate is for another host name/);
   assert.deepEqual(
-    asked.map(({ url, headers }) => [url, headers['proxy-authorization']]),
+    proxy.asked.map(({ url, headers }) => [url, headers['proxy-authorization']]),
     [`app.example:${endpoint.port}`, `other.example:${securePort}`].map((to) => [to, `Basic ${btoa(`user:${PASSWORD}`)}`]),
   );
 });
@@ -102,7 +79,7 @@ test('TLS to the destination is inside the tunnel, and its certificate is verifi
   assert.equal(answer.kind === 'answered' && Buffer.from(answer.body).toString(), 'secure');
   assert.match(failureOf(await bad.send(message({ url }), signal())).message, /certificate cannot be verified/);
   assert.deepEqual(
-    asked.map((each) => each.url),
+    proxy.asked.map((each) => each.url),
     [`localhost:${securePort}`, `localhost:${securePort}`],
   );
 });
@@ -116,14 +93,14 @@ test('the URL is checked before the proxy is called', async (t) => {
     ...['http://postgres/', 'http://api.default.svc.cluster.local/', 'http://denied.example/', 'http://app.example:25/'],
   ];
   for (const url of urls) assert.equal(failureOf(await sender.send(message({ url }), signal())).cause, 'blocked-address', url);
-  assert.deepEqual(asked, []);
+  assert.deepEqual(proxy.asked, []);
 });
 
 test('a destination in an allow list is called directly, without the proxy', async (t) => {
   const sender = through(proxyUrl, { allow: ['127.0.0.1'] });
   t.after(() => sender.close());
   assert.equal((await sender.send(message(), signal())).kind, 'answered');
-  assert.deepEqual(asked, []);
+  assert.deepEqual(proxy.asked, []);
 });
 
 test('a proxy that refuses or is unreachable is a retryable failure that does not reveal the proxy', async (t) => {
@@ -134,7 +111,7 @@ test('a proxy that refuses or is unreachable is a retryable failure that does no
   await new Promise((resolve) => gone.close(resolve));
   const [refusing, missing] = [through(), through(`http://user:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`)];
   t.after(() => Promise.all([refusing.close(), missing.close()]));
-  status = 403;
+  proxy.status = 403;
   const refused = failureOf(await refusing.send(message({ url: 'http://app.example/' }), signal()));
   assert.equal(refused.message, 'could not reach app.example: the egress proxy of Everstep answered 403 (EVERSTEP_EGRESS_PROXY)');
   const unreached = failureOf(await missing.send(message({ url: 'http://app.example/' }), signal()));
