@@ -44,7 +44,7 @@ import { UPSTASH_API } from './http-api/upstash/index.js';
 import { createMetrics } from './metrics/index.js';
 import { serveMetrics } from './metrics/metrics-server.js';
 import { observedCaller, observedSender } from './metrics/observed-calls.js';
-import { observedStore } from './metrics/observed-store.js';
+import { observedDocuments, observedStore } from './metrics/observed-store.js';
 import { openDatabase, openFile } from './open-store.js';
 import type { SharedChange } from './ports/cluster.js';
 import { NO_OBSERVER } from './ports/observer.js';
@@ -136,13 +136,16 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const tls = config.tls && new TlsListener(await readTlsFiles(config.tls));
   await findPortsFree([{ host: config.host, port: config.port }, managementListener(config)]);
   await openDataDir(config.dataDir);
+  const metrics = config.metricsAddress || config.metricsToken !== null ? createMetrics(config.metricsNames) : null;
+  const observer = metrics?.observer ?? NO_OBSERVER;
+  const onDiskFailure = (error: Error) => {
+    log.error({ error: error.message }, 'disk sync failed, exiting before anything acts on unsynced data');
+    process.exit(1);
+  };
   const openedStore =
     config.store.kind === 'postgres'
-      ? await openDatabase(config.store.url, config, log)
-      : await openFile(config.store.file, config, log, (error) => {
-          log.error({ error: error.message }, 'disk sync failed, exiting before anything acts on unsynced data');
-          process.exit(1);
-        });
+      ? await openDatabase(config.store.url, config, log, observer)
+      : await openFile(config.store.file, config, log, { onDiskFailure, observer });
   /** What to close, in the order in which it was opened. */
   const opened: (() => Promise<void>)[] = [() => openedStore.store.close()];
   const closeAll = async () => {
@@ -181,9 +184,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     let managementUrl = '';
     let publicUrl = config.publicUrl ?? localUrl(config, config.host, config.port);
     const upkeepClock = virtualClock?.upkeep ?? clock;
-    const metrics = config.metricsAddress || config.metricsToken !== null ? createMetrics(config.metricsNames) : null;
     if (metrics) opened.push(async () => metrics.close());
-    const observer = metrics?.observer ?? NO_OBSERVER;
     const store: Store = metrics ? observedStore(plainStore, observer, elapsedMs) : plainStore;
     const writes = new StoreWrites({ store, clock: upkeepClock, random, log });
     const now = () => clock.now();
@@ -292,7 +293,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const search = createSearchService({
       accounts,
       indexes: store.searchIndexes,
-      documents,
+      documents: metrics ? observedDocuments(documents, observer, elapsedMs) : documents,
       plans,
       now,
       random,

@@ -9,6 +9,7 @@ import { credentialsFile } from './bootstrap/credentials.js';
 import { makePrivateDirectory } from './bootstrap/data-dir.js';
 import { fileError, StartError } from './bootstrap/start-error.js';
 import type { Config } from './config/config.js';
+import type { Observer } from './ports/observer.js';
 import type { SearchDocuments } from './ports/stores/search-store.js';
 import type { Store } from './ports/stores/store.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
@@ -43,7 +44,7 @@ export async function openFile(
   file: string,
   { dataDir, acceptLoss }: Config,
   log: Logger,
-  onDiskFailure: (error: Error) => void,
+  { onDiskFailure, observer }: { readonly onDiskFailure: (error: Error) => void; readonly observer: Observer },
 ): Promise<Opened> {
   try {
     await makePrivateDirectory(dirname(file));
@@ -58,6 +59,7 @@ export async function openFile(
       // Credentials belong to this file only if it is in the data directory.
       belongings: dirname(file) === dataDir ? [credentialsFile(dataDir)] : [],
       onDiskFailure,
+      onSync: (durationMs) => observer.logSynced(durationMs),
       onNotice: ({ event, fields }) => log.warn(fields, event),
     });
     const directory = join(dirname(file), SEARCH_DIRECTORY);
@@ -76,6 +78,7 @@ export async function openDatabase(
   url: string,
   { nodeLeaseMs: leaseMs, nodeUrl, commits, virtualClock }: Config,
   log: Logger,
+  observer: Observer,
 ): Promise<Opened> {
   if (virtualClock)
     throw new StartError('A virtual clock requires the embedded store; nodes on a database use the time of the database.');
@@ -86,7 +89,10 @@ export async function openDatabase(
   ]);
   try {
     const facts = { host: hostname(), version: SERVICE_VERSION, url: nodeUrl };
-    const node = await openPostgresNode({ url, log, facts, leaseMs, commits });
+    const node = await openPostgresNode({
+      ...{ url, log, facts, leaseMs, commits },
+      onCommit: (durationMs) => observer.databaseCommitted(durationMs),
+    });
     const openDocuments: Opened['openDocuments'] = async (onFailure) => ({
       documents: openPostgresSearchDocuments({ url, log, onFailure }),
       control: null,

@@ -9,6 +9,7 @@ export interface MetricDefinition {
 }
 
 const SHORT_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const SYNC_S = [0.000_1, 0.000_25, 0.000_5, ...SHORT_S];
 const DELIVERY_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
 const LONG_S = [0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400, 604_800];
 
@@ -105,13 +106,40 @@ export const METRICS = {
     help: 'Time of a transaction, until it is durable.',
     buckets: SHORT_S,
   },
+  everstep_fsync_duration_seconds: {
+    type: 'histogram',
+    help: 'Time to sync the log of the embedded store to the disk (fdatasync).',
+    buckets: SYNC_S,
+  },
+  everstep_database_commit_duration_seconds: {
+    type: 'histogram',
+    help: 'Round trip of a COMMIT to PostgreSQL, with the last statements of its transaction.',
+    buckets: SYNC_S,
+  },
   everstep_commit_units: {
     type: 'histogram',
     help: 'Decisions in one transaction.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
   },
+  everstep_store_errors_total: {
+    type: 'counter',
+    help: 'Failed calls of the store, by operation, commits included.',
+    labels: ['operation'],
+  },
   everstep_store_accepts_writes: { type: 'gauge', help: '1 while the store accepts writes, otherwise 0.' },
   everstep_store_bytes: { type: 'gauge', help: 'Size of the database.' },
+  // search
+  everstep_search_operations_total: {
+    type: 'counter',
+    help: 'Operations on the documents of search indexes, by result.',
+    labels: ['operation', 'result'],
+  },
+  everstep_search_duration_seconds: {
+    type: 'histogram',
+    help: 'Time of an operation on the documents of search indexes.',
+    labels: ['operation'],
+    buckets: SHORT_S,
+  },
   // service
   everstep_http_requests_total: {
     type: 'counter',

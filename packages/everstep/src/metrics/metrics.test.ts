@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endOf, progress, ScriptedCaller, SETTINGS, settle, withRuntime } from '../runtime/runtime.fixture.js';
+import { openSqliteStore } from '../stores/sqlite/index.js';
+import { openSearchDocuments } from '../stores/sqlite/search/index.js';
 import { createMetrics, type GaugeSources } from './index.js';
 import { observedCaller } from './observed-calls.js';
-import { observedStore } from './observed-store.js';
+import { observedDocuments, observedStore } from './observed-store.js';
 
 const NOW = 1_800_000_000_000;
 const elapsedMs = () => 0;
@@ -67,6 +69,35 @@ test('runs, steps, attempts, deliveries and commits are counted', async () => {
     assert.ok((found.get('everstep_commits_total{result="ok"}') ?? 0) >= 2);
     assert.equal(found.get('everstep_commit_duration_seconds_count'), found.get('everstep_commits_total{result="ok"}'));
     assert.doesNotMatch((await metrics.page(undefined)).text, /secret/);
+  });
+});
+
+test('syncs, commits of a database, failed calls of the store and search operations are counted', async () => {
+  await withMetrics(1, async ({ observer }, series) => {
+    const store = await openSqliteStore({ file: ':memory:' });
+    observer.logSynced(2);
+    observer.databaseCommitted(3);
+    const { commit, loadRun } = observedStore(
+      { ...store, commit: () => Promise.reject(new Error('full')), loadRun: () => Promise.reject(new Error('gone')) },
+      observer,
+      elapsedMs,
+    );
+    await assert.rejects(commit([]), /full/);
+    await assert.rejects(loadRun({ runKey: 'r' }), /gone/);
+    await store.close();
+    const documents = openSearchDocuments({ directory: null });
+    const { search } = observedDocuments(documents, observer, elapsedMs);
+    await search({ indexId: 'i', namespace: '', text: 'a', limit: 1, filter: null, maxBytes: 100 });
+    await documents.close();
+    await settle();
+    const found = await series();
+    assert.equal(found.get('everstep_fsync_duration_seconds_sum'), 0.002);
+    assert.equal(found.get('everstep_database_commit_duration_seconds_sum'), 0.003);
+    assert.equal(found.get('everstep_store_errors_total{operation="commit"}'), 1);
+    assert.equal(found.get('everstep_store_errors_total{operation="loadRun"}'), 1);
+    assert.equal(found.get('everstep_commits_total{result="failed"}'), 1);
+    assert.equal(found.get('everstep_search_operations_total{operation="search",result="ok"}'), 1);
+    assert.equal(found.get('everstep_search_duration_seconds_count{operation="search"}'), 1);
   });
 });
 

@@ -40,6 +40,23 @@ export class Metrics implements Observer {
     registry.observe('everstep_commit_units', NO_LABELS, units);
   }
 
+  logSynced(durationMs: number): void {
+    this.registry.observe('everstep_fsync_duration_seconds', NO_LABELS, durationMs / SECOND_MS);
+  }
+
+  databaseCommitted(durationMs: number): void {
+    this.registry.observe('everstep_database_commit_duration_seconds', NO_LABELS, durationMs / SECOND_MS);
+  }
+
+  storeFailed(operation: string): void {
+    this.registry.count('everstep_store_errors_total', { operation });
+  }
+
+  searched(operation: string, result: 'ok' | 'failed', durationMs: number): void {
+    this.registry.count('everstep_search_operations_total', { operation, result });
+    this.registry.observe('everstep_search_duration_seconds', { operation }, durationMs / SECOND_MS);
+  }
+
   deliverySent(waitedMs: number): void {
     this.registry.observe('everstep_delivery_wait_seconds', NO_LABELS, Math.max(0, waitedMs) / SECOND_MS);
   }

@@ -1,14 +1,35 @@
-/** Observes the transactions of the store. */
+/** Observes the transactions and errors of the store, and the operations on documents of search indexes. */
 import type { Observer } from '../ports/observer.js';
+import type { SearchDocuments } from '../ports/stores/search-store.js';
 import type { Store } from '../ports/stores/store.js';
 
+/** Returns the store with functions that count their failures. Callers receive the same promises, and do not wait longer. */
+function countingFailures(store: Store, observer: Observer): Store {
+  const counting = Object.entries(store).flatMap(([name, method]) =>
+    typeof method === 'function'
+      ? [
+          [
+            name,
+            (...parameters: readonly unknown[]): unknown => {
+              const result: unknown = Reflect.apply(method, store, parameters);
+              if (result instanceof Promise) void result.catch(() => observer.storeFailed(name));
+              return result;
+            },
+          ],
+        ]
+      : [],
+  );
+  return { ...store, ...Object.fromEntries(counting) };
+}
+
 export function observedStore(store: Store, observer: Observer, elapsedMs: () => number): Store {
+  const counting = countingFailures(store, observer);
   return {
-    ...store,
+    ...counting,
     async commit(units) {
       const startedAt = elapsedMs();
       try {
-        const results = await store.commit(units);
+        const results = await counting.commit(units);
         observer.batchWritten(units.length, results, elapsedMs() - startedAt);
         return results;
       } catch (error) {
@@ -16,5 +37,34 @@ export function observedStore(store: Store, observer: Observer, elapsedMs: () =>
         throw error;
       }
     },
+  };
+}
+
+export function observedDocuments(documents: SearchDocuments, observer: Observer, elapsedMs: () => number): SearchDocuments {
+  /** Returns the result of `work`, and reports it with its duration. */
+  async function timed<Result>(operation: string, work: Promise<Result>): Promise<Result> {
+    const startedAt = elapsedMs();
+    try {
+      const result = await work;
+      observer.searched(operation, 'ok', elapsedMs() - startedAt);
+      return result;
+    } catch (error) {
+      observer.searched(operation, 'failed', elapsedMs() - startedAt);
+      throw error;
+    }
+  }
+  return {
+    upsert: (query) => timed('upsert', documents.upsert(query)),
+    fetch: (query) => timed('fetch', documents.fetch(query)),
+    range: (query) => timed('range', documents.range(query)),
+    search: (query) => timed('search', documents.search(query)),
+    remove: (query) => timed('remove', documents.remove(query)),
+    reset: (query) => timed('reset', documents.reset(query)),
+    removeNamespace: (query) => timed('remove-namespace', documents.removeNamespace(query)),
+    storedBytes: (query) => documents.storedBytes(query),
+    info: (query) => timed('info', documents.info(query)),
+    drop: (query) => timed('drop', documents.drop(query)),
+    resume: (query) => documents.resume(query),
+    close: () => documents.close(),
   };
 }

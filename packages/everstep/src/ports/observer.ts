@@ -42,6 +42,14 @@ export interface Observer {
   committed(units: readonly CommitUnit[], runOf: (runKey: string) => ObservedRun | null): void;
   /** The store finished a batch. `results` is null if it failed. */
   batchWritten(units: number, results: readonly CommitResult[] | null, durationMs: number): void;
+  /** The embedded store has synced its log to the disk. */
+  logSynced(durationMs: number): void;
+  /** PostgreSQL has answered a COMMIT and the statements that were sent with it. */
+  databaseCommitted(durationMs: number): void;
+  /** A call of the store failed. `operation` is its name in the code. */
+  storeFailed(operation: string): void;
+  /** An operation on the documents of search indexes has ended. */
+  searched(operation: string, result: 'ok' | 'failed', durationMs: number): void;
   /** A delivery was sent, so many milliseconds after it was due. */
   deliverySent(waitedMs: number): void;
   /** A delivery has ended. */
@@ -60,6 +68,10 @@ export interface Observer {
 export const NO_OBSERVER: Observer = {
   committed() {},
   batchWritten() {},
+  logSynced() {},
+  databaseCommitted() {},
+  storeFailed() {},
+  searched() {},
   deliverySent() {},
   delivered() {},
   scheduleTicked() {},

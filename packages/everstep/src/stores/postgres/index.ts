@@ -74,6 +74,8 @@ export interface PostgresStoreOptions {
   readonly log: Log;
   /** Maximum number of connections; absent: 10. */
   readonly maxConnections?: number;
+  /** Called after each transaction, with the round trip of its COMMIT. */
+  readonly onCommit?: (durationMs: number) => void;
   /** Absent: together. By instance where the tables are sharded by it over several servers. */
   readonly commits?: Commits;
 }

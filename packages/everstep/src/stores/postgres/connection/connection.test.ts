@@ -50,6 +50,18 @@ if (typeof schemas === 'string') {
       assert.equal((await database.query(planned('SELECT 1 AS one')))[0]?.one, 1);
     });
 
+    test('the round trip of each successful commit is reported', async () => {
+      const committedMs: number[] = [];
+      const observed = new Database({ url, log: silent, onCommit: (durationMs) => committedMs.push(durationMs) });
+      await observed.transaction((session) => session.query(planned('SELECT 1')));
+      assert.equal(committedMs.length, 1);
+      assert.ok(Number(committedMs[0]) >= 0);
+      const fault = planned('SELECT 1 / 0');
+      await assert.rejects(observed.transaction((session) => session.query(fault)));
+      assert.equal(committedMs.length, 1);
+      await observed.close();
+    });
+
     test('a call that waits for a server that is no longer the primary is aborted, and the next one goes to the new primary', async () => {
       // Two names of one server.
       const { host, port } = new URL(url);

@@ -128,6 +128,8 @@ export interface DatabaseOptions {
    * runs and must be answered at once. Absent: false.
    */
   readonly unconfirmed?: boolean;
+  /** Called after each COMMIT that succeeded, with the time since it was sent. */
+  readonly onCommit?: (durationMs: number) => void;
 }
 
 export class Database implements Session {
@@ -135,12 +137,14 @@ export class Database implements Session {
   private readonly primary: Primary;
   private readonly connectTimeoutMs: number;
   private readonly confirms: boolean;
+  private readonly onCommit: DatabaseOptions['onCommit'];
   private readonly Client: ReturnType<typeof clientsOf>;
   private readonly clients = new Set<InstanceType<ReturnType<typeof clientsOf>>>();
 
   constructor(options: DatabaseOptions) {
     const { url, log, maxConnections = DEFAULT_CONNECTIONS, timeoutMs, idleTransactionMs } = options;
     this.connectTimeoutMs = timeoutMs ?? CONNECT_TIMEOUT_MS;
+    this.onCommit = options.onCommit;
     this.primary = options.primary ?? new Primary({ url, log });
     this.confirms = this.primary.isOneOfSeveral && options.unconfirmed !== true;
     const Client = clientsOf(this.primary);
@@ -340,10 +344,12 @@ export class Database implements Session {
           await session.answered();
           throw error;
         }
+        const sentAt = performance.now();
         const outcome = await session.control('COMMIT');
         usable = true;
         await session.answered();
         if (outcome !== 'COMMIT') throw new Error(`the database answered ${outcome} to a COMMIT`);
+        this.onCommit?.(performance.now() - sentAt);
         return result;
       } finally {
         client.release(!usable);

@@ -47,6 +47,8 @@ export class StoreOpenError extends Error {
 }
 
 export interface ConnectionOptions {
+  /** Called after each sync of the log. */
+  readonly onSync?: (durationMs: number) => void;
   /** Called once when a sync of the log failed. */
   readonly onDiskFailure?: (error: Error) => void;
   readonly onNotice?: (notice: StoreNotice) => void;
@@ -266,7 +268,7 @@ function openChecked(file: string, options: ConnectionOptions): Checked {
  * disk.
  */
 export function openConnection(file: string, options: ConnectionOptions = {}): Connection {
-  const { onDiskFailure, onNotice } = options;
+  const { onSync, onDiskFailure, onNotice } = options;
   const inMemory = file === IN_MEMORY;
   const { database, lossAccepted } = inMemory ? { database: openLocked(file), lossAccepted: false } : openChecked(file, options);
   let storeId: string;
@@ -288,7 +290,8 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
   const mark = new DurableMark(file, storeId, ({ message: error }) =>
     onNotice?.({ event: 'could not write the durable mark, lost commits may go undetected', fields: { file, error } }),
   );
-  const log = inMemory ? null : new LogSync({ databaseFile: file, commits: () => commits.now, mark, onFailure: onDiskFailure });
+  const syncing = { databaseFile: file, commits: () => commits.now, mark, onSync, onFailure: onDiskFailure };
+  const log = inMemory ? null : new LogSync(syncing);
   let open = true;
   return {
     statements,

@@ -16,12 +16,19 @@ let asked: Done[] = [];
 let directory: string;
 let store: Store;
 let failures: string[] = [];
+/** Durations of successful syncs that were reported. */
+let syncedMs: number[] = [];
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'everstep-log-sync-'));
   asked = [];
   failures = [];
-  store = await openSqliteStore({ file: join(directory, 'store.db'), onDiskFailure: ({ message }) => failures.push(message) });
+  syncedMs = [];
+  store = await openSqliteStore({
+    file: join(directory, 'store.db'),
+    onSync: (durationMs) => syncedMs.push(durationMs),
+    onDiskFailure: ({ message }) => failures.push(message),
+  });
   mock.method(fs, 'fdatasync', (_descriptor: number, done: Done) => asked.push(done));
   syncBuiltinESMExports();
 });
@@ -58,9 +65,12 @@ test('a commit is acknowledged only after the log is on the disk', async () => {
   await turn();
   assert.equal(asked.length, 1);
   assert.equal(answer.state, 'open');
+  assert.deepEqual(syncedMs, []);
   asked[0]?.(null);
   await turn();
   assert.equal(answer.state, 'resolved');
+  assert.equal(syncedMs.length, 1);
+  assert.ok(Number(syncedMs[0]) >= 0);
 });
 
 test('commits during a sync share the next one', async () => {
@@ -88,6 +98,7 @@ test('after a failed sync nothing is acknowledged', async () => {
   await turn();
   assert.equal(first.state, 'rejected');
   await assert.rejects(commit(), /could not be synced to the disk: EIO/);
+  assert.deepEqual(syncedMs, []);
   assert.equal(failures.length, 1, 'the owner is notified once, so that the process can end');
 });
 

@@ -22,6 +22,8 @@ export interface LogSyncOptions {
   readonly commits: () => number;
   /** Records how many of them are on the disk. */
   readonly mark: DurableMark;
+  /** Called after each successful sync. */
+  readonly onSync?: ((durationMs: number) => void) | undefined;
   /** Called once when a sync failed. */
   readonly onFailure: ((error: Error) => void) | undefined;
 }
@@ -87,6 +89,7 @@ export class LogSync {
       const known = Number.isFinite(this.usualMs) ? this.usualMs : tookMs;
       this.usualMs = known + WEIGHT_OF_LATEST * (tookMs - known);
       if (error) this.failed(error);
+      else if (!this.broken) this.options.onSync?.(tookMs);
       // Before the acknowledgements: a killed process then has no acknowledged commit beyond the mark.
       if (!this.broken) this.options.mark.write(commits);
       for (const waiter of waiters) {
