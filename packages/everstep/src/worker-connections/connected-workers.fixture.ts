@@ -27,7 +27,13 @@ export class PlayedWorker {
     this.world = world;
     const { clock, pools } = world;
     this.link = new WorkerLink({
-      ...{ connectionId: 'c', instanceId: 'qi_1', profile: { ...PROFILE, ...profile }, clock, heartbeatMs: HEARTBEAT_MS },
+      ...{
+        connectionId: `con_${++world.connections}`,
+        instanceId: 'qi_1',
+        profile: { ...PROFILE, ...profile },
+        clock,
+        heartbeatMs: HEARTBEAT_MS,
+      },
       socket: {
         send: (message) => {
           this.messages.push(JSON.parse(message));
@@ -77,6 +83,8 @@ export class PlayedWorker {
 export class ConnectedWorkers {
   readonly clock = new SimulatedClock(1_800_000_000_000);
   readonly pools = new WorkerPools(this.clock);
+  /** How many were made: part of their ids. */
+  connections = 0;
 
   connect(profile: Partial<WorkerProfile> = {}): PlayedWorker {
     return new PlayedWorker(this, profile);

@@ -69,6 +69,16 @@ it('picks the connection that holds the run, until it is full, drains or has end
   assert.equal(world.pools.pick(target), b.link);
 });
 
+it('ignores that an ended connection held a run', () => {
+  const world = new ConnectedWorkers();
+  const [a, b] = [world.connect(), world.connect()];
+  world.pools.answered(a.link, 'r1', true);
+  a.lose();
+  assert.equal(world.pools.pick({ ...TARGET, runKey: 'r1' }), b.link);
+  b.lose();
+  assert.equal(world.pools.pick({ ...TARGET, runKey: 'r1' }), null);
+});
+
 function wait(world: ConnectedWorkers, name: string, log: string[], workers: Readonly<Record<string, PlayedWorker>>, more = {}) {
   const control = new AbortController();
   world.pools.waitForFree({ ...TARGET, ...more }, control.signal, (link) => {

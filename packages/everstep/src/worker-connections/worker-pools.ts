@@ -26,9 +26,13 @@ interface Waiting {
 }
 
 interface Pool extends WorkerChange {
-  readonly links: Set<WorkerLink>;
-  /** The connection that last answered a run, by run key: it holds the run in memory. */
-  readonly holders: Map<string, WorkerLink>;
+  /** By connection id. */
+  readonly links: Map<string, WorkerLink>;
+  /**
+   * Id of the connection that last answered a run, by run key: it holds the run in memory. The ids of ended connections are
+   * ignored, so that the end of a connection costs nothing for the runs that it held.
+   */
+  readonly holders: Map<string, string>;
   /** Requests that wait for a free connection that serves their workflow, in order. */
   readonly waiting: Set<Waiting>;
 }
@@ -49,7 +53,7 @@ export class WorkerPools implements WorkerPresence {
 
   /** All connections. */
   get links(): readonly WorkerLink[] {
-    return [...this.pools.values()].flatMap(({ links }) => [...links]);
+    return [...this.pools.values()].flatMap(({ links }) => [...links.values()]);
   }
   /** Returns the connections of an instance. */
   linksOf(instanceId: string): readonly WorkerLink[] {
@@ -62,7 +66,7 @@ export class WorkerPools implements WorkerPresence {
   }
   /** Returns the connections of a pool. */
   linksOfPool(pool: string): readonly WorkerLink[] {
-    return [...(this.pools.get(pool)?.links ?? [])];
+    return [...(this.pools.get(pool)?.links.values() ?? [])];
   }
 
   onChange(listener: (change: WorkerChange) => void): void {
@@ -74,10 +78,10 @@ export class WorkerPools implements WorkerPresence {
     const name = poolName(instanceId, profile.app);
     let pool = this.pools.get(name);
     if (!pool) {
-      pool = { instanceId, app: profile.app, links: new Set(), holders: new Map(), waiting: new Set() };
+      pool = { instanceId, app: profile.app, links: new Map(), holders: new Map(), waiting: new Set() };
       this.pools.set(name, pool);
     }
-    pool.links.add(link);
+    pool.links.set(link.connectionId, link);
     this.poolOf.set(link, pool);
     this.endedAt.delete(name);
     this.assignWaiting(pool);
@@ -97,8 +101,7 @@ export class WorkerPools implements WorkerPresence {
     const pool = this.poolOf.get(link);
     if (!pool) return;
     this.poolOf.delete(link);
-    pool.links.delete(link);
-    for (const [runKey, holder] of pool.holders) if (holder === link) pool.holders.delete(runKey);
+    pool.links.delete(link.connectionId);
     if (pool.links.size === 0) {
       const name = poolName(pool.instanceId, pool.app);
       this.pools.delete(name);
@@ -116,13 +119,13 @@ export class WorkerPools implements WorkerPresence {
     if (!named) return null;
     const name = poolName(instanceId, named.app);
     const pool = this.pools.get(name);
-    for (const link of pool?.links ?? []) if (link.isOpen && link.serves(named.workflow)) return null;
+    for (const link of pool?.links.values() ?? []) if (link.isOpen && link.serves(named.workflow)) return null;
     return this.endedAt.get(name) ?? this.startedAt;
   }
 
   capacityOf(pool: string): number {
     let capacity = 0;
-    for (const link of this.pools.get(pool)?.links ?? []) if (link.isOpen) capacity += link.profile.maxConcurrency;
+    for (const link of this.pools.get(pool)?.links.values() ?? []) if (link.isOpen) capacity += link.profile.maxConcurrency;
     return capacity;
   }
 
@@ -134,11 +137,11 @@ export class WorkerPools implements WorkerPresence {
   pick({ instanceId, app, workflow, runKey }: WorkerTarget): WorkerLink | 'busy' | null {
     const pool = this.pools.get(poolName(instanceId, app));
     if (!pool) return null;
-    const holder = pool.holders.get(runKey);
+    const holder = pool.links.get(pool.holders.get(runKey) ?? '');
     if (holder && holder.free > 0 && holder.serves(workflow)) return holder;
     let isServed = false;
     let best: WorkerLink | null = null;
-    for (const link of pool.links) {
+    for (const link of pool.links.values()) {
       if (!link.isOpen || !link.serves(workflow)) continue;
       isServed = true;
       if (link.free > 0 && (best === null || link.inFlight < best.inFlight)) best = link;
@@ -176,7 +179,7 @@ export class WorkerPools implements WorkerPresence {
     if (!holders) return;
     holders.delete(runKey);
     if (!holds) return;
-    holders.set(runKey, link);
+    holders.set(runKey, link.connectionId);
     const [oldest] = holders.keys();
     if (oldest !== undefined && holders.size > MAX_HELD_RUNS) holders.delete(oldest);
   }

@@ -154,6 +154,7 @@ it('fails the attempt after its timeout, which starts when the request is sent',
   assert.equal(called.sent, 1);
   await world.pass(100);
   assert.deepEqual([failureOf(called.answer), worker.count('cancel')], [['timeout', 'backoff'], 1]);
+  assert.equal(worker.link.lastError, 'timeout');
 });
 
 it('never has more requests at a worker than it accepts', async () => {

@@ -23,6 +23,7 @@ const LOSSES_OF_ATTEMPT = 3;
 /** Requests whose losses are remembered. */
 const MAX_LOST_REQUESTS = 10_000;
 const METHOD = 'WORKER';
+const INVALID_REPLY = 'invalid reply';
 const NO_BODY = new Uint8Array(0);
 const BACKOFF = { kind: 'backoff' } as const;
 const NEVER = { kind: 'never' } as const;
@@ -131,10 +132,14 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const destination = { instanceId, url, runKey: '', requestKey };
     const asked = await this.ask(destination, { kind: 'notice', workflow, notice }, { timeoutMs, signal, onSent, recorded });
     if (!('outcome' in asked)) return asked;
-    const { outcome, sent } = asked;
-    if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, sent);
+    const { outcome, sent, link } = asked;
+    if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, { link, sent });
     const answer = outcome.kind === 'noticed' ? readNoticeAnswer(outcome.outcome) : null;
-    if (!answer) return failureOf('not-protocol', 'the worker answered a failure notice with an invalid frame', sent);
+    if (!answer) {
+      link.lastError = INVALID_REPLY;
+      return failureOf('not-protocol', 'the worker answered a failure notice with an invalid frame', sent);
+    }
+    if (answer.kind === 'failed') link.lastError = 'failure function failed';
     return { ...messageAnswerOf(answer), sent };
   }
 
@@ -153,15 +158,16 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     );
     if (!('outcome' in asked)) return asked;
     const { outcome, link, sent } = asked;
-    if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, sent);
+    if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, { link, sent });
     if (outcome.kind === 'too-long') {
+      link.lastError = 'reply too long';
       const limit = `${LIMITS.maxReplyBytes} bytes (maxReplyBytes)`;
       return failureOf('http', `the worker's reply has ${outcome.bytes} bytes, more than ${limit}`, sent);
     }
     const parsed = outcome.kind === 'replied' ? readReply(outcome.reply, request, this.options.now()) : null;
     if (!parsed?.ok) {
       const problem = parsed ? (hidesData ? parsed.summary : parsed.problem) : 'it is not an answer to a step';
-      link.lastError = 'invalid reply';
+      link.lastError = INVALID_REPLY;
       return failureOf('not-protocol', `the worker sent an invalid reply: ${problem}`, sent, NEVER);
     }
     const { reply } = parsed;
@@ -229,7 +235,8 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     return false;
   }
 
-  private timedOut(timeoutMs: number, sent: SentRequest): Failed {
+  private timedOut(timeoutMs: number, { link, sent }: Pick<Asked, 'link' | 'sent'>): Failed {
+    link.lastError = 'timeout';
     return failureOf('timeout', `the worker did not answer within ${timeoutMs} ms`, sent);
   }
 

@@ -34,7 +34,10 @@ export const WorkerEntry = Type.Object(
     maxConcurrency: Type.Integer({ description: 'Number of requests that the worker handles at the same time.' }),
     draining: Type.Boolean({ description: 'The worker accepts no new work, because it or the node stops.' }),
     lastError: Type.Optional(
-      Type.String({ description: 'Name of the error of the last failed request. Absent when none has failed.' }),
+      Type.String({
+        description:
+          'Name of the error of the last failed request, or `timeout`, `invalid reply`, `reply too long` or `failure function failed`. Absent when none has failed.',
+      }),
     ),
   },
   { ...CLOSED, description: 'Connection of a worker.' },

@@ -35,7 +35,10 @@ export interface WorkerEntry {
   readonly maxConcurrency: number;
   /** The worker accepts no new work, because it or the node stops. */
   readonly draining: boolean;
-  /** Name of the error of the last failed request. Absent when none has failed. */
+  /**
+   * Name of the error of the last failed request, or `timeout`, `invalid reply`, `reply too long` or `failure function failed`.
+   * Absent when none has failed.
+   */
   readonly lastError?: string;
 }
 
