@@ -102,6 +102,30 @@ test('a run that waits for a worker takes no slot of its flow control key', asyn
   );
 });
 
+test('a run that waited for a place releases the slot of its flow control key when the last worker leaves', async () => {
+  const workers = new FakeWorkers();
+  const caller = new ScriptedCaller(({ workflowUrl, request }) =>
+    isWorkerUrl(workflowUrl) ? new Promise(() => {}) : progress(request, { end: { kind: 'finished', result: '1' } }),
+  );
+  const settings = { ...SETTINGS, flowControl: { key: 'k', parallelism: 1 } };
+  workers.setPlaces(1);
+  await withRuntime(
+    caller,
+    async (bench) => {
+      await bench.trigger({ workflowUrl: ORDER });
+      await settle();
+      const waiting = await bench.trigger({ workflowUrl: ORDER, settings });
+      const { run } = await bench.trigger({ settings });
+      await settle();
+      assert.deepEqual(await reasonsOf(bench, waiting.run.workflowRunId), [{ kind: 'queued', because: 'workers' }]);
+      workers.setPlaces(0);
+      assert.equal((await endOf(bench, run))?.status, 'succeeded');
+      assert.equal(caller.calls.length, 2);
+    },
+    { workers },
+  );
+});
+
 test('without support for workers, a run at a worker URL waits and can be canceled', async () => {
   finish.calls.length = 0;
   await withRuntime(finish, async (bench) => {

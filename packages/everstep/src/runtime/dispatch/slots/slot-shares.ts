@@ -134,7 +134,11 @@ export class SlotShares {
     return new PoolPlaces(() => this.poolCapacity(pool));
   }
 
+  /**
+   * A pool without workers has no limit: its deliveries do not wait here, because they would keep the slots of their flow
+   * control keys. They start, and are returned to the gate of their destination at once.
+   */
   private poolCapacity(pool: string): number {
-    return this.limits.capacityOf?.(pool) ?? 0;
+    return this.limits.capacityOf?.(pool) || Number.POSITIVE_INFINITY;
   }
 }
