@@ -229,12 +229,13 @@ const DIRECTIONS: readonly DirectionRule[] = [
   { area: 'sdk/src', may: [NODE], because: "the SDK adds no dependency to the user's app" },
   {
     area: 'sdk/src/protocol',
-    may: ['bounded-json', 'journal-digest', 'step-protocol', 'worker/frames', 'worker/worker-url'].map(
+    may: ['bounded-json', 'journal-digest', 'step-protocol', 'trace-context', 'worker/frames', 'worker/worker-url'].map(
       (file) => `sdk/src/${file}`,
     ),
     because: 'the protocol does not depend on either side',
   },
-  { area: 'sdk/src/step-protocol', may: [], because: 'both sides send and read these frames' },
+  { area: 'sdk/src/step-protocol', may: ['types sdk/src/trace-context'], because: 'both sides send and read these frames' },
+  { area: 'sdk/src/trace-context', may: [], because: 'both sides read and write these headers' },
   { area: 'sdk/src/worker/frames', may: ['types sdk/src/step-protocol'], because: 'both sides send and read these frames' },
   { area: 'sdk/src/worker/worker-url', may: [], because: 'both sides read these URLs' },
   { area: 'sdk/src/journal-digest', may: [], because: 'both sides of the protocol compute it' },

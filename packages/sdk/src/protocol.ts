@@ -2,5 +2,6 @@
 export * from './bounded-json.js';
 export * from './journal-digest.js';
 export * from './step-protocol.js';
+export * from './trace-context.js';
 export * from './worker/frames.js';
 export * from './worker/worker-url.js';

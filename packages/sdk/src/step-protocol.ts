@@ -9,6 +9,8 @@
  * stay planned, at the same positions, on every longer journal.
  */
 
+import type { TraceContext } from './trace-context.js';
+
 /** Version of the frames below. It is a number in every frame, and the value of the header `Svc-Workflow-Protocol`. */
 export const PROTOCOL_VERSION = 1;
 
@@ -144,6 +146,8 @@ export interface StepRequest {
    * that follow, one after the other. Older services omit it and record one result.
    */
   readonly checkpoint?: CheckpointLimits;
+  /** Trace context of this attempt. Absent: the run belongs to no trace, or the service is older. */
+  readonly trace?: TraceContext;
   /** Present exactly when `journal.from` is 0. */
   readonly input?: RunInput;
 }

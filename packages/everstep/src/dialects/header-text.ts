@@ -1,5 +1,8 @@
 /** Checks header names and values, and decides which of the user's headers are forwarded. */
 
+import type { TraceContext } from '@everstep/sdk/protocol';
+
+const NO_PAIRS: readonly string[] = [];
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // Allowed in a header value: tab, visible ASCII and Latin-1. Any other character could end the header or the request.
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -62,6 +65,13 @@ export function cacheForwarded(dialect: ReservedNames): (headers: Readonly<Recor
     cache.set(headers, pairs);
     return pairs;
   };
+}
+
+/** Returns the headers of a trace context, unless the user's headers contain one. Names are in lower case. */
+export function tracePairs(trace: TraceContext | undefined, forwarded: Readonly<Record<string, string>>): readonly string[] {
+  if (!trace || forwarded.traceparent !== undefined || forwarded.tracestate !== undefined) return NO_PAIRS;
+  const { traceparent, tracestate } = trace;
+  return tracestate === undefined ? ['traceparent', traceparent] : ['traceparent', traceparent, 'tracestate', tracestate];
 }
 
 /** Returns the value unchanged if a header can carry it, else percent-encoded. */

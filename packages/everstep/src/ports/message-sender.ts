@@ -5,6 +5,7 @@
 import type { SignedKind } from '@everstep/sdk/protocol';
 import type { SentRequest } from '../engine/runs/exchanges.js';
 import type { DeliveryFailure, DialectName } from '../engine/runs/run.js';
+import type { AttemptTrace } from './traces.js';
 
 /** How a message is signed. */
 export interface SignedMessage {
@@ -27,6 +28,8 @@ export interface Message {
   /** Headers of the service: names without the prefix, which depends on the dialect. They override `headers`. */
   readonly serviceHeaders?: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
+  /** Trace context of this attempt. A trace context in `headers` is sent instead. */
+  readonly trace?: AttemptTrace | undefined;
   readonly timeoutMs: number;
   /** A response with a longer body is a failure, unless `anyBody` is set. */
   readonly maxAnswerBytes: number;

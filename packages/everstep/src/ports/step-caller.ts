@@ -6,6 +6,7 @@
 import type { CheckRequest, StepReply, StepRequest } from '@everstep/sdk/protocol';
 import type { SentRequest } from '../engine/runs/exchanges.js';
 import type { DeliveryFailure, DialectName, RecordedStep, RunPayload, StepTask } from '../engine/runs/run.js';
+import type { AttemptSpan } from './traces.js';
 
 /** A call of a workflow endpoint. */
 export interface StepCall {
@@ -24,6 +25,8 @@ export interface StepCall {
   /** The user's headers to forward, lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** Span of this attempt; absent if none is exported. Its context is in the request. */
+  readonly span?: AttemptSpan;
   /** The run redacts data, so error messages must not quote the response. */
   readonly hidesData: boolean;
   /**

@@ -71,6 +71,7 @@ export class HttpMessageSender implements MessageSender {
       dialect: DIALECTS[message.dialect],
       userAgent: USER_AGENT,
       take: message.take,
+      trace: message.trace?.context,
     });
     if (!headers.ok) return refused(headers.message);
     const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes, onSent, recorded };

@@ -73,6 +73,19 @@ test('the signature is a JWT over the body that a general JWT library accepts', 
   await assert.rejects(jwtVerify(token, new TextEncoder().encode(KEYS.next)));
 });
 
+test('a step call has the headers of its trace context, unless the user forwards one', async () => {
+  const trace = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', tracestate: 'a=1' };
+  const traced = { request: { ...REQUEST, trace } };
+  const received = () => {
+    const { traceparent, tracestate } = endpoint.received[0]?.headers ?? {};
+    return { traceparent, tracestate };
+  };
+  await callWith(agreeing, traced);
+  assert.deepEqual(received(), trace);
+  await callWith(agreeing, { ...traced, forwardHeaders: { traceparent: 'mine' } });
+  assert.deepEqual(received(), { traceparent: 'mine', tracestate: undefined });
+});
+
 test('forwarded headers never override those of the exchange, and invalid ones are dropped', async () => {
   await callWith(agreeing, {
     forwardHeaders: {

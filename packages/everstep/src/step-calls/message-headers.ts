@@ -1,4 +1,5 @@
 /** Builds the headers of a plain message: those of its sender, without headers that the exchange sets itself. */
+import type { TraceContext } from '@everstep/sdk/protocol';
 import type { Dialect } from '../dialects/dialect.js';
 import { canForward, headerProblem, headerValue, headerValueOfUrl } from '../dialects/header-text.js';
 import type { Message } from '../ports/message-sender.js';
@@ -34,6 +35,7 @@ export interface MessageHeadersInput {
   readonly dialect: Pick<Dialect, 'spell' | 'reserves'>;
   readonly userAgent: string;
   readonly take: Message['take'];
+  readonly trace: TraceContext | undefined;
 }
 
 /** Returns each header once, with case-insensitive names; the later of two wins. Values may be secret and are never shown. */
@@ -57,6 +59,8 @@ export function messageHeaders(input: MessageHeadersInput): MessageHeaders {
   if (!sent.has('user-agent')) sent.set('user-agent', ['user-agent', input.userAgent]);
   // An encoded answer must be decoded here, so it is only requested by messages that ask for it.
   if (!sent.has('accept-encoding')) sent.set('accept-encoding', ['accept-encoding', 'identity']);
+  if (!sent.has('traceparent') && !sent.has('tracestate'))
+    for (const [name, value] of Object.entries(input.trace ?? {})) sent.set(name, [name, value]);
   for (const [bare, value] of Object.entries(input.serviceHeaders)) {
     const name = dialect.spell(bare);
     sent.set(name.toLowerCase(), [name, bare === URL_HEADER ? headerValueOfUrl(value) : headerValue(value)]);

@@ -6,6 +6,7 @@ import {
   PROTOCOL_VERSION,
   type RunInput,
   type StepRequest,
+  type TraceContext,
 } from '../protocol.js';
 
 /** A step request, or the reason why the value is not a valid one. */
@@ -61,6 +62,11 @@ function isJournal(value: unknown): value is StepRequest['journal'] {
 const isCheckpoint = (value: unknown): value is CheckpointLimits =>
   isShape(value) && isCount(value.maxSteps) && isCount(value.maxChars);
 
+const isTrace = (value: unknown): value is TraceContext =>
+  isShape(value) &&
+  typeof value.traceparent === 'string' &&
+  (value.tracestate === undefined || typeof value.tracestate === 'string');
+
 /** Returns the error for another protocol version. */
 export function unsupportedProtocol(theirs: unknown): {
   readonly ok: false;
@@ -87,6 +93,7 @@ function firstFault(value: Shape): string | null {
   if (!isCount(value.known) || value.known < 1) return 'known';
   if (!isJournal(value.journal)) return 'journal';
   if (value.checkpoint !== undefined && !isCheckpoint(value.checkpoint)) return 'checkpoint';
+  if (value.trace !== undefined && !isTrace(value.trace)) return 'trace';
   if (value.journal.from === 0 ? !isInput(value.input) : value.input !== undefined) return 'input';
   return null;
 }

@@ -5,7 +5,7 @@ import { headerOf, keptOf } from '../../answers/http-advice.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
-import { cacheForwarded, headerValue } from '../header-text.js';
+import { cacheForwarded, headerValue, tracePairs } from '../header-text.js';
 import { otherSdkProblem } from '../other-sdk.js';
 import { nativeChecks, reserves, signaturePairs } from './check-codec.js';
 import { parseReply } from './parse-reply.js';
@@ -36,6 +36,7 @@ function headers({ request, forwardHeaders }: StepCall, { url, userAgent, signat
     headerValue(request.messageId),
     `${NATIVE_PREFIX}Retried`,
     String(request.retried),
+    ...tracePairs(request.trace, forwardHeaders),
     ...signaturePairs(signatures),
   ];
 }

@@ -9,7 +9,7 @@ import { LIMITS } from '../../config/limits.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
-import { cacheForwarded, headerValue } from '../header-text.js';
+import { cacheForwarded, headerValue, tracePairs } from '../header-text.js';
 import { otherSdkProblem } from '../other-sdk.js';
 import { firstMessageId, wireJournal } from './journal.js';
 import { HEADERS, PREFIX, reserves, STEP_PROTOCOL_VERSION, versionMismatch } from './wire.js';
@@ -71,6 +71,7 @@ function headers(call: StepCall, { url, userAgent, signatures, region }: StepEnv
     'identity',
     'user-agent',
     userAgent,
+    ...tracePairs(call.request.trace, call.forwardHeaders),
     ...own.flatMap(([name, value]) => [PREFIX + name, value]),
   ];
 }

@@ -60,6 +60,7 @@ function callbackSettings({ settings, workflowRunId }: Run, callback: FailureCal
     // The body of the callback contains all details of the message in base64, including redacted data, and fields in
     // it cannot be redacted individually.
     ...(settings.redact ? { redact: { ...settings.redact, body: true } } : {}),
+    ...(settings.trace ? { trace: settings.trace } : {}),
     message: { method: callback.method ?? 'POST', callbackOf: workflowRunId },
   };
 }

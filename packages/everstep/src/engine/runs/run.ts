@@ -15,6 +15,7 @@ export type {
   MessageSettings,
   Redaction,
   RunSettings,
+  RunTrace,
 } from './settings.js';
 
 interface OriginBase {

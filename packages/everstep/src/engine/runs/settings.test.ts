@@ -17,6 +17,7 @@ const OF_WORKFLOW: Required<Omit<RunSettings, 'message'>> = {
   failureCallback: { url: 'https://app.test/failed', headers: { 'x-a': 'b' }, method: 'PUT', maxRetries: 1 },
   redact: { body: true, headers: ['authorization'], fields: ['iban'] },
   steps: { joined: true, introduced: true },
+  trace: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', tracestate: 'a=1' },
 };
 const OF_MESSAGE: Required<RunSettings> = { ...OF_WORKFLOW, message: { method: 'PUT', queue: 'mails', callbackOf: 'msg_1' } };
 

@@ -3,6 +3,8 @@
  * setting that a resume, a restart, a trigger or an invocation does not mention does not compile.
  */
 
+import type { TraceContext } from '@everstep/sdk/protocol';
+
 export interface FlowControl {
   readonly key: string;
   readonly parallelism?: number;
@@ -67,6 +69,12 @@ export interface StepRules {
   readonly introduced: boolean;
 }
 
+/** The trace context that a run was created with. */
+export interface RunTrace extends TraceContext {
+  /** True: the run starts a trace of its own, which only links to this context. */
+  readonly isLinked?: true;
+}
+
 /** Settings of a run. A trigger sets them, and a resume or restart can override them. */
 export interface RunSettings {
   readonly maxRetries: number;
@@ -80,6 +88,8 @@ export interface RunSettings {
   readonly redact?: Redaction;
   /** Absent: the native protocol, in which code continues with any recorded step and needs no introduction. */
   readonly steps?: StepRules;
+  /** Absent: the run starts a trace of its own, if it is traced at all. */
+  readonly trace?: RunTrace;
   /** Present: the run is a plain message. */
   readonly message?: MessageSettings;
 }
@@ -102,6 +112,7 @@ const ON_RECOVERY = {
   failureCallback: 'overridable',
   redact: 'kept',
   steps: 'kept',
+  trace: 'kept',
   message: 'kept',
 } as const satisfies Readonly<Record<keyof RunSettings, 'kept' | 'overridable' | 'combined'>>;
 

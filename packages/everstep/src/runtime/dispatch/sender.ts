@@ -175,7 +175,7 @@ export class DeliverySender {
     mayWork: () => boolean,
     answerRecorded: Promise<void>,
   ): Promise<Delivered | null> {
-    const { store, stepCaller, messageSender, clock, observer } = this.deps;
+    const { store, stepCaller, messageSender, clock, observer, traces } = this.deps;
     const task = entry.durable.tasks.get(slot);
     // A decision that is being written changes the task. The new task is scheduled once the decision is durable; sending the
     // old one now would also keep the new one out of the queue.
@@ -190,7 +190,7 @@ export class DeliverySender {
     switch (task.kind) {
       case 'advance':
       case 'step':
-        return deliverStep(store, stepCaller, entry, task, {
+        return deliverStep({ store, caller: stepCaller, traces }, entry, task, {
           onSent: () => {
             entry.deliveryStartedAt.set(slot, clock.now());
             onSent();
@@ -198,10 +198,15 @@ export class DeliverySender {
           answerRecorded,
         }).finally(() => entry.deliveryStartedAt.delete(slot));
       case 'call':
-        return deliveredBy(await makeCall(messageSender, entry, task, () => clock.now(), { onSent, answerRecorded }));
+        return deliveredBy(
+          await makeCall(messageSender, entry, task, { now: () => clock.now(), traces }, { onSent, answerRecorded }),
+        );
       case 'message':
         return deliveredBy(
-          await sendMessage({ store, sender: messageSender, now: () => clock.now() }, entry, task, { onSent, answerRecorded }),
+          await sendMessage({ store, sender: messageSender, now: () => clock.now(), traces }, entry, task, {
+            onSent,
+            answerRecorded,
+          }),
         );
       default:
         return null;

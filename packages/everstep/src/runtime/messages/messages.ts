@@ -3,6 +3,7 @@ import { LIMITS } from '../../config/limits.js';
 import type { RunEvent } from '../../engine/runs/decide.js';
 import type { Task } from '../../engine/runs/run.js';
 import type { MessageAnswer, MessageSender } from '../../ports/message-sender.js';
+import type { Traces } from '../../ports/traces.js';
 import { originOf } from '../dispatch/origins.js';
 import { decodeBody, encodeBody } from '../dispatch/requests/encoded-body.js';
 import type { Attempt } from '../dispatch/requests/step-delivery.js';
@@ -14,7 +15,7 @@ export async function makeCall(
   sender: MessageSender,
   entry: CachedRun,
   task: Extract<Task, { kind: 'call' }>,
-  now: () => number,
+  { now, traces }: { readonly now: () => number; readonly traces: Traces },
   { onSent, answerRecorded }: Attempt,
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
@@ -32,6 +33,7 @@ export async function makeCall(
         url: call.url,
         headers: call.headers,
         body: call.body ? decodeBody(call.body) : null,
+        trace: traces.ofAttempt(entry.durable, task),
         timeoutMs: call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
         maxAnswerBytes: LIMITS.maxCallAnswerBytes,
         // Otherwise a third party could send the signed request that it received to the user's own endpoints.

@@ -10,6 +10,7 @@ import type { StepCaller } from '../../ports/step-caller.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
+import type { Traces } from '../../ports/traces.js';
 import type { WorkerPresence } from '../../ports/workers.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 
@@ -24,6 +25,8 @@ export interface RunDriverOptions {
   readonly log: Log;
   /** Observes commits and deliveries, for metrics; if absent, nothing is observed. */
   readonly observer?: Observer;
+  /** Trace contexts of what is sent; if absent, that of the trigger is passed on. */
+  readonly traces?: Traces;
   /** Plans and budgets; if absent, nothing is limited. */
   readonly limits?: InstanceLimits;
   /** The accounts that share limited resources; if absent, everything belongs to one instance. */

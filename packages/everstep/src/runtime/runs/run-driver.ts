@@ -57,7 +57,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
 
   constructor(options: RunDriverOptions) {
     const deps = runtimeDeps(options);
-    const { store, clock, limits, owners, writes, cluster, isDeleted, context, observer } = deps;
+    const { store, clock, limits, owners, writes, cluster, isDeleted, context, observer, traces } = deps;
     this.deps = deps;
     const cache = new RunCache(store, { maxRuns: LIMITS.maxCachedRuns, maxBytes: LIMITS.maxCachedRunBytes }, owners);
     this.cache = cache;
@@ -75,11 +75,11 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     this.work = new WorkInProgress(deps, due);
     this.events = new Events({ store, decisions, context, isDeleted });
     this.invocations = new Invocations({
-      ...{ store, decisions, context, limits },
+      ...{ store, decisions, context, limits, traces },
       begin: (run, payload) => this.begin(run, payload),
     });
     this.callbacks = new Callbacks({
-      ...{ store, writes, decisions, context, sender: deps.messageSender },
+      ...{ store, writes, decisions, context, traces, sender: deps.messageSender },
       expect: (run, task) => this.scheduleCallback(run, task),
     });
     const { callbacks, work } = this;

@@ -9,6 +9,7 @@ import type { StepCaller } from '../../ports/step-caller.js';
 import { type InstanceLimits, NO_LIMITS } from '../../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
+import { PASSED_ON, type Traces } from '../../ports/traces.js';
 import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
 import { StoreWrites, sendingWhileOpen, whileOpen } from '../commits/store-writes.js';
 import { callingInTime, sendingInTime } from '../dispatch/requests/timeouts.js';
@@ -30,6 +31,7 @@ export interface RuntimeDeps {
   readonly messageSender: MessageSender;
   readonly workers: WorkerPresence;
   readonly observer: Observer;
+  readonly traces: Traces;
   /** Whether the queue instance was deleted: none of its work is delivered. */
   readonly isDeleted: (instanceId: string) => boolean;
   /** Returns what the next decision of the engine needs. */
@@ -46,10 +48,11 @@ export function runtimeDeps(options: RunDriverOptions): RuntimeDeps {
     isDeleted = () => false,
     workers = NO_WORKERS,
     observer = NO_OBSERVER,
+    traces = PASSED_ON,
   } = options;
   const { writes = new StoreWrites(options) } = options;
   return {
-    ...{ store, clock, paceClock, log, limits, owners, writes, cluster, isDeleted, workers, observer },
+    ...{ store, clock, paceClock, log, limits, owners, writes, cluster, isDeleted, workers, observer, traces },
     stepCaller: whileOpen(callingInTime(options.stepCaller, limits), writes),
     messageSender: sendingWhileOpen(sendingInTime(options.messageSender, limits), writes),
     context: () => ({ now: clock.now(), random, publicUrl: publicUrl() }),

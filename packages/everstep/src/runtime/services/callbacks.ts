@@ -9,6 +9,7 @@ import type { MessageSender } from '../../ports/message-sender.js';
 import type { DeadLetterStore } from '../../ports/stores/dead-letter-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { WholeDeadLetter } from '../../ports/stores/store.js';
+import type { Traces } from '../../ports/traces.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import { originOf } from '../dispatch/origins.js';
 import { timeoutOfCallback } from '../dispatch/requests/timeouts.js';
@@ -23,6 +24,7 @@ export interface CallbacksOptions {
   readonly writes: Pick<StoreWrites, 'persist'>;
   readonly decisions: Decisions;
   readonly context: () => DecisionContext;
+  readonly traces: Traces;
   /** Schedules the next attempt of the run's notification. */
   readonly expect: (run: Run, task: CallbackTask) => void;
 }
@@ -114,7 +116,7 @@ export class Callbacks implements FailureCallbackService {
     mayTake: (run: Run, timeoutMs: number) => boolean,
     answerRecorded: Promise<void>,
   ): Promise<DeliveryFailure | null | 'given-up' | 'refused'> {
-    const { store, sender, writes, decisions, context, expect } = this.options;
+    const { store, sender, writes, decisions, context, traces, expect } = this.options;
     const run = await store.loadRun({ runKey });
     const task = run && openCallback(run.tasks);
     if (!run || !task || task.dueAt === null || task.dueAt > context().now) return 'given-up';
@@ -125,6 +127,7 @@ export class Callbacks implements FailureCallbackService {
     const { failureCallback, message } = run.settings;
     const url = callbackUrlOf(run);
     const retried = await store.retriesBeforeFailure({ runKey, at: letter.createdAt });
+    const trace = traces.ofAttempt(run, task);
     const answer = await sender.send(
       {
         instanceId: run.instanceId,
@@ -139,6 +142,7 @@ export class Callbacks implements FailureCallbackService {
           ...(failureCallback === null ? { [FAILURE_FUNCTION_HEADER]: 'true' } : {}),
         },
         body: message ? noticeOfMessage(run, letter, retried) : Buffer.from(JSON.stringify(noticeOf(run, letter, retried))),
+        trace,
         timeoutMs,
         maxAnswerBytes: LIMITS.maxReplyBytes,
         signed: {

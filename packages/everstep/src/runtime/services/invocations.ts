@@ -7,12 +7,13 @@ import type { InvokeOutcome, InvokeSpec } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../../engine/ids.js';
 import { countOfDay } from '../../engine/limits/metering.js';
-import type { Run, RunPayload, Task } from '../../engine/runs/run.js';
+import type { Run, RunPayload, RunTrace, Task } from '../../engine/runs/run.js';
 import { settingsFrom } from '../../engine/runs/settings.js';
 import { type StartCommand, startRun } from '../../engine/runs/start.js';
 import type { InstanceLimits, RunAdmission, RunRefusal } from '../../ports/stores/instance-limits.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { RunRecord } from '../../ports/stores/store.js';
+import type { Traces } from '../../ports/traces.js';
 import { decodeBody } from '../dispatch/requests/encoded-body.js';
 import type { Decisions } from '../runs/decisions.js';
 import type { CachedRun } from '../runs/run-cache.js';
@@ -24,6 +25,7 @@ export interface InvocationsOptions {
   readonly decisions: Decisions;
   readonly limits: Pick<InstanceLimits, 'admitRuns' | 'releaseRuns' | 'recount'>;
   readonly context: () => DecisionContext;
+  readonly traces: Pick<Traces, 'ofInvoked'>;
   /** Drives a durable run. */
   readonly begin: (run: Run, payload: RunPayload) => void;
 }
@@ -39,7 +41,13 @@ function payloadOf(spec: InvokeSpec): RunPayload {
 /** The error codes that the API returns for refused triggers. */
 const codeOf = ({ kind }: RunRefusal) => (kind === 'daily-limit' ? 'daily-limit-reached' : kind);
 
-function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec, { at: admittedAt }: RunAdmission): StartCommand {
+function commandOf(
+  parent: Run,
+  task: InvokeTask,
+  spec: InvokeSpec,
+  { at: admittedAt }: RunAdmission,
+  trace: RunTrace | undefined,
+): StartCommand {
   return {
     instanceId: parent.instanceId,
     dialect: parent.dialect,
@@ -55,6 +63,7 @@ function commandOf(parent: Run, task: InvokeTask, spec: InvokeSpec, { at: admitt
       steps: parent.settings.steps && { ...parent.settings.steps, introduced: true },
       // Data that is redacted in a run is also redacted in the run that it invokes.
       redact: parent.settings.redact,
+      trace,
       message: undefined,
     }),
     callerIp: parent.callerIp,
@@ -127,13 +136,13 @@ export class Invocations {
   }
 
   private async start(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
-    const { limits } = this.options;
+    const { limits, traces } = this.options;
     const { instanceId } = entry.run;
     const decided = await limits.admitRuns(instanceId, 1);
     if (decided.kind !== 'admitted') return this.refuse(entry.run, task, decided);
     try {
-      if (!(await this.startLetIn(entry, task, commandOf(entry.run, task, spec, decided))))
-        limits.releaseRuns(instanceId, 1, decided);
+      const command = commandOf(entry.run, task, spec, decided, traces.ofInvoked(entry.run, task.messageId));
+      if (!(await this.startLetIn(entry, task, command))) limits.releaseRuns(instanceId, 1, decided);
     } catch (error) {
       limits.recount(instanceId);
       throw error;

@@ -18,7 +18,7 @@ import { listedSchedules } from '../../read-models/schedule-list.js';
 import { SCHEDULE_PATH } from '../../server/target.js';
 import { checkDestination, FORWARD, ScheduleHeaders, TRIGGER_FAMILIES } from '../triggers/setting-headers.js';
 import { destinationOf, stringOrNull } from '../triggers/trigger.js';
-import { dialectFor, settingsOf, workflowUrlOf } from '../triggers/trigger-command.js';
+import { dialectFor, scheduledSettings, settingsOf, workflowUrlOf } from '../triggers/trigger-command.js';
 
 const TAG = 'Schedules';
 const DEFAULT_TIME_ZONE = 'UTC';
@@ -108,7 +108,7 @@ const createSchedule = operation({
       ...cronOf(headers, request),
       workflowUrl,
       payload: { body, contentType: stringOrNull(request.headers['content-type']), forwardHeaders: carried[FORWARD] ?? {} },
-      settings: settingsOf({ headers, carried }, use),
+      settings: scheduledSettings(settingsOf({ headers, carried }, use)),
       delayMs: headers.Delay ?? 0,
       callerIp: request.callerIp,
     };

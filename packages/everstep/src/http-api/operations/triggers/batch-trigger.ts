@@ -82,6 +82,7 @@ async function triggerItem(given: unknown, context: ApiContext, request: Request
       carried: families,
       body: bytes,
       contentType: received['content-type'] ?? contentType,
+      received,
     },
     context,
     request,

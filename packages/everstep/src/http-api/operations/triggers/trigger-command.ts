@@ -2,7 +2,7 @@
  * Converts a workflow URL, headers and a body into the command that starts a run. Used by triggers and by items of a batch.
  */
 import { createHash } from 'node:crypto';
-import { parseWorkerUrl } from '@everstep/sdk/protocol';
+import { parseWorkerUrl, readTraceContext } from '@everstep/sdk/protocol';
 import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -16,6 +16,7 @@ import { allowTimeout } from '../../admission/allowance.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
 import { parseWorkflowUrl } from '../../parameters/destination.js';
 import { formatDuration } from '../../parameters/duration.js';
+import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
 import { Unacceptable } from '../../parameters/unacceptable.js';
 import { presentReference } from '../../presenters/run.js';
 import {
@@ -39,6 +40,8 @@ export interface TriggerRequest {
   readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly body: Uint8Array;
   readonly contentType: string | null;
+  /** Headers of the item if it is part of a batch: its trace context counts before that of the request. */
+  readonly received?: ReceivedHeaders;
 }
 
 /** Returns the validated workflow URL. Throws ApiError `bad-url`. */
@@ -87,7 +90,7 @@ function defaultOf(setting: SettingHeader): unknown {
  * timeout is too long.
  */
 export function settingsOf(
-  { headers, carried }: { readonly headers: SettingHeaders; readonly carried: TriggerRequest['carried'] },
+  { headers, carried, received }: { readonly headers: SettingHeaders } & Pick<TriggerRequest, 'carried' | 'received'>,
   use: DestinationUse,
 ): RunSettings {
   const { context, request, instanceId } = use;
@@ -99,9 +102,14 @@ export function settingsOf(
     flowControl: flowControlOf(headers, request),
     failureCallback: callbackUrl === undefined ? null : { url: callbackUrl, headers: carried[FAILURE_CALLBACK_FORWARD] ?? {} },
     steps: undefined,
+    trace: readTraceContext(received?.traceparent === undefined ? request.headers : received),
     message: undefined,
   });
 }
+
+/** Returns the settings of a schedule: each of its runs has a trace of its own, which links to that of the request. */
+export const scheduledSettings = <Settings extends Pick<RunSettings, 'trace'>>(settings: Settings): Settings =>
+  settings.trace ? { ...settings, trace: { ...settings.trace, isLinked: true } } : settings;
 
 /** Returns the earliest start in Unix milliseconds, or null for now. Throws ApiError when it is too far in the future. */
 export function notBeforeOf(

@@ -14,7 +14,7 @@ import {
   FORWARD,
 } from '../../operations/triggers/setting-headers.js';
 import { deduplicationIdOf, notBeforeOf, settingsOf, workflowUrlOf } from '../../operations/triggers/trigger-command.js';
-import { readPrefixedHeaders } from '../../parameters/prefixed-headers.js';
+import { type ReceivedHeaders, readPrefixedHeaders } from '../../parameters/prefixed-headers.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { optional } from '../../presenters/optional.js';
 import type { BatchItem } from './batch-items.js';
@@ -75,8 +75,13 @@ export interface MessageSettingsRead {
 }
 
 /** Throws ApiError if a URL is not allowed, limits have no flow control key, or a timeout is too long. */
-export function messageSettings(headers: SharedHeaders, carried: Carried, use: DestinationUse): MessageSettingsRead {
-  const settings = settingsOf({ headers, carried }, use);
+export function messageSettings(
+  headers: SharedHeaders,
+  carried: Carried,
+  use: DestinationUse,
+  received?: ReceivedHeaders,
+): MessageSettingsRead {
+  const settings = settingsOf({ headers, carried, ...optional('received', received) }, use);
   const { context, request, instanceId } = use;
   for (const name of ['Callback-Timeout', 'Failure-Callback-Timeout'] as const)
     allowTimeout(context, instanceId, request.dialect.spell(name), headers[name]);
@@ -129,7 +134,7 @@ export function messageCommand(item: BatchItem, context: ApiContext, request: Re
     dialect: request.dialect.name,
     destination,
     payload: { body, contentType, forwardHeaders: families[FORWARD] ?? {} },
-    ...messageSettings(values, families, use),
+    ...messageSettings(values, families, use, item.headers),
     queue: item.queue === null ? null : checkedName(item.queue, 'the name of a queue'),
     notBefore: notBeforeOf(values, context.service.now(), request),
     deduplicationId: id === null ? null : `message ${id}`,

@@ -13,6 +13,7 @@ import { type ApiContext, answer, type Operation, operation } from '../../operat
 import { cronOf, noSuchSchedule, putSchedule, SchedulePath } from '../../operations/control/schedules.js';
 import { FORWARD, ScheduleHeaders as NativeScheduleHeaders } from '../../operations/triggers/setting-headers.js';
 import { destinationOf, stringOrNull } from '../../operations/triggers/trigger.js';
+import { scheduledSettings } from '../../operations/triggers/trigger-command.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { Text } from '../../parameters/values.js';
 import { presentStartBody, sentHeaders } from '../../presenters/dead-letter.js';
@@ -96,7 +97,7 @@ const createSchedule = operation({
       ...cronOf(headers, request),
       workflowUrl: destination.kind === 'url' ? destination.url : destination.name,
       payload: { body, contentType: stringOrNull(request.headers['content-type']), forwardHeaders: carried[FORWARD] ?? {} },
-      settings: { ...settings, message },
+      settings: { ...scheduledSettings(settings), message },
       delayMs: headers.Delay ?? 0,
       callerIp: request.callerIp,
     };

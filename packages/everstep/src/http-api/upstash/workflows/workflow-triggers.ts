@@ -44,7 +44,7 @@ export function startCommand(start: Start, context: ApiContext, request: Request
   const { destination, destinationName, body, headers } = start;
   const contentType = headerText(headers, 'content-type') ?? null;
   const command = triggerCommand(
-    { destination, destinationName, body, contentType, headers: values, carried: families },
+    { destination, destinationName, body, contentType, headers: values, carried: families, received: headers },
     context,
     request,
     caller,

@@ -4,6 +4,7 @@ import type { RunEvent } from '../../../engine/runs/decide.js';
 import type { Run, RunPayload, Task } from '../../../engine/runs/run.js';
 import type { MessageAnswer, MessageSender } from '../../../ports/message-sender.js';
 import type { Store } from '../../../ports/stores/store.js';
+import type { Traces } from '../../../ports/traces.js';
 import { messageNotice } from '../../messages/message-notice.js';
 import { messageFailureOf } from '../../messages/message-outcome.js';
 import type { CachedRun } from '../../runs/run-cache.js';
@@ -15,6 +16,7 @@ export interface MessageDelivery {
   readonly store: Pick<Store, 'loadPayload'>;
   readonly sender: MessageSender;
   readonly now: () => number;
+  readonly traces: Traces;
 }
 
 /** Returns the headers of the service that go with the message. */
@@ -33,7 +35,7 @@ function serviceHeadersOf(run: Run, task: MessageTask): Readonly<Record<string, 
 
 /** Resolves with null if the attempt was given up. */
 export async function sendMessage(
-  { store, sender, now }: MessageDelivery,
+  { store, sender, now, traces }: MessageDelivery,
   entry: CachedRun,
   task: MessageTask,
   { onSent, answerRecorded }: Attempt,
@@ -58,6 +60,7 @@ export async function sendMessage(
         headers: { ...forwardHeaders, ...(contentType === null ? {} : { 'content-type': contentType }) },
         serviceHeaders: serviceHeadersOf(run, task),
         body: body.byteLength === 0 ? null : body,
+        trace: traces.ofAttempt(run, task),
         timeoutMs: settings.deliveryTimeoutMs,
         maxAnswerBytes: LIMITS.maxCallAnswerBytes,
         // A long response must not cause the message to be sent again.

@@ -4,6 +4,7 @@ import type { ReplyEnvelope } from '../../../engine/runs/reply.js';
 import type { Task } from '../../../engine/runs/run.js';
 import type { StepAnswer, StepCaller } from '../../../ports/step-caller.js';
 import type { Store } from '../../../ports/stores/store.js';
+import type { Traces } from '../../../ports/traces.js';
 import type { OnDurable } from '../../runs/decisions.js';
 import { noteHold } from '../../runs/holds.js';
 import type { CachedRun } from '../../runs/run-cache.js';
@@ -16,6 +17,13 @@ export interface Delivered {
   readonly event: RunEvent;
   /** Notes what the worker holds. Called when the decision on the event is durable, before anything acts on it. */
   readonly onDurable?: OnDurable;
+}
+
+/** What sending a step needs. */
+export interface StepSending {
+  readonly store: Store;
+  readonly caller: StepCaller;
+  readonly traces: Traces;
 }
 
 /** Notifications during one attempt. */
@@ -38,8 +46,7 @@ const envelopeOf = (answer: Exclude<StepAnswer, { readonly kind: 'failure' }>): 
  * entries that it reported gets the whole journal at once; this counts as the same attempt.
  */
 export async function deliverStep(
-  store: Store,
-  caller: StepCaller,
+  { store, caller, traces }: StepSending,
   entry: CachedRun,
   task: Callable,
   { onSent, answerRecorded }: Attempt,
@@ -51,13 +58,15 @@ export async function deliverStep(
     let held = heldJournal(entry);
     for (;;) {
       const run = entry.durable;
-      const { built, shown } = await buildStepRequest(store, entry, task, held);
+      const trace = traces.ofAttempt(run, task);
+      const { built, shown } = await buildStepRequest(store, entry, task, held, trace?.context);
       const answer = await caller.call(
         {
           instanceId: run.instanceId,
           dialect: run.dialect,
           workflowUrl: run.workflowUrl,
           ...built,
+          ...(trace?.span ? { span: trace.span } : {}),
           forwardHeaders: entry.forwardHeaders,
           timeoutMs: run.settings.deliveryTimeoutMs,
           hidesData: run.settings.redact !== undefined,

@@ -5,6 +5,7 @@ import {
   PROTOCOL_VERSION,
   type RunInput,
   type StepRequest,
+  type TraceContext,
 } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../../config/limits.js';
 import { ADVANCE_SLOT, type RecordedStep, type RunPayload, type StepTask, type Task } from '../../../engine/runs/run.js';
@@ -48,6 +49,7 @@ export async function buildStepRequest(
   entry: CachedRun,
   task: Extract<Task, { kind: 'advance' | 'step' }>,
   held: HeldJournal | null,
+  trace: TraceContext | undefined,
 ): Promise<{ readonly built: BuiltRequest; readonly shown: JournalMark }> {
   const run = entry.durable;
   const start: JournalMark = held ?? EMPTY_JOURNAL;
@@ -84,6 +86,7 @@ export async function buildStepRequest(
     ...(run.ahead ? { ahead: run.ahead } : {}),
     journal: { from, ...(held ? { worker: held.worker } : {}), digest: start.digest, length, entries },
     checkpoint: CHECKPOINT,
+    ...(trace ? { trace } : {}),
     ...(input ? { input } : {}),
   };
   const built: BuiltRequest = {

@@ -1,0 +1,41 @@
+/**
+ * Trace contexts of what leaves the service. While traces are not exported, the context of the trigger is passed on unchanged, so
+ * that an app finds the spans of its caller.
+ */
+import type { SpanReference, TraceContext } from '@everstep/sdk/protocol';
+import type { Run, RunTrace } from '../engine/runs/run.js';
+
+/** The span of an attempt, and the spans that can be its parent. */
+export interface AttemptSpan extends SpanReference {
+  /** Span id of the run. */
+  readonly runSpanId: string;
+  /** Span id of the step that belongs to the message; null if the message belongs to no step. */
+  readonly stepSpanId: string | null;
+  /** Number of failed attempts of the message before this one. */
+  readonly retried: number;
+}
+
+/** What one attempt sends, and the span for it. */
+export interface AttemptTrace {
+  readonly context: TraceContext;
+  /** Absent if no span is exported. */
+  readonly span?: AttemptSpan;
+}
+
+export interface Traces {
+  /** Returns the trace of an attempt to deliver a message of the run; undefined if nothing is sent. */
+  ofAttempt(run: Run, message: { readonly messageId: string; readonly retried: number }): AttemptTrace | undefined;
+  /** Returns the trace of a run that a step of this run creates; `messageId` is that of the step. */
+  ofInvoked(run: Run, messageId: string): RunTrace | undefined;
+}
+
+const passedOn = ({ settings: { trace } }: Run): RunTrace | undefined => (trace?.isLinked ? undefined : trace);
+
+/** Traces are not exported: the context of the trigger is passed on. */
+export const PASSED_ON: Traces = {
+  ofAttempt(run) {
+    const trace = passedOn(run);
+    return trace && { context: trace };
+  },
+  ofInvoked: passedOn,
+};
