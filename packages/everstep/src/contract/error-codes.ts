@@ -2,6 +2,8 @@
  * Error codes of the API: the stable code (sent as `Svc-Error-Code`), the HTTP status and the meaning. A test compares the
  * table with docs/errors.md.
  */
+import type { NotReadyReason } from './errors.js';
+
 export const ERROR_CODES = Object.freeze({
   'bad-request': { status: 400, about: 'The request is not valid HTTP: a body, header or path could not be read.' },
   'bad-parameter': { status: 400, about: 'A query or path parameter has an invalid type, range or value.' },
@@ -78,11 +80,19 @@ export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly code: ErrorCode;
   readonly headers: Readonly<Record<string, string>>;
+  /** Why the server is not ready; null in all other errors. */
+  readonly reason: NotReadyReason | null;
   /** `message` says what is wrong and what to do. The caller sees it. */
-  constructor(code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    headers: Readonly<Record<string, string>> = {},
+    reason: NotReadyReason | null = null,
+  ) {
     super(message);
     this.code = code;
     this.headers = headers;
+    this.reason = reason;
   }
   get status(): number {
     return ERROR_CODES[this.code].status;

@@ -1,8 +1,21 @@
 /** Body of every error response. */
 import Type from 'typebox';
 
+/** Why a server is not ready. The values are stable, for programs that wait for it. */
+export const NOT_READY_REASONS = ['starting', 'stopping', 'store-unavailable', 'store-unreadable', 'no-lease'] as const;
+export type NotReadyReason = (typeof NOT_READY_REASONS)[number];
+
 export const ErrorBody = Type.Object(
-  { error: Type.String({ description: 'What is wrong and what to do.' }) },
+  {
+    error: Type.String({ description: 'What is wrong and what to do.' }),
+    reason: Type.Optional(
+      Type.Enum([...NOT_READY_REASONS], {
+        type: 'string',
+        description:
+          'Only in responses of `GET /ready`: why the server is not ready. `store-unavailable`: the store rejects writes or cannot be reached. `store-unreadable`: the store did not answer a read. `no-lease`: this node has no lease of the database.',
+      }),
+    ),
+  },
   {
     additionalProperties: false,
     description: 'Body of every error response. The stable error code is in a response header.',

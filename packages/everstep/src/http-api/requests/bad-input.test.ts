@@ -394,18 +394,6 @@ test('an unreachable store is a 503 that says whether a change may have been mad
   await away.close();
 });
 
-test('a node without a lease is not ready but accepts requests', async () => {
-  let leased = true;
-  const node = await ApiWorld.open({ hasLease: () => leased });
-  const statuses = async () =>
-    Promise.all(['/health', '/ready', '/v2/flowControl/'].map(async (url) => (await node.call('GET', url)).status));
-  assert.deepEqual(await statuses(), [200, 200, 200]);
-  leased = false;
-  assert.deepEqual(await statuses(), [200, 503, 200]);
-  assert.match(JSON.stringify((await node.call('GET', '/ready')).body), /this node has no database lease/);
-  await node.close();
-});
-
 test('while the server stops, requests get 503 and only the health check gets 200', async () => {
   let stopping = false;
   const closing = await ApiWorld.open({ isStopping: () => stopping });

@@ -25,7 +25,7 @@ export function errorReply(error: ApiError, dialect: Dialect): ErrorReply {
   return {
     status: error.status,
     headers: { ...API_HEADERS, 'content-type': JSON_TYPE, [dialect.spell(ERROR_CODE_HEADER)]: error.code, ...error.headers },
-    body: JSON.stringify({ error: error.message }),
+    body: JSON.stringify({ error: error.message, ...(error.reason === null ? {} : { reason: error.reason }) }),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Operations about the server itself, which require no token. */
 import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
+import type { NotReadyReason } from '../../../contract/errors.js';
 import { Health, Readiness } from '../../../contract/service.js';
 import { answer, openOperation } from '../../operation.js';
 
@@ -34,12 +35,15 @@ async function within(longestMs: number, work: Promise<unknown>): Promise<void> 
   }
 }
 
+const notReady = (reason: NotReadyReason, message: string): ApiError =>
+  new ApiError(reason === 'store-unavailable' ? reason : 'unavailable', message, { 'retry-after': '2' }, reason);
+
 export const getReadiness = openOperation({
   operationId: 'getReadiness',
   tag: 'Service',
   summary: 'Check whether the server accepts requests',
   description:
-    'Returns 503 while the server starts or stops, while its store cannot be read or rejects writes, and while this node has no lease.',
+    'Returns 503 while the server starts or stops, while its store cannot be read or rejects writes, and while this node has no lease. The body then contains the `reason`.',
   method: 'GET',
   path: '/ready',
   unknownQuery: 'ignore',
@@ -47,17 +51,17 @@ export const getReadiness = openOperation({
   responses: { 200: Readiness },
   errors: [],
   async handle(_input, { reads, log, isStarting, isStopping, hasLease, storeRefusal }) {
-    if (isStarting()) throw new ApiError('unavailable', 'the server is starting; retry later');
-    if (isStopping()) throw new ApiError('unavailable', 'the server is stopping; retry later');
+    if (isStarting()) throw notReady('starting', 'the server is starting; retry later');
+    if (isStopping()) throw notReady('stopping', 'the server is stopping; use another node, or retry later');
     const refusal = storeRefusal();
-    if (refusal !== null) throw new ApiError('store-unavailable', refusal, { 'retry-after': '2' });
+    if (refusal !== null) throw notReady('store-unavailable', refusal);
     try {
       await within(STORE_ANSWERS_MS, reads.check());
     } catch (error) {
       log.error({ error: String(error) }, 'readiness check could not read the store');
-      throw new ApiError('unavailable', 'the store cannot be read; the server log contains the cause');
+      throw notReady('store-unreadable', 'the store cannot be read; the server log contains the cause');
     }
-    if (!hasLease()) throw new ApiError('unavailable', 'this node has no database lease and starts no work until it has one');
+    if (!hasLease()) throw notReady('no-lease', 'this node has no database lease and starts no work until it has one');
     return answer(200, { status: 'ready' as const });
   },
 });

@@ -1,0 +1,50 @@
+/** The reasons that the readiness check gives. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ApiWorld } from '../../testing/api-world.js';
+
+interface NotReady {
+  readonly error?: string;
+  readonly reason?: string;
+}
+
+test('a node without a lease is not ready but accepts requests', async () => {
+  let leased = true;
+  const node = await ApiWorld.open({ hasLease: () => leased });
+  const statuses = async () =>
+    Promise.all(['/health', '/ready', '/v2/flowControl/'].map(async (url) => (await node.call('GET', url)).status));
+  assert.deepEqual(await statuses(), [200, 200, 200]);
+  leased = false;
+  assert.deepEqual(await statuses(), [200, 503, 200]);
+  const { body } = await node.call<NotReady>('GET', '/ready');
+  assert.match(String(body.error), /this node has no database lease/);
+  assert.equal(body.reason, 'no-lease');
+  await node.close();
+});
+
+test('the readiness check has a stable reason for each state in which the server is not ready', async () => {
+  const states = { isStarting: true, isStopping: true, storeRefusal: 'the store refuses writes: disk full', readable: false };
+  const node = await ApiWorld.open({
+    isStarting: () => states.isStarting,
+    isStopping: () => states.isStopping,
+    storeRefusal: () => (states.storeRefusal === '' ? null : states.storeRefusal),
+  });
+  const { latestTime } = node.store;
+  node.store.latestTime = async () => (states.readable ? latestTime() : Promise.reject(new Error('at 10.1.2.3')));
+  const asked = async () => {
+    const { status, headers, body } = await node.call<NotReady>('GET', '/ready');
+    return [status, headers['svc-error-code'], body.reason, body.error];
+  };
+  assert.deepEqual((await asked()).slice(0, 3), [503, 'unavailable', 'starting']);
+  states.isStarting = false;
+  assert.deepEqual((await asked()).slice(0, 3), [503, 'unavailable', 'stopping']);
+  states.isStopping = false;
+  assert.deepEqual(await asked(), [503, 'store-unavailable', 'store-unavailable', 'the store refuses writes: disk full']);
+  states.storeRefusal = '';
+  const unreadable = await asked();
+  assert.deepEqual(unreadable.slice(0, 3), [503, 'unavailable', 'store-unreadable']);
+  assert.ok(!String(unreadable[3]).includes('10.1.2.3'));
+  states.readable = true;
+  assert.deepEqual(await asked(), [200, undefined, undefined, undefined]);
+  await node.close();
+});
