@@ -3,20 +3,22 @@ import './sources.mjs';
 import { MAX_LINE, typesOf } from './emitter.mjs';
 
 const contract = async (name) => import(`../../packages/everstep/src/contract/${name}.ts`);
-const [attempts, audit, groups, deadLetters, events, { ExplanationSchema }, live, management, repairs, tools] = await Promise.all(
-  [
-    'attempts',
-    'audit',
-    'dead-letter-groups',
-    'dead-letters',
-    'events',
-    'explanation',
-    'live',
-    'management',
-    'repairs',
-    'run-tools',
-  ].map(contract),
-);
+const [attempts, audit, groups, deadLetters, events, { ExplanationSchema }, live, logLevels, management, repairs, tools] =
+  await Promise.all(
+    [
+      'attempts',
+      'audit',
+      'dead-letter-groups',
+      'dead-letters',
+      'events',
+      'explanation',
+      'live',
+      'installation/log-level',
+      'management',
+      'repairs',
+      'run-tools',
+    ].map(contract),
+  );
 const [runs, schedules, search, service, { OwnSession }, signatures, workers] = await Promise.all(
   ['runs', 'schedules', 'search', 'service', 'session', 'signatures', 'workers/workers'].map(contract),
 );
@@ -102,6 +104,7 @@ const FILES = {
     LiveChange: live.LiveChange,
     ServiceNode: live.NodeEntry,
   },
+  'log-level': { LogLevelName: logLevels.LogLevelName, LogLevel: logLevels.LogLevelEntry },
   management: {
     AccountRole: management.AccountEntry.properties.accounts.items.properties.role,
     Account: management.AccountEntry,

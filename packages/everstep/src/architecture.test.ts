@@ -17,6 +17,7 @@ interface DirectionRule {
 const NODE = 'node:*';
 const PROTOCOL = '@everstep/sdk/protocol';
 const LIMITS_FILE = 'everstep/src/config/limits';
+const LOG_LEVELS = 'everstep/src/config/log-levels';
 const ENGINE = 'everstep/src/engine';
 const PORTS = 'everstep/src/ports';
 const [ANSWERS, FAIRNESS, AUDIT] = ['everstep/src/answers', 'everstep/src/fairness', 'everstep/src/audit'];
@@ -113,7 +114,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/contract',
-    may: [LIMITS_FILE, `types ${ENGINE}`, `types ${PORTS}/stores/filters`, 'typebox', PROTOCOL],
+    may: [LIMITS_FILE, LOG_LEVELS, `types ${ENGINE}`, `types ${PORTS}/stores/filters`, 'typebox', PROTOCOL],
     because: 'every side relies on the contract, so it depends on none of them',
   },
   {

@@ -22,6 +22,7 @@ import {
   localUrl,
   managementListener,
 } from './bootstrap/listeners.js';
+import { LogLevelSwitch } from './bootstrap/log-level-switch.js';
 import { readPlans } from './bootstrap/plans-file.js';
 import { openSecrets } from './bootstrap/secrets-key.js';
 import { createServiceLog } from './bootstrap/service-log.js';
@@ -84,6 +85,8 @@ export interface RunningService {
   readonly start: (Started | Joined)['kind'];
   /** New path of credentials of another store that were in the data directory. */
   readonly setAside: string | null;
+  /** Switches the log to `debug`, or back to the level of the settings. Rejects if the audit entry cannot be written. */
+  toggleDebug(): Promise<void>;
   /** Stops accepting work, waits a bounded time for work in flight, and closes the store. */
   stop(): Promise<void>;
 }
@@ -132,6 +135,7 @@ async function serve(config: Config, dependencies: HttpApiDependencies): Promise
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
   assertLimits();
   const log = options.log ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
+  const logLevel = new LogLevelSwitch(log, config.logLevel);
   const plans = await readPlans(config.plansFile, config.newInstancePlan);
   const tls = config.tls && new TlsListener(await readTlsFiles(config.tls));
   await findPortsFree([{ host: config.host, port: config.port }, managementListener(config)]);
@@ -344,6 +348,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       slices,
       log,
       audit: audit.records,
+      logLevel,
       version: SERVICE_VERSION,
       publicUrl: () => publicUrl,
       ...(descriptors ? { connectionLimits: descriptors } : {}),
@@ -429,7 +434,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
       stopped ??= closeAll();
       return stopped;
     };
-    return { ...addresses, credentials, startedAt, start: account.kind, setAside: account.setAside, stop };
+    const toggleDebug = () => audit.records.command('log-level', { level: logLevel.toggleDebug('signal') });
+    return { ...addresses, credentials, startedAt, start: account.kind, setAside: account.setAside, toggleDebug, stop };
   } catch (error) {
     await closeAll();
     throw error;

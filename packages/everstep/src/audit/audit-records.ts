@@ -15,8 +15,12 @@ const LOGIN_AGAIN_MS = 3_600_000;
 /** Repeated reads of a secret within this time share one entry, because pages request it repeatedly. */
 const READ_AGAIN_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
-/** Audit actions of the control socket's commands. */
-const COMMANDS = { backup: 'backup.create', 'rotate-secrets': 'secrets.rotate' } as const;
+/** Audit actions of commands that the user of the process gives on the machine, and how. */
+const COMMANDS = {
+  backup: { action: 'backup.create', credential: 'control socket' },
+  'rotate-secrets': { action: 'secrets.rotate', credential: 'control socket' },
+  'log-level': { action: 'log-level.set', credential: 'signal' },
+} as const;
 
 export interface AuditRecordsOptions {
   readonly accounts: Pick<AccountStore, 'addAudit' | 'findInstance'>;
@@ -49,10 +53,10 @@ export class AuditRecords {
     return { auditId: `aud_${newKey({ now, random })}`, at: now, ...fields };
   }
 
-  /** Records a command of the control socket, which only the user of the process can open. */
+  /** Records a command of the user of the process, who alone can open its control socket or send it a signal. */
   async command(operation: keyof typeof COMMANDS, details: AuditNote['details']): Promise<void> {
-    const action = COMMANDS[operation];
-    const request: AuditRequest = { operation, credential: 'control socket', userAgent: '', instanceId: null, outcome: 'done' };
+    const { action, credential } = COMMANDS[operation];
+    const request: AuditRequest = { operation, credential, userAgent: '', instanceId: null, outcome: 'done' };
     await this.write(this.entry({ actor: 'operator', action, subject: '', details, address: '', accountIds: [], request }));
   }
 

@@ -1,6 +1,6 @@
 /** The log of the server on stderr: JSON lines, or one readable line per event. */
 import { type Logger, pino } from 'pino';
-import type { LogLevel } from '../config/settings.js';
+import type { LogLevel } from '../config/log-levels.js';
 
 export interface ServiceLogOptions {
   readonly level: LogLevel;

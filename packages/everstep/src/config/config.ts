@@ -1,11 +1,12 @@
 /** Configuration: parsed once from flags and environment variables, and frozen. A flag overrides its variable. */
 import { join } from 'node:path';
+import type { LogLevel } from './log-levels.js';
 import type { NameSource } from './network-values.js';
 import type { Region } from './regions.js';
 import { SECRET_FILE_VARIABLES } from './secret-files.js';
 import type { SecretKeys } from './secret-keys.js';
 import type { Mode, Setting } from './setting.js';
-import { CLIENT_VARIABLES, type Commits, type ListenAddress, type LogLevel, SETTINGS, type StoreSetting } from './settings.js';
+import { CLIENT_VARIABLES, type Commits, type ListenAddress, SETTINGS, type StoreSetting } from './settings.js';
 import { readSignIn, type SignInSettings } from './sign-in-settings.js';
 
 export interface Config {

@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { DAY_MS, parseAuditRetention, parseNodeLease, parseTimeout } from './duration-values.js';
 import { LIMITS } from './limits.js';
 import { type ListenAddress, parseHost, parseListenAddress, parsePort } from './listen-values.js';
+import { LOG_LEVELS, type LogLevel } from './log-levels.js';
 import { METRICS_SETTINGS } from './metrics-settings.js';
 import {
   type NameSource,
@@ -27,9 +28,6 @@ import { parseStore, type StoreSetting } from './store-setting.js';
 
 export type { ListenAddress } from './listen-values.js';
 export type { StoreSetting } from './store-setting.js';
-
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const oneOf =
   <Value extends string>(values: readonly Value[]) =>

@@ -8,6 +8,7 @@ import type { Authority } from '../accounts/tokens/authority.js';
 import type { AuditRecords } from '../audit/audit-records.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
+import type { LogLevel } from '../config/log-levels.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
 import { FairShare } from '../fairness/fair-share.js';
 import { ReplyBudget } from '../fairness/reply-budget.js';
@@ -32,7 +33,7 @@ import { MANAGEMENT_OPERATIONS } from './management/index.js';
 import { managementOpenApiDocument } from './management/openapi.js';
 import { documentOnce } from './openapi/api-document.js';
 import { openApiDocument } from './openapi/openapi.js';
-import type { ApiContext, DestinationPolicy, MetricsPage, Operation } from './operation.js';
+import type { ApiContext, DestinationPolicy, LogLevelSetting, MetricsPage, Operation } from './operation.js';
 import { getHealth, getReadiness } from './operations/control/service.js';
 import { OPERATIONS } from './operations/index.js';
 import { readsOf } from './read-models/reads.js';
@@ -50,6 +51,20 @@ export { type DashboardFiles, readDashboard } from './dashboard/index.js';
 export type { DestinationPolicy } from './operation.js';
 
 /** Node id of a single process. */
+/** A level that changes no log. */
+function detachedLogLevel(): LogLevelSetting {
+  let level: LogLevel = 'info';
+  return {
+    configured: level,
+    get level() {
+      return level;
+    },
+    set(next) {
+      level = next;
+    },
+  };
+}
+
 const ALONE = 'n_alone';
 
 export interface HttpApiDependencies {
@@ -75,6 +90,8 @@ export interface HttpApiDependencies {
   readonly nodeId?: () => string;
   /** Nodes of the cluster. Absent: only this process. */
   readonly nodes?: () => Promise<readonly NodeStatus[]>;
+  /** Level of the log. Absent: changes have no effect. */
+  readonly logLevel?: LogLevelSetting;
   /** Limits of open connections. Absent: no limit. */
   readonly connectionLimits?: ConnectionLimits;
   /** Request bodies. Absent: with the default limits. */
@@ -249,6 +266,8 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     }),
     slices: dependencies.slices ?? AT_ONCE,
     nodes: dependencies.nodes ?? aloneSince(service, version),
+    nodeId,
+    logLevel: dependencies.logLevel ?? detachedLogLevel(),
     workers: workers ? (workers.cluster ?? localDirectory(workers.pools, nodeId)) : NO_WORKERS,
     publicUrl: dependencies.publicUrl ?? (() => ''),
     isStarting: dependencies.isStarting ?? (() => false),

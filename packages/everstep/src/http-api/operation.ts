@@ -8,6 +8,7 @@ import type { Limits } from '../accounts/plans/limits.js';
 import type { Authority } from '../accounts/tokens/authority.js';
 import type { Caller } from '../accounts/tokens/caller.js';
 import { LIMITS } from '../config/limits.js';
+import type { LogLevel } from '../config/log-levels.js';
 import type { ErrorCode } from '../contract/error-codes.js';
 import type { DialectName } from '../engine/runs/run.js';
 import type { WorkSlices } from '../fairness/work-slices.js';
@@ -42,6 +43,14 @@ export interface MetricsPage {
   page(accept: string | undefined): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
+/** The level of the log, which can change while the server runs. */
+export interface LogLevelSetting {
+  readonly level: LogLevel;
+  readonly configured: LogLevel;
+  /** `by` is who changes it. */
+  set(level: LogLevel, by: string): void;
+}
+
 /** Dependencies that all operations share. */
 export interface ApiContext {
   readonly service: WorkflowService;
@@ -63,6 +72,9 @@ export interface ApiContext {
   /** Schedules CPU-intensive work of requests. */
   readonly slices: Pick<WorkSlices, 'run'>;
   readonly nodes: () => Promise<readonly NodeStatus[]>;
+  /** Id of this node; constant when it is the only one. */
+  readonly nodeId: () => string;
+  readonly logLevel: LogLevelSetting;
   readonly workers: WorkerDirectory;
   /** Base URL of the runtime API for apps, without a slash at the end. */
   readonly publicUrl: () => string;

@@ -4,6 +4,7 @@ import { accountOperations } from './account.js';
 import { auditOperations } from './audit.js';
 import { instanceOperations } from './instances.js';
 import { invitationOperations } from './invitations.js';
+import { logLevelOperations } from './log-level.js';
 import { outboundRulesOperations } from './outbound-rules.js';
 import { recoveryOperations } from './recovery.js';
 import { searchOperations } from './search.js';
@@ -25,6 +26,7 @@ export const MANAGEMENT_OPERATIONS: readonly Operation[] = Object.freeze([
   ...recoveryOperations,
   ...accountOperations,
   ...auditOperations,
+  ...logLevelOperations,
   ...sessionOperations,
   ...signInOperations,
   getManagementOpenApi,

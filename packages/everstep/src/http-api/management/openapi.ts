@@ -2,6 +2,7 @@
 import type { TSchema } from 'typebox';
 import { AuditExportLine, AuditLogEntry, AuditLogPage, AuditVerification } from '../../contract/audit.js';
 import { ErrorBody } from '../../contract/errors.js';
+import { LogLevelEntry } from '../../contract/installation/log-level.js';
 import {
   AccountEntry,
   ApiKeyEntry,
@@ -27,6 +28,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   AuditLogEntry,
   AuditLogPage,
   AuditVerification,
+  LogLevel: LogLevelEntry,
   Plan: PlanRecord,
   Instance: InstanceRecord,
   QueueStats,

@@ -118,6 +118,9 @@ test('the AdminClient has a call for every operation of the management API', asy
   assert.match((await users.createRecoveryLink(stranger)).recovery_secret, /^rec_/);
   await users.delete(stranger);
 
+  assert.equal((await as('operator').logLevel()).configured_level, 'info');
+  assert.equal((await as('operator').setLogLevel('warn')).level, 'warn');
+
   const wish: Required<NewInstance> = { name: 'q', region: REGION, teamId };
   const queue = await admin.queues.create(wish);
   assert.ok((await admin.queues.list()).some(({ id }) => id === queue.id));

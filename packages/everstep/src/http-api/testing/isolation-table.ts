@@ -340,6 +340,8 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   ),
   revokeUserApiKeys: account(user, ['operator'], []),
   revokeUserSessions: account(user, ['operator'], []),
+  getLogLevel: account(nothing, ['operator'], EVERYBODY),
+  setLogLevel: account(() => ({ body: { level: 'debug' } }), ['operator'], EVERYBODY),
   getAccount: account(nothing, EVERYBODY),
   listApiKeys: account(nothing, EVERYBODY),
   createApiKey: account(() => ({ body: { name: 'a key' } }), EVERYBODY),

@@ -1,7 +1,16 @@
 /** Client of the management API: accounts, teams, queue instances, budgets, search indexes. */
 
 import { configured } from '../configuration.js';
-import type { Account, ApiKey, AuditLogEntry, AuditLogPage, JoinedTeam, UserSession } from '../generated/index.js';
+import type {
+  Account,
+  ApiKey,
+  AuditLogEntry,
+  AuditLogPage,
+  JoinedTeam,
+  LogLevel,
+  LogLevelName,
+  UserSession,
+} from '../generated/index.js';
 import { basic, type Call, callApi, callForText, jsonCall, type TransportOptions } from '../transport.js';
 import { AuditLog } from './admin-audit.js';
 import { Queues } from './admin-queues.js';
@@ -137,6 +146,16 @@ export class AdminClient {
       },
       endAll: async () => (await call<{ readonly ended: number }>({ method: 'DELETE', path: SESSIONS })).ended,
     };
+  }
+
+  /** Returns the log level of the server that answers. For operators. */
+  logLevel(): Promise<LogLevel> {
+    return this.call({ method: 'GET', path: '/v2/log-level' });
+  }
+
+  /** Changes the log level of the server that answers, until it restarts. For operators. */
+  setLogLevel(level: LogLevelName): Promise<LogLevel> {
+    return this.call(jsonCall('PUT', '/v2/log-level', { level }));
   }
 
   /** Returns the logged-in user and the accounts that it may see. */

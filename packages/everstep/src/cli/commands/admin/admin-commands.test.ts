@@ -30,6 +30,18 @@ describe('account commands', () => {
     assert.ok(text.includes(`${id}  personal  owner\n`), text);
   });
 
+  test('log-level changes the level of the running server, and the change is in the audit log', async () => {
+    assert.equal(await textOf('log-level', 'get'), 'warn\n');
+    assert.equal(await textOf('log-level', 'set', 'debug'), 'debug (warn after a restart)\n');
+    assert.deepEqual(await jsonOf('log-level', 'get'), { level: 'debug', configured_level: 'warn', node_id: 'n_alone' });
+    const [entry] = await jsonOf('audit', '--limit', '1');
+    assert.deepEqual([entry.action, entry.subject, entry.actor], ['log-level.set', 'debug', login.EVERSTEP_ADMIN_EMAIL]);
+    assert.equal(await textOf('log-level', 'set', 'warn'), 'warn\n');
+    const wrong = await run('log-level', 'set', 'loud');
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.stderr, /must be one of debug, info, warn, error, silent/);
+  });
+
   test('a new API key is valid until it is revoked', async () => {
     const { id, api_key } = await jsonOf('keys', 'create', 'ci');
     assert.match(await textOf('keys', 'list'), new RegExp(`^KEY +NAME +CREATED .*\\n[\\s\\S]*${id} +ci +\\d{4}-\\S+ \\S+ +-\\n`));

@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import type { Shell } from '../../output.js';
 import { accountCommand, apiKeysCommand, auditCommand, plansCommand } from './account.js';
+import { logLevelCommand } from './log-level.js';
 import { queuesCommand } from './queues.js';
 import { searchIndexesCommand } from './search.js';
 import { sessionsCommand } from './sessions.js';
@@ -28,5 +29,6 @@ export function adminCommand(shell: Shell): Command {
     .addCommand(searchIndexesCommand(shell))
     .addCommand(plansCommand(shell))
     .addCommand(auditCommand(shell))
+    .addCommand(logLevelCommand(shell))
     .addHelpText('after', CONNECTION_HELP);
 }

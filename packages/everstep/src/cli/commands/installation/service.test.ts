@@ -37,6 +37,29 @@ describe('the server process', () => {
     });
   }
 
+  test('SIGUSR2 switches the log to debug, and back', async () => {
+    const { service, written } = await start('log-level', 'dev', { EVERSTEP_LOG_LEVEL: 'info' });
+    const {
+      EVERSTEP_MANAGEMENT_URL: baseUrl = '',
+      EVERSTEP_ADMIN_EMAIL: email = '',
+      EVERSTEP_ADMIN_API_KEY: apiKey = '',
+    } = written;
+    const admin = new AdminClient({ baseUrl, email, apiKey });
+    for (const expected of ['debug', 'info']) {
+      service.child.kill('SIGUSR2');
+      while ((await admin.logLevel()).level !== expected);
+    }
+    const changes = (await admin.auditLog({ all: true })).auditlogs.filter(({ action }) => action === 'log-level.set');
+    assert.deepEqual(
+      changes.map(({ actor, details }) => [actor, details]),
+      [
+        ['operator', { level: 'info' }],
+        ['operator', { level: 'debug' }],
+      ],
+    );
+    assert.match((await service.end()).stderr, /INFO log level changed newLevel=debug previousLevel=info by=signal\n/);
+  });
+
   async function statusOf(url: string, written: Readonly<Record<string, string>>): Promise<number> {
     const credential = `${written.EVERSTEP_ADMIN_EMAIL}:${written.EVERSTEP_ADMIN_API_KEY}`;
     const headers = { authorization: `Basic ${Buffer.from(credential).toString('base64')}` };

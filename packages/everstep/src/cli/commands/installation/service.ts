@@ -99,7 +99,14 @@ async function runService(config: Config, screen: Screen): Promise<number> {
   // Loaded only here: no other command needs the server.
   const [{ startService }, { createDemo }] = await Promise.all([import('../../../main.js'), import('../../demo/demo.js')]);
   const demo = config.demo ? createDemo(config, screen) : null;
-  const service = await startService(config, demo ? { beforeWork: demo.start } : {}).catch(async (error) => {
+  const starting = startService(config, demo ? { beforeWork: demo.start } : {});
+  // Without a listener the signal would end the process, also during startup.
+  process.on('SIGUSR2', () => {
+    starting
+      .then((service) => service.toggleDebug())
+      .catch((error) => screen.write(`Could not record the change of the log level in the audit log: ${error}\n`));
+  });
+  const service = await starting.catch(async (error) => {
     await demo?.stop();
     throw error;
   });

@@ -1,0 +1,40 @@
+/** The level of the log, which an operator can change while the server runs. */
+import type { Logger } from 'pino';
+import { LOG_LEVELS, type LogLevel } from '../config/log-levels.js';
+
+const isMoreDetailed = (a: LogLevel, b: LogLevel): boolean => LOG_LEVELS.indexOf(a) < LOG_LEVELS.indexOf(b);
+
+export class LogLevelSwitch {
+  /** The level of the settings, which applies again after a restart. */
+  readonly configured: LogLevel;
+  private readonly log: Pick<Logger, 'level' | 'info'>;
+  private current: LogLevel;
+
+  constructor(log: Pick<Logger, 'level' | 'info'>, configured: LogLevel) {
+    this.log = log;
+    this.configured = configured;
+    this.current = configured;
+  }
+
+  get level(): LogLevel {
+    return this.current;
+  }
+
+  /** Takes effect at once. `by` is who changed it, for the log. */
+  set(level: LogLevel, by: string): void {
+    const { log, current: previous } = this;
+    if (level === previous) return;
+    this.current = level;
+    // The change itself is logged at the more detailed of both levels.
+    if (isMoreDetailed(level, previous)) log.level = level;
+    log.info({ newLevel: level, previousLevel: previous, by }, 'log level changed');
+    log.level = level;
+  }
+
+  /** Switches to `debug`, or back to the level of the settings. Returns the new level. */
+  toggleDebug(by: string): LogLevel {
+    const usual = this.configured === 'debug' ? 'info' : this.configured;
+    this.set(this.current === 'debug' ? usual : 'debug', by);
+    return this.current;
+  }
+}

@@ -1,0 +1,20 @@
+/** Wire schemas of the log level of a server. */
+import Type, { type Static } from 'typebox';
+import { LOG_LEVELS } from '../../config/log-levels.js';
+
+const CLOSED = { additionalProperties: false } as const;
+
+export const LogLevelName = Type.Enum([...LOG_LEVELS], { type: 'string', description: 'Lowest level that is logged.' });
+
+export const LogLevelEntry = Type.Object(
+  {
+    level: LogLevelName,
+    configured_level: Type.Enum([...LOG_LEVELS], {
+      type: 'string',
+      description: 'Level of the settings, which applies again after a restart.',
+    }),
+    node_id: Type.String({ description: 'Node that answered. Other nodes have their own level.' }),
+  },
+  { ...CLOSED, description: 'Level of the log of one server.' },
+);
+export type LogLevelEntry = Static<typeof LogLevelEntry>;
