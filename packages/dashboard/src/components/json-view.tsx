@@ -1,7 +1,7 @@
 /** Shows a body: JSON is indented, anything else is shown as text. A long body is cut until the user expands it. */
 import { useMemo, useState } from 'react';
+import { CopyButton } from './copy/copy-button.js';
 import { bytesText, prettyJson } from './times/formats.js';
-import { announce } from './toasts.js';
 
 export interface JsonViewProps {
   /** The body as it was sent or received. */
@@ -17,13 +17,6 @@ export function JsonView({ text, label }: JsonViewProps) {
   const laidOut = useMemo(() => prettyJson(text), [text]);
   const long = laidOut.length > FOLDED_LENGTH;
   const shown = long && !open ? laidOut.slice(0, FOLDED_LENGTH) : laidOut;
-  const copy = async () => {
-    const done = await navigator.clipboard.writeText(text).then(
-      () => true,
-      () => false,
-    );
-    announce(done ? 'Copied' : "Couldn't copy");
-  };
   if (text === '') return <p className="muted">Empty</p>;
   return (
     <div>
@@ -36,9 +29,7 @@ export function JsonView({ text, label }: JsonViewProps) {
       </section>
       <div className="json-foot">
         <span>{bytesText(new TextEncoder().encode(text).length)}</span>
-        <button type="button" className="button button-quiet button-small" onClick={copy}>
-          Copy
-        </button>
+        <CopyButton value={text} what={label} text="Copy" />
         {long ? (
           <button type="button" className="button button-quiet button-small" aria-expanded={open} onClick={() => setOpen(!open)}>
             {open ? 'Show less' : `Show all ${bytesText(laidOut.length)}`}

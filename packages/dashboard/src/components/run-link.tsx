@@ -1,10 +1,11 @@
 /** Link to a run. A run id can be reused after the run has ended, so the link also contains the creation time. */
-import { Link, useRouter } from '@tanstack/react-router';
-import { type MouseEvent, type ReactNode, use } from 'react';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, use } from 'react';
 import { path } from '../api/client.js';
 import { useInstanceId } from '../api/instances.js';
 import { stringifySearch } from '../search-parameters.js';
 import { InTable } from './tables/in-table.js';
+import { RowLink } from './tables/row-link.js';
 
 const TAIL = 6;
 
@@ -14,6 +15,10 @@ export interface RunLinkProps {
   readonly createdAt?: number | undefined;
   readonly children?: ReactNode;
 }
+
+/** Path of the page of a run. */
+export const runPath = (instanceId: string, runId: string, createdAt?: number): string =>
+  path`/q/${instanceId}/runs/${runId}` + stringifySearch({ createdAt });
 
 export function RunLink({ runId, createdAt, children }: RunLinkProps) {
   const instanceId = useInstanceId();
@@ -28,7 +33,7 @@ export function RunLink({ runId, createdAt, children }: RunLinkProps) {
   );
   if (inTable)
     return (
-      <RowLink href={path`/q/${instanceId}/runs/${runId}` + stringifySearch(search)} title={runId}>
+      <RowLink href={runPath(instanceId, runId, createdAt)} title={runId} className="mono run-link">
         {text}
       </RowLink>
     );
@@ -36,26 +41,5 @@ export function RunLink({ runId, createdAt, children }: RunLinkProps) {
     <Link to="/q/$instanceId/runs/$runId" params={{ instanceId, runId }} search={search} className="mono run-link" title={runId}>
       {text}
     </Link>
-  );
-}
-
-interface RowLinkProps {
-  readonly href: string;
-  readonly title: string;
-  readonly children: ReactNode;
-}
-
-/** A link without the state that each router link tracks, because scrolling renders hundreds of rows. */
-function RowLink({ href, title, children }: RowLinkProps) {
-  const router = useRouter();
-  const onClick = (event: MouseEvent) => {
-    if (event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-    event.preventDefault();
-    void router.navigate({ href });
-  };
-  return (
-    <a href={href} className="mono run-link" title={title} tabIndex={-1} onClick={onClick}>
-      {children}
-    </a>
   );
 }

@@ -1,10 +1,20 @@
-/** A URL that is clipped at the start, because its end distinguishes it from other URLs. */
+/** A URL with its path first, because hosts repeat from row to row. The host is clipped before the path is. */
+import { CopyId } from './copy-id.js';
+import { partsOfUrl } from './workflow-name.js';
+
 export function UrlText({ url }: { readonly url: string }) {
-  const path = /^[a-z]+:\/\/[^/]+(\/.+)$/i.exec(url)?.[1] ?? '';
+  const { path, host } = partsOfUrl(url);
   return (
-    <span className="ends" title={url}>
-      <span className="ends-first clip muted">{url.slice(0, url.length - path.length)}</span>
-      <span className="ends-last clip">{path}</span>
+    <span className="url-text" title={url}>
+      <span className="clip">{path === '' ? host : path}</span>
+      {path === '' ? null : <span className="clip muted url-host">{host}</span>}
     </span>
   );
 }
+
+/** The URL of a workflow with a copy button. */
+export const WorkflowUrl = ({ url, what = 'workflow URL' }: { readonly url: string; readonly what?: string }) => (
+  <CopyId value={url} what={what}>
+    <UrlText url={url} />
+  </CopyId>
+);

@@ -23,6 +23,7 @@ import {
 import { useWindowWidth } from '../times/window-width.js';
 import { InTable } from './in-table.js';
 import { useRowFocus } from './row-focus.js';
+import { useOpenHref } from './row-link.js';
 import { type Column, isColumnShown, TableRow } from './table-row.js';
 import { type Selection, useTableSelection } from './table-selection.js';
 import { useTableTimes } from './table-times.js';
@@ -37,6 +38,9 @@ export interface DataTableProps<Row> {
   readonly idOf: (row: Row) => string;
   /** Name of a row, for the label of its checkbox. */
   readonly nameOf?: (row: Row) => string;
+  /** Path that a row leads to: it opens on a click, and in a new tab with the middle button, Ctrl or Cmd. */
+  readonly hrefOf?: (row: Row) => string;
+  /** Opens a row that has no address, such as one with a dialog. */
   readonly onOpen?: (row: Row) => void;
   readonly selection?: Selection;
   readonly gone?: ReadonlySet<string>;
@@ -58,12 +62,18 @@ const rowOf = ({ target }: { readonly target: EventTarget }): HTMLElement | null
 const indexOf = (row: HTMLElement): number => Number(row.dataset.index);
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, rows, idOf, nameOf = idOf, onOpen, selection, gone, estimatedHeight = 41, onEnd, foot } = props;
+  const { label, columns, rows, idOf, nameOf = idOf, hrefOf, onOpen, selection, gone, estimatedHeight = 34, onEnd, foot } = props;
   const windowWidth = useWindowWidth();
   const body = useRef<HTMLDivElement>(null);
   const tableId = useId();
   const [margin, setMargin] = useState(0);
   const times = useTableTimes();
+  const openHref = useOpenHref();
+  const opens = hrefOf !== undefined || onOpen !== undefined;
+  const openRow = (row: Row, click?: MouseEvent) => {
+    if (hrefOf === undefined) onOpen?.(row);
+    else openHref(hrefOf(row), click);
+  };
 
   const shownColumns = useMemo(() => columns.filter((column) => isColumnShown(column, windowWidth)), [columns, windowWidth]);
   const definitions = useMemo(() => shownColumns.map(({ id, header }) => ({ id, header })), [shownColumns]);
@@ -122,8 +132,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         focusRow(tableRows.length - 1);
         break;
       case 'Enter':
-        if (!inRow || row === undefined || onOpen === undefined) return;
-        onOpen(row.original);
+        if (!inRow || row === undefined || !opens) return;
+        openRow(row.original);
         break;
       case ' ':
         if (!inRow || row === undefined || selection === undefined) return;
@@ -146,10 +156,10 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     if (times.takesClick(event)) return;
     const element = rowOf(event);
     const row = element === null ? undefined : tableRows[indexOf(element)];
-    if (row === undefined || onOpen === undefined || event.defaultPrevented || event.button !== 0) return;
+    if (row === undefined || !opens || event.defaultPrevented || event.button > (hrefOf === undefined ? 0 : 1)) return;
     // A click that ends a text selection does not open the row.
     if ((event.target as Element).closest('a, button, input, label, select') || String(window.getSelection()) !== '') return;
-    onOpen(row.original);
+    openRow(row.original, event);
   };
 
   const tracks = [...(selection ? ['24px'] : []), ...shownColumns.map(({ width }) => width)].join(' ');
@@ -162,7 +172,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         aria-rowcount={rows.length + 1}
         aria-multiselectable={selection === undefined ? undefined : true}
       >
-        <div role="rowgroup">
+        <div role="rowgroup" className="table-top">
           <div role="row" className="table-head" aria-rowindex={1} style={{ gridTemplateColumns: tracks }}>
             {selection === undefined ? null : (
               <div role="columnheader">
@@ -186,6 +196,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             onFocus={onFocus}
             onBlur={times.onBlur}
             onClick={onClick}
+            onAuxClick={onClick}
             onPointerDown={times.onPointerDown}
             onPointerOver={times.onPointerOver}
             onPointerLeave={times.onPointerLeave}
@@ -206,7 +217,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                   selected={selection === undefined ? null : selection.ids.has(row.id)}
                   gone={gone?.has(row.id) ?? false}
                   current={item.index === currentIndex}
-                  opens={onOpen !== undefined}
+                  href={hrefOf?.(row.original)}
+                  opens={opens}
                   nameOf={nameOf}
                   measure={virtualizer.measureElement}
                   onSelect={onSelect}

@@ -6,6 +6,7 @@
  */
 import { memo, type ReactNode } from 'react';
 import type { WindowWidth } from '../times/window-width.js';
+import { RowLink } from './row-link.js';
 
 export interface Column<Row> {
   readonly id: string;
@@ -15,14 +16,16 @@ export interface Column<Row> {
   readonly width: string;
   readonly align?: 'left' | 'right';
   /** Minimum window width at which the column is shown. */
-  readonly from?: 'medium' | 'wide';
+  readonly from?: 'medium' | 'wide' | 'full';
   /** Id of the column that shows this cell below its own where this column is hidden. Without `from`, that is in narrow windows. */
   readonly stackUnder?: string;
   /** Prefix of the cell there, such as `until`. */
   readonly stackPrefix?: string;
+  /** Whether the cell is the link of a row with an address. Such a cell contains no other links or buttons. */
+  readonly isLink?: boolean;
 }
 
-const WIDTH_ORDER = { narrow: 0, medium: 1, wide: 2 } as const;
+const WIDTH_ORDER = { narrow: 0, medium: 1, wide: 2, full: 3 } as const;
 export const isColumnShown = <Row,>({ from, stackUnder }: Column<Row>, windowWidth: WindowWidth): boolean =>
   WIDTH_ORDER[windowWidth] >= WIDTH_ORDER[from ?? (stackUnder === undefined ? 'narrow' : 'medium')];
 
@@ -30,13 +33,15 @@ interface CellsProps<Row> {
   readonly row: Row;
   readonly columns: readonly Column<Row>[];
   readonly windowWidth: WindowWidth;
+  /** Address that the row leads to. */
+  readonly href?: string | undefined;
 }
 
-function CellsOf<Row>({ row, columns, windowWidth }: CellsProps<Row>): ReactNode {
+function CellsOf<Row>({ row, columns, windowWidth, href }: CellsProps<Row>): ReactNode {
   return columns.map((column) =>
     isColumnShown(column, windowWidth) ? (
       <div key={column.id} role="gridcell" className="table-cell" data-align={column.align}>
-        {column.cell(row)}
+        {href !== undefined && column.isLink === true ? <RowLink href={href}>{column.cell(row)}</RowLink> : column.cell(row)}
         <StackedCells columns={columns} of={column.id} windowWidth={windowWidth} row={row} />
       </div>
     ) : null,
@@ -83,6 +88,7 @@ export interface TableRowProps<Row> extends CellsProps<Row> {
 function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
   const { row, columns, windowWidth, elementId, index, top, tracks, selected, gone, current, opens, nameOf, measure, onSelect } =
     props;
+  const { href } = props;
   return (
     <div
       id={elementId}
@@ -113,7 +119,7 @@ function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
           Removed
         </div>
       ) : null}
-      <Cells row={row} columns={columns} windowWidth={windowWidth} />
+      <Cells row={row} columns={columns} windowWidth={windowWidth} href={href} />
     </div>
   );
 }

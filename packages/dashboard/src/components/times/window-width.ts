@@ -1,19 +1,21 @@
 import { useSyncExternalStore } from 'react';
 
-/** Width class of the window: below 640 px, below 1000 px, or wider. */
-export type WindowWidth = 'narrow' | 'medium' | 'wide';
+/** Width class of the window: below 640 px, below 1000 px, below 1367 px, or wider. */
+export type WindowWidth = 'narrow' | 'medium' | 'wide' | 'full';
 
-const narrow = window.matchMedia('(max-width: 639px)');
-const medium = window.matchMedia('(max-width: 999px)');
+/** Classes with the greatest width of each, narrowest first. */
+const QUERIES: readonly (readonly [WindowWidth, MediaQueryList])[] = [
+  ['narrow', window.matchMedia('(max-width: 639px)')],
+  ['medium', window.matchMedia('(max-width: 999px)')],
+  ['wide', window.matchMedia('(max-width: 1366px)')],
+];
 
 const subscribe = (listener: () => void) => {
-  narrow.addEventListener('change', listener);
-  medium.addEventListener('change', listener);
+  for (const [, query] of QUERIES) query.addEventListener('change', listener);
   return () => {
-    narrow.removeEventListener('change', listener);
-    medium.removeEventListener('change', listener);
+    for (const [, query] of QUERIES) query.removeEventListener('change', listener);
   };
 };
 
 export const useWindowWidth = (): WindowWidth =>
-  useSyncExternalStore(subscribe, () => (narrow.matches ? 'narrow' : medium.matches ? 'medium' : 'wide'));
+  useSyncExternalStore(subscribe, () => QUERIES.find(([, query]) => query.matches)?.[0] ?? 'full');

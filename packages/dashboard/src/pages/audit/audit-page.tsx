@@ -61,7 +61,8 @@ const COLUMNS: readonly Column<AuditLogEntry>[] = [
     id: 'details',
     header: 'Details',
     width: 'minmax(0, 3fr)',
-    from: 'wide',
+    from: 'full',
+    stackUnder: 'action',
     cell: (entry) => (
       <div className="clip" title={detailsOf(entry)}>
         {detailsOf(entry)}
@@ -72,7 +73,8 @@ const COLUMNS: readonly Column<AuditLogEntry>[] = [
     id: 'address',
     header: 'IP address',
     width: '128px',
-    from: 'wide',
+    from: 'full',
+    stackUnder: 'actor',
     cell: (entry) => <span className="mono">{entry.address}</span>,
   },
 ];

@@ -12,6 +12,8 @@ import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/times/time-text.js';
+import { WorkflowUrl } from '../../components/url-text.js';
+import { workflowName } from '../../components/workflow-name.js';
 import { EntryActions } from './entry-actions.js';
 import { FailureCallback } from './failure-callback.js';
 
@@ -30,7 +32,7 @@ export default function DeadLetterPage() {
   return (
     <>
       <PageTitle
-        title="Dead letter"
+        title={data === undefined ? 'Dead letter' : `Dead letter of ${workflowName(data.workflowUrl)}`}
         lead={
           <>
             <Link to="/q/$instanceId/dead-letters" params={{ instanceId }}>
@@ -157,7 +159,7 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
               <CopyId value={entry.workflowRunId} what="run id" />
             </Fact>
             <Fact name="Workflow">
-              <CopyId value={entry.workflowUrl} what="workflow URL" />
+              <WorkflowUrl url={entry.workflowUrl} />
             </Fact>
             <Fact name="Created">
               <TimeText unixMs={entry.workflowCreatedAt} />
@@ -167,7 +169,11 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
             </Fact>
             <Fact name="Retries per step">{entry.maxRetries}</Fact>
             <Fact name="Labels">
-              {entry.labels.length === 0 ? <span className="muted">none</span> : <Labels labels={entry.labels} />}
+              {entry.labels.length === 0 ? (
+                <span className="muted">none</span>
+              ) : (
+                <Labels labels={entry.labels} page="dead-letters" />
+              )}
             </Fact>
             <Fact name="Flow control key">{entry.flowControlKey ?? <span className="muted">none</span>}</Fact>
             <Fact name="Caller">{entry.callerIP === '' ? <span className="muted">unknown</span> : entry.callerIP}</Fact>

@@ -1,7 +1,8 @@
 /** Individual dead letters, with all filters. */
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { DeadLetterEntry, DeadLetterPage } from '../../../../everstep/src/contract/dead-letters.js';
+import { path } from '../../api/client.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { ActionButton } from '../../components/action-button.js';
@@ -16,10 +17,10 @@ import { listOf, useFilters } from '../../components/tables/filters.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
+import { UrlText } from '../../components/url-text.js';
 import { CallbackBadge } from './callback-state.js';
 import { ENTRY_FILTERS, entryQuery, FIELDS, MORE_FIELDS } from './entry-filters.js';
 import { GroupCard } from './group-card.js';
-import { workflowName } from './group-text.js';
 import { MAX_SELECTED, planOfEntries, planOfFilters } from './plan-parameters.js';
 
 const read = ({ cursor, messages }: DeadLetterPage): CursorPage<DeadLetterEntry> => ({
@@ -41,6 +42,7 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
     id: 'error',
     header: 'Error',
     width: 'minmax(0, 3fr)',
+    isLink: true,
     cell: ({ error, responseStatus, deletionAt }) => (
       <div className="group-error">
         <span className="group-message mono">{error}</span>
@@ -66,9 +68,7 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
           {workflowRunId}
         </span>
         <span className="group-where">
-          <span className="clip" title={workflowUrl}>
-            {workflowName(workflowUrl)}
-          </span>
+          <UrlText url={workflowUrl} />
         </span>
       </div>
     ),
@@ -77,15 +77,15 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
     id: 'labels',
     header: 'Labels',
     width: 'minmax(0, 1fr)',
-    from: 'wide',
+    from: 'full',
     stackUnder: 'error',
-    cell: ({ labels }) => <Labels labels={labels} max={2} />,
+    cell: ({ labels }) => <Labels labels={labels} max={2} page="dead-letters" />,
   },
   {
     id: 'callback',
     header: 'Failure callback',
     width: '132px',
-    from: 'wide',
+    from: 'full',
     cell: ({ failureFunctionState }) =>
       failureFunctionState === undefined ? <span className="muted">none</span> : <CallbackBadge state={failureFunctionState} />,
   },
@@ -95,7 +95,6 @@ const NONE: ReadonlySet<string> = new Set();
 
 export function EntriesView() {
   const instanceId = useInstanceId();
-  const navigate = useNavigate();
   const permissions = usePermissions();
   const filters = useFilters(ENTRY_FILTERS);
   const [ids, setIds] = useState(NONE);
@@ -123,7 +122,7 @@ export function EntriesView() {
         columns={COLUMNS}
         idOf={idOf}
         nameOf={nameOf}
-        onOpen={({ dlqId }) => navigate({ to: '/q/$instanceId/dead-letters/$dlqId', params: { instanceId, dlqId } })}
+        hrefOf={({ dlqId }) => path`/q/${instanceId}/dead-letters/${dlqId}`}
         estimatedHeight={58}
         selection={{ ids, onChange: setIds }}
         empty={

@@ -1,7 +1,8 @@
 /** Dead letters grouped by error. */
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { DeadLetterGroup, DeadLetterGroupPage } from '../../../../everstep/src/contract/dead-letter-groups.js';
+import { path } from '../../api/client.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { ActionButton } from '../../components/action-button.js';
@@ -14,6 +15,7 @@ import { listWithWholeOf, useFilters } from '../../components/tables/filters.js'
 import { ListTable } from '../../components/tables/list-table.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
+import { stringifySearch } from '../../search-parameters.js';
 import { type Mark, useMarkGroups } from './group-marks.js';
 import { GroupSparkline, GroupStateBadge, GroupWorkflows } from './group-parts.js';
 import { failureLocation, GROUP_STATES } from './group-text.js';
@@ -59,6 +61,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     id: 'error',
     header: 'Error',
     width: 'minmax(0, 3fr)',
+    isLink: true,
     cell: (group) => (
       <div className="group-error">
         <span className="group-message mono">{group.message}</span>
@@ -70,7 +73,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     id: 'hours',
     header: 'Last 24 hours',
     width: 'clamp(96px, 11vw, 148px)',
-    stackUnder: 'error',
+    from: 'full',
     cell: (group) => <GroupSparkline group={group} />,
   },
   {
@@ -89,7 +92,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     id: 'workflows',
     header: 'Workflows',
     width: 'minmax(0, 2fr)',
-    from: 'wide',
+    from: 'full',
     stackUnder: 'error',
     cell: (group) => <GroupWorkflows group={group} max={2} />,
   },
@@ -97,7 +100,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     id: 'seen',
     header: 'Seen',
     width: '140px',
-    from: 'wide',
+    from: 'full',
     stackUnder: 'error',
     cell: ({ firstSeenAt, lastSeenAt }) => (
       <div className="group-seen">
@@ -118,7 +121,6 @@ const MARKS = [
 
 export function GroupsView() {
   const instanceId = useInstanceId();
-  const navigate = useNavigate();
   const permissions = usePermissions();
   const mark = useMarkGroups();
   const filters = useFilters(GROUP_FILTERS);
@@ -137,12 +139,9 @@ export function GroupsView() {
   const selected = list.rows.filter((group) => ids.has(group.fingerprint) && !list.gone.has(group.fingerprint));
   const covered = selected.length > 0 ? selected : list.rows.filter(({ fingerprint }) => !list.gone.has(fingerprint));
   const entries = covered.reduce((sum, { count }) => sum + count, 0);
-  const open = ({ fingerprint }: DeadLetterGroup) =>
-    navigate({
-      to: '/q/$instanceId/dead-letters',
-      params: { instanceId },
-      search: (before) => ({ ...without(before, 'state'), view: 'entries', fingerprint }),
-    });
+  const search: Readonly<Record<string, string>> = useSearch({ strict: false });
+  const hrefOf = ({ fingerprint }: DeadLetterGroup) =>
+    path`/q/${instanceId}/dead-letters` + stringifySearch({ ...without(search, 'state'), view: 'entries', fingerprint });
   const markSelected = async (kind: Mark) => {
     setBusy(kind);
     const outcome = await mark(
@@ -164,7 +163,7 @@ export function GroupsView() {
         columns={COLUMNS}
         idOf={idOf}
         nameOf={nameOf}
-        onOpen={open}
+        hrefOf={hrefOf}
         estimatedHeight={66}
         selection={{ ids, onChange: setIds }}
         empty={

@@ -1,12 +1,12 @@
 /** Events that runs wait for, with an action to send them. */
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { EventWaiter } from '../../../../everstep/src/contract/events.js';
-import { useInstanceId, usePermissions } from '../../api/instances.js';
+import { usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { ActionButton } from '../../components/action-button.js';
 import { CopyId } from '../../components/copy-id.js';
 import { PageTitle } from '../../components/page-title.js';
+import { RunLink } from '../../components/run-link.js';
 import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
@@ -30,7 +30,6 @@ const idOf = ({ eventId, workflowRunId, workflowCreatedAt, stepName }: EventWait
   JSON.stringify([eventId, workflowRunId, workflowCreatedAt, stepName]);
 
 export default function EventsPage() {
-  const instanceId = useInstanceId();
   const { readOnly } = usePermissions();
   const filters = useFilters(FILTERS);
   const [notifying, setNotifying] = useState<string | null>(null);
@@ -48,22 +47,13 @@ export default function EventsPage() {
       id: 'run',
       header: 'Waiting run',
       width: 'minmax(0, 3fr)',
-      cell: (waiter) => (
-        <Link
-          className="clip mono run-link"
-          to="/q/$instanceId/runs/$runId"
-          params={{ instanceId, runId: waiter.workflowRunId }}
-          search={{ createdAt: String(waiter.workflowCreatedAt) }}
-          title={waiter.workflowRunId}
-        >
-          {waiter.workflowRunId}
-        </Link>
-      ),
+      cell: ({ workflowRunId, workflowCreatedAt }) => <RunLink runId={workflowRunId} createdAt={workflowCreatedAt} />,
     },
     {
       id: 'step',
       header: 'Step',
       width: 'minmax(0, 2fr)',
+      from: 'full',
       stackUnder: 'run',
       cell: ({ stepName }) => <div className="clip">{stepName}</div>,
     },
@@ -71,7 +61,7 @@ export default function EventsPage() {
       id: 'workflow',
       header: 'Workflow',
       width: 'minmax(0, 3fr)',
-      from: 'wide',
+      from: 'full',
       stackUnder: 'run',
       cell: ({ workflowUrl }) => <UrlText url={workflowUrl} />,
     },
@@ -87,7 +77,7 @@ export default function EventsPage() {
       id: 'until',
       header: 'Times out',
       width: '118px',
-      from: 'wide',
+      from: 'full',
       stackUnder: 'event',
       stackPrefix: 'until',
       cell: ({ deadlineAt }) => <TimeText unixMs={deadlineAt} of="Times out" />,

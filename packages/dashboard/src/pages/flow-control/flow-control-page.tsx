@@ -1,7 +1,7 @@
 /** Flow control keys with their limits and usage, and held destinations. */
-import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { FlowControlEntry } from '../../../../everstep/src/contract/service.js';
+import { path } from '../../api/client.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
@@ -29,6 +29,7 @@ const COLUMNS: readonly Column<FlowControlEntry>[] = [
     id: 'key',
     header: 'Key',
     width: 'minmax(0, 3fr)',
+    isLink: true,
     cell: ({ flowControlKey, isPinnedParallelism, isPinnedRate }) => (
       <div className="clip">
         <span className="mono" title={flowControlKey}>
@@ -54,7 +55,6 @@ const idOf = ({ flowControlKey }: FlowControlEntry): string => flowControlKey;
 
 export default function FlowControlPage() {
   const instanceId = useInstanceId();
-  const navigate = useNavigate();
   const { readOnly } = usePermissions();
   const filters = useFilters(FILTERS);
   const [pinning, setPinning] = useState(false);
@@ -104,9 +104,7 @@ export default function FlowControlPage() {
           columns={COLUMNS}
           idOf={idOf}
           estimatedHeight={52}
-          onOpen={({ flowControlKey }) =>
-            void navigate({ to: '/q/$instanceId/flow-control/$key', params: { instanceId, key: flowControlKey } })
-          }
+          hrefOf={({ flowControlKey }) => path`/q/${instanceId}/flow-control/${flowControlKey}`}
         />
       )}
       <Destinations />

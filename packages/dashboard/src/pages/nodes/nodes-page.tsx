@@ -50,7 +50,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
     id: 'lease',
     header: 'Lease expires',
     width: '118px',
-    from: 'wide',
+    from: 'full',
     cell: (node) =>
       node.leaseUntil === null ? (
         <span className="muted">not needed</span>
@@ -66,7 +66,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
     from: 'medium',
     cell: (node) => countText(node.runsClaimed),
   },
-  { id: 'gates', header: 'Instances', width: '92px', align: 'right', from: 'wide', cell: (node) => countText(node.gates) },
+  { id: 'gates', header: 'Instances', width: '92px', align: 'right', from: 'full', cell: (node) => countText(node.gates) },
 ];
 
 export default function NodesPage() {

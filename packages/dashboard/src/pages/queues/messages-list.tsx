@@ -72,7 +72,7 @@ const COLUMNS: readonly Column<MessageEvent>[] = [
     id: 'error',
     header: 'Error',
     width: 'minmax(0, 3fr)',
-    from: 'wide',
+    from: 'full',
     stackUnder: 'url',
     cell: ({ error }) => (
       <div className="clip" title={error}>

@@ -1,16 +1,17 @@
 /** Lists the dead letters of a repair with their results. */
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import type { RepairEntry, RepairItem, RepairItemPage } from '../../../../everstep/src/contract/repairs.js';
 import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
-import { RunLink } from '../../components/run-link.js';
+import { RunLink, runPath } from '../../components/run-link.js';
 import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { useFilters } from '../../components/tables/filters.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
+import { UrlText } from '../../components/url-text.js';
 import { ItemStateBadge } from './repair-badges.js';
 import { ITEM_ORDER, ITEM_STATES } from './repair-text.js';
 
@@ -66,8 +67,8 @@ const COLUMNS: readonly Column<RepairItem>[] = [
     cell: (item) => (
       <div>
         <RunLink runId={item.workflowRunId} />
-        <div className="field-hint clip" title={item.workflowUrl}>
-          {item.workflowUrl}
+        <div className="field-hint clip">
+          <UrlText url={item.workflowUrl} />
         </div>
       </div>
     ),
@@ -84,7 +85,6 @@ const COLUMNS: readonly Column<RepairItem>[] = [
 
 export function ItemsList({ repair: { repairId, counts } }: { readonly repair: RepairEntry }) {
   const instanceId = useInstanceId();
-  const navigate = useNavigate();
   const filters = useFilters(FILTERS);
   const selected = ITEM_ORDER.find((state) => state === filters.values.state);
   const list = useCursorList<RepairItemPage, RepairItem>({
@@ -126,9 +126,7 @@ export function ItemsList({ repair: { repairId, counts } }: { readonly repair: R
         what="dead letters"
         columns={COLUMNS}
         idOf={idOf}
-        onOpen={({ workflowRunId, newWorkflowRunId }) =>
-          navigate({ to: '/q/$instanceId/runs/$runId', params: { instanceId, runId: newWorkflowRunId ?? workflowRunId } })
-        }
+        hrefOf={({ workflowRunId, newWorkflowRunId }) => runPath(instanceId, newWorkflowRunId ?? workflowRunId)}
         estimatedHeight={58}
         empty={
           <EmptyState title={selected === undefined ? 'No dead letters' : `None in this state: ${ITEM_STATES[selected].text}`} />

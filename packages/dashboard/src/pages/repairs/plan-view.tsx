@@ -29,20 +29,24 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
     );
   return (
     <div className="plan-grid">
-      <div className="stack">
-        <section className="card" aria-labelledby="plan-effects">
-          <div className="card-head">
-            <h2 id="plan-effects">What will happen</h2>
-          </div>
-          <div className="card-body stack">
-            <ul className="sentences">
-              {consequences(repair).map((sentence) => (
-                <li key={sentence}>{sentence}</li>
-              ))}
-              {action === 'delete' ? null : <OverrideSentence overrides={overrides} />}
-            </ul>
-          </div>
-        </section>
+      <section className="card plan-effects" aria-labelledby="plan-effects">
+        <div className="card-head">
+          <h2 id="plan-effects">What will happen</h2>
+        </div>
+        <div className="card-body stack">
+          <ul className="sentences">
+            {consequences(repair).map((sentence) => (
+              <li key={sentence}>{sentence}</li>
+            ))}
+            {action === 'delete' ? null : <OverrideSentence overrides={overrides} />}
+          </ul>
+        </div>
+      </section>
+      {/* Before the details: on a phone, the start is in view without scrolling. */}
+      <div className="plan-side">
+        <StartForm repair={repair} />
+      </div>
+      <div className="stack plan-details">
         <section className="card" aria-labelledby="plan-included">
           <div className="card-head">
             <h2 id="plan-included">Included in this repair</h2>
@@ -99,9 +103,6 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
           </div>
         </section>
         {action === 'resume' ? <CheckSample repair={repair} /> : null}
-      </div>
-      <div className="plan-side">
-        <StartForm repair={repair} />
       </div>
     </div>
   );

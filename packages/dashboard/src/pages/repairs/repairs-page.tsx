@@ -1,7 +1,8 @@
 /** Lists all repairs, newest first. */
 import './repairs.css';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import type { RepairEntry, RepairPage } from '../../../../everstep/src/contract/repairs.js';
+import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { PageTitle } from '../../components/page-title.js';
@@ -35,7 +36,7 @@ const idOf = ({ repairId }: RepairEntry): string => repairId;
 
 const COLUMNS: readonly Column<RepairEntry>[] = [
   { id: 'state', header: 'State', width: '184px', cell: ({ state }) => <RepairStateBadge state={state} /> },
-  { id: 'what', header: 'Repair', width: 'minmax(0, 2fr)', cell: (repair) => titleOf(repair) },
+  { id: 'what', header: 'Repair', width: 'minmax(0, 2fr)', isLink: true, cell: (repair) => titleOf(repair) },
   {
     id: 'progress',
     header: 'Progress',
@@ -55,7 +56,9 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
     id: 'who',
     header: 'Planned by',
     width: 'minmax(0, 1fr)',
-    from: 'wide',
+    from: 'full',
+    stackUnder: 'what',
+    stackPrefix: 'by',
     cell: ({ createdBy }) =>
       createdBy === null ? (
         <span className="muted">unknown</span>
@@ -76,7 +79,6 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
 
 export default function RepairsPage() {
   const instanceId = useInstanceId();
-  const navigate = useNavigate();
   const filters = useFilters(FILTERS);
   const list = useCursorList<RepairPage, RepairEntry>({
     topic: 'repairs',
@@ -105,7 +107,7 @@ export default function RepairsPage() {
         what="repairs"
         columns={COLUMNS}
         idOf={idOf}
-        onOpen={({ repairId }) => navigate({ to: '/q/$instanceId/repairs/$repairId', params: { instanceId, repairId } })}
+        hrefOf={({ repairId }) => path`/q/${instanceId}/repairs/${repairId}`}
         estimatedHeight={52}
         empty={
           filters.any ? (

@@ -19,6 +19,8 @@ import { ErrorState, FailureNotice, Skeleton } from '../../components/states.js'
 import { durationText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { useWindowWidth } from '../../components/times/window-width.js';
+import { UrlText, WorkflowUrl } from '../../components/url-text.js';
+import { workflowName } from '../../components/workflow-name.js';
 import { ExplainCard } from './explain-card.js';
 import { FailureCard } from './failure-card.js';
 import { LineageCard } from './lineage-card.js';
@@ -71,9 +73,10 @@ function Run({
     url: path`/v2/workflows/runs/${runId}/attempts`,
     query: { createdAt },
   });
+  const name = workflowName(journal.workflowUrl);
   const rows = useMemo(() => timelineOf(journal, attempts.data?.attempts), [journal, attempts.data]);
   const { selected, select } = useSelectedStep(rows);
-  const wide = useWindowWidth() === 'wide';
+  const wide = ['wide', 'full'].includes(useWindowWidth());
   const completedAt = journal.workflowRunCompletedAt ?? null;
   const callbackPending = journal.failureFunctionInfo?.state === 'CALLBACK_INPROGRESS';
   // On the page of a running run, each part has a fixed position and height, so that nothing moves.
@@ -101,9 +104,14 @@ function Run({
     );
   return (
     <>
-      <PageTitle title={`Run ${runId}`} actions={<RunActions journal={journal} watched={watched} />}>
+      <PageTitle
+        title={`${name} ${runId}`}
+        lead={<UrlText url={journal.workflowUrl} />}
+        actions={<RunActions journal={journal} watched={watched} />}
+      >
         <span className="run-title">
-          <span>Run {runId}</span>
+          <span>{name}</span>
+          <span className="run-title-id mono">{runId}</span>
           <RunStateBadge state={state} />
         </span>
       </PageTitle>
@@ -119,7 +127,7 @@ function Run({
           <Facts
             facts={[
               ['Id', <CopyId key="id" value={runId} what="run id" />],
-              ['Workflow', <CopyId key="url" value={journal.workflowUrl} what="workflow URL" />],
+              ['Workflow', <WorkflowUrl key="url" url={journal.workflowUrl} />],
               ['Created', <TimeText key="created" unixMs={createdAt} style="exact" />],
               ['Ended', completedAt === null ? notEnded : <TimeText key="ended" unixMs={completedAt} style="exact" />],
               ['Duration', completedAt === null ? notEnded : durationText(completedAt - createdAt)],

@@ -1,5 +1,4 @@
 /** Lists the runs of the instance, newest first, with filters, search and live updates. */
-import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { RUN_FILTERS } from '../../../../everstep/dist/contract/filters/run-filters.js';
 import type { FoundRun, RunSearchPage } from '../../../../everstep/src/contract/runs.js';
@@ -8,7 +7,7 @@ import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { isWorkerUrl, useWorkers } from '../../api/workers.js';
 import { Labels } from '../../components/labels.js';
 import { PageTitle } from '../../components/page-title.js';
-import { RunLink } from '../../components/run-link.js';
+import { RunLink, runPath } from '../../components/run-link.js';
 import { RUN_STATES, RunStateBadge } from '../../components/run-state.js';
 import { EmptyState } from '../../components/states.js';
 import { fieldOf, valuesOf } from '../../components/tables/api-filters.js';
@@ -91,26 +90,29 @@ const columnsOf = (unserved: ReadonlySet<string>): readonly Column<FoundRun>[] =
     id: 'run',
     header: 'Run',
     width: 'minmax(0, 6fr)',
-    cell: (run) => (
-      <div className="cell-lines">
-        <RunLink runId={run.workflowRunId} createdAt={run.workflowRunCreatedAt} />
-        <Labels labels={run.labels} max={2} />
-      </div>
-    ),
+    cell: (run) => <RunLink runId={run.workflowRunId} createdAt={run.workflowRunCreatedAt} />,
   },
   {
     id: 'workflow',
     header: 'Workflow',
-    width: 'minmax(0, 4fr)',
-    from: 'wide',
+    width: 'minmax(0, 5fr)',
+    from: 'full',
     stackUnder: 'run',
     cell: (run) => <UrlText url={run.workflowUrl} />,
+  },
+  {
+    id: 'labels',
+    header: 'Labels',
+    width: 'minmax(0, 4fr)',
+    from: 'full',
+    stackUnder: 'run',
+    cell: (run) => <Labels labels={run.labels} max={2} />,
   },
   {
     id: 'error',
     header: 'Error',
     width: 'minmax(0, 8fr)',
-    from: 'wide',
+    from: 'full',
     stackUnder: 'run',
     cell: (run) => {
       if (run.workflowRunError !== undefined) return <RunError error={run.workflowRunError} />;
@@ -138,7 +140,6 @@ function useColumns(rows: readonly FoundRun[]): readonly Column<FoundRun>[] {
 
 export default function RunsPage() {
   const instanceId = useInstanceId();
-  const navigate = useNavigate();
   const filters = useFilters(FILTERS);
   const { q, since } = filters.values;
   const sinceMs = since === undefined ? undefined : SINCE[since]?.ms;
@@ -159,13 +160,7 @@ export default function RunsPage() {
         columns={columns}
         idOf={idOf}
         nameOf={(run) => run.workflowRunId}
-        onOpen={(run) =>
-          void navigate({
-            to: '/q/$instanceId/runs/$runId',
-            params: { instanceId, runId: run.workflowRunId },
-            search: { createdAt: String(run.workflowRunCreatedAt) },
-          })
-        }
+        hrefOf={(run) => runPath(instanceId, run.workflowRunId, run.workflowRunCreatedAt)}
         empty={
           filters.any ? (
             <EmptyState

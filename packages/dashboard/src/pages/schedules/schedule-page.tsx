@@ -13,6 +13,8 @@ import { ErrorState, FailureNotice, Skeleton } from '../../components/states.js'
 import { StatusBadge } from '../../components/status-badge.js';
 import { durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
+import { WorkflowUrl } from '../../components/url-text.js';
+import { workflowName } from '../../components/workflow-name.js';
 import { ScheduleActions } from './schedule-actions.js';
 import './schedules.css';
 
@@ -65,7 +67,7 @@ export default function SchedulePage() {
   const state = schedule.isPaused ? <StatusBadge tone="warn">Paused</StatusBadge> : <StatusBadge tone="good">Active</StatusBadge>;
   const lastStart = lastScheduleTime === undefined ? 'none yet' : <TimeText unixMs={lastScheduleTime} />;
   const lastRun = lastScheduleRunId === undefined ? 'none yet' : <RunLink runId={lastScheduleRunId} />;
-  const workflow = <CopyId value={schedule.destination} what="URL" />;
+  const workflow = <WorkflowUrl url={schedule.destination} what="URL" />;
   const cron = <span className="mono">{`${schedule.cron} (${schedule.timezone})`}</span>;
   const created = <TimeText unixMs={schedule.createdAt} />;
   const facts: FactsProps['facts'] = [
@@ -83,9 +85,11 @@ export default function SchedulePage() {
   ];
   return (
     <>
-      <PageTitle title={`Schedule ${scheduleId}`} actions={<ScheduleActions schedule={schedule} />}>
-        Schedule <span className="mono">{scheduleId}</span>
-      </PageTitle>
+      <PageTitle
+        title={`Schedule of ${workflowName(schedule.destination)}`}
+        lead={<CopyId value={scheduleId} what="schedule id" />}
+        actions={<ScheduleActions schedule={schedule} />}
+      />
       <div className="schedule-columns">
         <Card title="Details">
           <Facts facts={facts} />

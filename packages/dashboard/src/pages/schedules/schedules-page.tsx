@@ -1,7 +1,7 @@
 /** Lists schedules with their workflow and times. */
-import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ScheduleEntry } from '../../../../everstep/src/contract/schedules.js';
+import { path } from '../../api/client.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
@@ -36,6 +36,7 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
     id: 'destination',
     header: 'Workflow',
     width: 'minmax(0, 4fr)',
+    isLink: true,
     cell: ({ destination, scheduleId }) => (
       <div className="cell-lines">
         <UrlText url={destination} />
@@ -68,7 +69,9 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
     id: 'last',
     header: 'Last start',
     width: '118px',
-    from: 'wide',
+    from: 'full',
+    stackUnder: 'next',
+    stackPrefix: 'last',
     cell: ({ lastScheduleTime }) =>
       lastScheduleTime === undefined ? '–' : <TimeText unixMs={lastScheduleTime} of="Last start" />,
   },
@@ -76,7 +79,7 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
     id: 'run',
     header: 'Last run',
     width: 'minmax(0, 2fr)',
-    from: 'wide',
+    from: 'full',
     cell: ({ lastScheduleRunId }) => (lastScheduleRunId === undefined ? null : <RunLink runId={lastScheduleRunId} />),
   },
 ];
@@ -88,7 +91,6 @@ const idOf = ({ scheduleId }: ScheduleEntry): string => scheduleId;
 
 export default function SchedulesPage() {
   const instanceId = useInstanceId();
-  const navigate = useNavigate();
   const { readOnly } = usePermissions();
   const filters = useFilters(FILTERS);
   const [creating, setCreating] = useState(false);
@@ -134,9 +136,7 @@ export default function SchedulesPage() {
           list={list}
           columns={COLUMNS}
           idOf={idOf}
-          onOpen={({ scheduleId }) =>
-            void navigate({ to: '/q/$instanceId/schedules/$scheduleId', params: { instanceId, scheduleId } })
-          }
+          hrefOf={({ scheduleId }) => path`/q/${instanceId}/schedules/${scheduleId}`}
         />
       )}
       {creating ? <CreateSchedule onClose={() => setCreating(false)} /> : null}

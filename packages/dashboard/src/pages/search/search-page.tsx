@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
 import type { TeamEntry } from '../../../../everstep/src/contract/management.js';
 import type { SearchIndexEntry, SearchIndexStatsEntry } from '../../../../everstep/src/contract/search.js';
+import { path } from '../../api/client.js';
 import { useInstance, useInstanceId } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
@@ -24,6 +25,7 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'name',
     header: 'Index',
     width: 'minmax(0, 3fr)',
+    isLink: true,
     cell: ({ name }) => (
       <div className="clip" title={name}>
         {name}
@@ -64,7 +66,6 @@ const COLUMNS: readonly Column<Row>[] = [
 
 export default function SearchPage() {
   const instanceId = useInstanceId();
-  const navigate = useNavigate();
   const [creating, setCreating] = useState(false);
   const { data, error, isPending, refetch } = useApi<readonly SearchIndexEntry[]>({
     topic: 'account',
@@ -100,7 +101,7 @@ export default function SearchPage() {
           columns={COLUMNS}
           rows={rows}
           idOf={({ id }) => id}
-          onOpen={({ id }) => void navigate({ to: '/q/$instanceId/search/$indexId', params: { instanceId, indexId: id } })}
+          hrefOf={({ id }) => path`/q/${instanceId}/search/${id}`}
         />
       )}
       {creating ? <CreateIndex onClose={() => setCreating(false)} /> : null}

@@ -60,7 +60,7 @@ export default function UsersPage() {
         </div>
       ),
     },
-    { id: 'id', header: 'Id', width: 'minmax(0, 2fr)', from: 'wide', cell: ({ id }) => <CopyId value={id} what="user id" /> },
+    { id: 'id', header: 'Id', width: 'minmax(0, 2fr)', from: 'full', cell: ({ id }) => <CopyId value={id} what="user id" /> },
     {
       id: 'created',
       header: 'Created',

@@ -64,7 +64,14 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
       </div>
     ),
   },
-  { id: 'version', header: 'Version', width: '92px', from: 'wide', cell: ({ version }) => <div className="clip">{version}</div> },
+  {
+    id: 'version',
+    header: 'Version',
+    width: '92px',
+    from: 'full',
+    stackUnder: 'host',
+    cell: ({ version }) => <div className="clip">{version}</div>,
+  },
   {
     id: 'since',
     header: 'Since',
@@ -84,7 +91,8 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
     id: 'error',
     header: 'Last error',
     width: 'minmax(0, 3fr)',
-    from: 'wide',
+    from: 'full',
+    stackUnder: 'app',
     cell: ({ lastError }) => (
       <div className="clip" title={lastError}>
         {lastError}

@@ -66,7 +66,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await rowOf(seeded.failed[0] ?? '').waitFor();
     await rowOf(seeded.failed[8] ?? '').waitFor({ state: 'detached' });
     await rowOf(seeded.failed[0] ?? '').click();
-    await heading(/^Run wfr_/).waitFor();
+    await heading(/wfr_/).waitFor();
     await page.goBack();
     await rowOf(seeded.failed[0] ?? '').waitFor();
     await becomes(() => page.getByLabel('Search', { exact: true }).inputValue(), 'payment 503');
@@ -86,7 +86,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     const id = (await page.getByRole('row').nth(2).locator('.run-link').getAttribute('title')) ?? '';
     await becomes(() => page.locator('[role=row]:focus .run-link').getAttribute('title'), id);
     await page.keyboard.press('Enter');
-    await heading(`Run ${id}`).waitFor();
+    await heading(id).waitFor();
     await becomes(() => page.locator('h1:focus').count(), 1, 'the heading of the new page has the focus');
   });
 
@@ -131,7 +131,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     const exact = phone.page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
     await exact.waitFor();
     await row.getByText('payment service').tap();
-    await phone.page.getByRole('heading', { level: 1, name: /^Run wfr_/ }).waitFor();
+    await phone.page.getByRole('heading', { level: 1, name: /wfr_/ }).waitFor();
     await phone.settled();
     await phone.page.locator('time').first().tap();
     await exact.waitFor();
@@ -142,10 +142,63 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await window.goTo('runs');
     const { page } = window;
     await page.evaluate('window.sameDocument = true');
-    await rowOf(seeded.good).getByRole('link').click();
-    await heading(`Run ${seeded.good}`).waitFor();
+    await rowOf(seeded.good).locator('.run-link').click();
+    await heading(seeded.good).waitFor();
     assert.equal(await page.evaluate('window.sameDocument'), true);
     assert.ok(new URL(page.url()).searchParams.has('createdAt'));
+  });
+
+  test('a row opens in a new tab with Ctrl or the middle button, and a group of dead letters is a link', async () => {
+    for (const [address, path] of [
+      ['runs', '/runs/wfr_'],
+      ['dead-letters', '/dead-letters'],
+    ] as const) {
+      await window.goTo(address);
+      const { page } = window;
+      const row = page.getByRole('row').nth(1);
+      const before = page.url();
+      assert.ok((await row.locator('a').first().getAttribute('href'))?.includes(path), address);
+      for (const click of [{ modifiers: ['Control' as const] }, { button: 'middle' as const }]) {
+        const [tab] = await Promise.all([page.context().waitForEvent('page'), row.locator('time').first().click(click)]);
+        await tab.waitForURL((url) => url.pathname.includes(path));
+        await tab.close();
+      }
+      assert.equal(page.url(), before);
+    }
+  });
+
+  test('a label is a link to the runs that have it', async () => {
+    await window.goTo('runs');
+    await rowOf(seeded.good).getByRole('link', { name: 'eu', exact: true }).click();
+    await becomes(() => window.parameters(), { label: 'eu' });
+    await rowOf(seeded.failed[0] ?? '').waitFor({ state: 'detached' });
+    await rowOf(seeded.good).waitFor();
+  });
+
+  test('a window of 900 pixels has room for 20 runs, and the header of the list stays in view', async () => {
+    await window.goTo('runs');
+    const { page } = window;
+    const [top = 0, height = 1] = await page.evaluate<[number, number]>(
+      "[document.querySelector('.table-body').getBoundingClientRect().top, document.querySelector('.table-row').getBoundingClientRect().height]",
+    );
+    assert.ok((900 - top) / height >= 20, `${top} px above rows of ${height} px`);
+    await page.setViewportSize({ width: 1440, height: 400 });
+    await page.evaluate('window.scrollTo(0, 300)');
+    await becomes(() => page.evaluate("document.querySelector('.table-head').getBoundingClientRect().top"), 0);
+    await page.setViewportSize({ width: 1440, height: 900 });
+  });
+
+  test('an id is copied on pages without a secure context too', async () => {
+    const insecure = await world.window({ like: window });
+    await insecure.page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    await insecure.page.goto(`${new URL(window.page.url()).pathname.split('/').slice(0, 3).join('/')}/runs/${seeded.good}`);
+    await insecure.settled();
+    await insecure.page.getByRole('button', { name: 'Copy run id' }).click();
+    await insecure.page.getByText('Copied run id').waitFor();
+    assert.deepEqual(insecure.problems, []);
+    const other = await insecure.page.context().newPage();
+    await other.goto('/');
+    assert.equal(await other.evaluate('navigator.clipboard.readText()'), seeded.good);
   });
 
   test('the page of a run shows its steps with requests and responses', async () => {
@@ -244,7 +297,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await page.getByRole('region', { name: 'Related runs' }).getByRole('link').click();
     await page.getByText('Invoked by').waitFor();
     await page.getByRole('region', { name: 'Related runs' }).getByRole('link').click();
-    await heading(`Run ${seeded.parent}`).waitFor();
+    await heading(seeded.parent).waitFor();
   });
 
   test('a failed run is forked with a provided result, and the fork succeeds and shows the edit', async () => {
