@@ -71,12 +71,15 @@ test('does not make up for a missed minute in a burst', () => {
   assert.equal(tickRepair(repair, NOW + 60_001).begin, null);
 });
 
-test('a new rate starts nothing earlier than the old one allowed', () => {
+test('a higher rate counts from the last start, so that nothing starts earlier than it allows', () => {
   const slow = tickRepair(start(planned(10), 0.1), NOW).repair;
   const paused = after(slow, { kind: 'paused' }, NOW + 1);
   const fast = after(paused, { kind: 'continued', ratePerSecond: 100 }, NOW + 2);
-  assert.equal(tickRepair(fast, NOW + 9_999).begin, null);
-  assert.equal(tickRepair(fast, NOW + 10_000).begin?.count, 1);
+  assert.equal(tickRepair(fast, NOW + 9).begin, null);
+  assert.equal(tickRepair(fast, NOW + 10).begin?.count, 1);
+  const slower = after(paused, { kind: 'continued', ratePerSecond: 0.05 }, NOW + 2);
+  assert.equal(tickRepair(slower, NOW + 9_999).begin, null);
+  assert.equal(tickRepair(slower, NOW + 10_000).begin?.count, 1);
 });
 
 test('a canary stops as soon as it can no longer pass, and not before', () => {

@@ -265,11 +265,16 @@ function continued(repair: Repair, rate: number | undefined, now: number): Repai
     phase: phase === 'paused' && paused !== null ? paused : 'running',
     paused: null,
     ratePerSecond: rate ?? repair.ratePerSecond,
-    // Uses the new rate from now on, but never starts earlier than the old rate allowed.
-    nextStartAt: Math.max(now, repair.nextStartAt),
+    nextStartAt: Math.max(now, nextStartAtRate(repair, rate)),
     stopReason: null,
     stopMessage: null,
   });
+}
+
+/** Returns when the next start is due at a higher rate, counted from the last start. A lower rate applies after the next one. */
+function nextStartAtRate({ ratePerSecond, nextStartAt }: Repair, rate: number | undefined): number {
+  if (rate === undefined || ratePerSecond === null) return nextStartAt;
+  return Math.min(nextStartAt, nextStartAt - 1000 / ratePerSecond + 1000 / rate);
 }
 
 function aborted(repair: Repair, now: number): RepairOutcome {
