@@ -34,6 +34,8 @@ const STORE_MAY = [
     'limits/pinned-limits',
     'dead-letters/repair',
     'dead-letters/dead-letter-groups',
+    'insights/counts',
+    'insights/stored-counts',
   ].map((module) => `${ENGINE}/${module}`),
   ...[PORTS, `${AUDIT}/chain`, LIMITS_FILE, PROTOCOL],
 ];

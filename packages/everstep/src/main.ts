@@ -270,6 +270,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       paceClock: steadyClock,
       limits,
       owners,
+      insightRetention: config.insightRetention,
       slices,
       random,
       stepCaller,

@@ -54,6 +54,7 @@ test('by default, dev listens on 127.0.0.1:8080 and stores its data in ./.everst
     trustedProxies: [],
     queryTokens: true,
     auditRetentionMs: 400 * 86_400_000,
+    insightRetention: { minutesMs: 48 * 3_600_000, hoursMs: 90 * 86_400_000 },
     auditWebhookUrl: null,
     auditWebhookKey: null,
     region: 'eu-central-1',

@@ -68,6 +68,8 @@ export interface Config {
   readonly queryTokens: boolean;
   /** Retention of audit log entries in ms; null: forever. */
   readonly auditRetentionMs: number | null;
+  /** Retention of the counters of insights. */
+  readonly insightRetention: { readonly minutesMs: number; readonly hoursMs: number };
   /** URL that receives new audit log entries; null: none. */
   readonly auditWebhookUrl: string | null;
   /** Key that signs requests to the audit webhook. */
@@ -215,6 +217,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     trustedProxies: read(SETTINGS.trustedProxies),
     queryTokens: read(SETTINGS.queryTokens),
     auditRetentionMs: read(SETTINGS.auditRetention),
+    insightRetention: { minutesMs: read(SETTINGS.insightMinutes), hoursMs: read(SETTINGS.insightHours) },
     auditWebhookUrl: read(SETTINGS.auditWebhookUrl),
     auditWebhookKey: read(SETTINGS.auditWebhookKey),
     metricsAddress: read(SETTINGS.metricsAddress),

@@ -358,6 +358,9 @@ export const LIMITS = Object.freeze({
   advanceCoalesceMs: 20,
   /** Interval of the scan for runs to remove after their retention. */
   retentionEveryMs: 5 * MINUTE_MS,
+  /** Default retention of the counters of insights by minute and by hour. */
+  insightMinutesMs: 48 * HOUR_MS,
+  insightHoursMs: 90 * DAY_MS,
   /** Target duration of one transaction that removes such runs; the batch size adapts to it. */
   retentionStepMs: 10,
   minRetentionBatch: 10,

@@ -5,6 +5,7 @@
 
 import { resolve } from 'node:path';
 import { DAY_MS, parseAuditRetention, parseNodeLease, parseTimeout } from './duration-values.js';
+import { INSIGHT_SETTINGS } from './insight-settings.js';
 import { LIMITS } from './limits.js';
 import { type ListenAddress, parseHost, parseListenAddress, parsePort } from './listen-values.js';
 import { LOG_LEVELS, type LogLevel } from './log-levels.js';
@@ -368,6 +369,7 @@ export const SETTINGS = Object.freeze({
     // The message does not repeat the value, which would reveal it.
     parse: (text) => text,
   }),
+  ...INSIGHT_SETTINGS,
   ...METRICS_SETTINGS,
   region: setting<Region>({
     env: 'EVERSTEP_REGION',

@@ -24,6 +24,7 @@ export function createUpkeep(options: RunDriverOptions, stopInstance: (instanceI
       ...paced,
       bounds: (instanceId) => limits.retentionBounds(instanceId),
       ...(owners ? { owners } : {}),
+      ...(options.insightRetention ? { insights: options.insightRetention } : {}),
       ...oneNode('retention'),
     }),
     groups: new GroupUpkeep({ store, clock, now: () => runClock.now(), log, ...oneNode('groups') }),

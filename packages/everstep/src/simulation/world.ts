@@ -11,6 +11,7 @@ import type { RecordedStep, RunSettings } from '../engine/runs/run.js';
 import type { DeadLetterRecord, RunRecord, Store } from '../ports/stores/store.js';
 import { ConnectedApp } from './connections/connected-app.js';
 import { type ConnectionFaults, FrameNetwork, NO_CONNECTION_FAULTS } from './connections/cut-connection.js';
+import { checkCounters } from './counter-check.js';
 import { DeliveryLedger } from './delivery-ledger.js';
 import { type App, FaultyCaller, type NetworkFaults, type RunningApp } from './faulty-caller.js';
 import type { StoreFaults } from './faulty-store.js';
@@ -422,6 +423,7 @@ export class World {
       assert.deepEqual(problemsOf(run, history.steps), []);
     }
     this.deliveries.check();
+    await checkCounters(this.store, INSTANCE, runs, { from: START_MS, to: this.clock.now() });
     await this.checkWaits(runs);
     await this.checkInvocations(runs);
     await this.checkForks(runs);

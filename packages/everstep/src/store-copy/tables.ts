@@ -171,6 +171,25 @@ const DEAD_LETTERS: readonly CopiedTable[] = [
 ];
 
 const CONTROLS: readonly CopiedTable[] = [
+  {
+    table: 'insight_delta',
+    columns: { instance_id: 'text', seq: 'bigint', counts: 'text' },
+    // The database numbers later rows from 1.
+    select: 'SELECT t.instance_id, -x.seq AS seq, x.counts FROM insight_delta x JOIN tenant t ON t.seq = x.tenant',
+    allOf: 'insight_delta',
+  },
+  ofInstance('insight', {
+    period: 'integer',
+    start: 'bigint',
+    scope: 'integer',
+    workflow: 'text',
+    started: 'bigint',
+    succeeded: 'bigint',
+    failed: 'bigint',
+    canceled: 'bigint',
+    durations: 'text',
+    steps: 'text',
+  }),
   ofInstance('deduplication', { deduplication_id: 'text', run_key: 'text', expires_at: 'bigint' }),
   {
     table: 'instance_totals',

@@ -26,18 +26,31 @@ export function countMessages(instanceId: string, messages: number, { now: at }:
  * admission.
  */
 export function countStart(
-  run: Pick<Run, 'instanceId' | 'tasks' | 'settings'>,
+  run: Pick<Run, 'instanceId' | 'tasks' | 'settings' | 'workflowUrl'>,
   admittedAt: number | null,
   context: DecisionContext,
 ): readonly StoreWrite[] {
   let messages = 0;
   for (const task of run.tasks.values()) if (isMessage(task)) messages++;
   const { instanceId, settings } = run;
-  const counted = countMessages(instanceId, messages, context);
+  const counted: readonly StoreWrite[] = [...countMessages(instanceId, messages, context), startOf(run, context)];
   return settings.message?.callbackOf !== undefined
     ? counted
     : [...counted, countOfDay(instanceId, 'run', { now: admittedAt ?? context.now })];
 }
+
+/** Returns the write that counts the start for the insights. */
+const startOf = (run: Pick<Run, 'instanceId' | 'settings' | 'workflowUrl'>, { now: at }: DecisionContext): StoreWrite => ({
+  kind: 'count-insights',
+  instanceId: run.instanceId,
+  workflow: countedWorkflow(run),
+  at,
+  started: true,
+});
+
+/** Returns the workflow under which a run is counted; null for a plain message. */
+export const countedWorkflow = ({ settings, workflowUrl }: Pick<Run, 'settings' | 'workflowUrl'>): string | null =>
+  settings.message ? null : workflowUrl;
 
 /** Returns the write that increments a counter of the day. */
 export function countOfDay(instanceId: string, what: DayCountKind, { now: at }: Pick<DecisionContext, 'now'>): CountOfDay {

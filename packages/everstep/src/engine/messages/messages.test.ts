@@ -38,7 +38,7 @@ test('a message is a run with one task, whose id contains its key; it counts onc
   assert.equal(run.settings.message?.notBefore, T0 + 9, 'stores its earliest time');
   assert.deepEqual(
     unit.writes.map(({ kind }) => kind),
-    ['create-run', 'put-task', 'count-messages', 'count-of-day', 'register-queue'],
+    ['create-run', 'put-task', 'count-messages', 'count-insights', 'count-of-day', 'register-queue'],
   );
 });
 
@@ -58,7 +58,7 @@ test('a response is applied once; its callback is created in the same unit', () 
   assert.deepEqual([made.run.settings.deliveryTimeoutMs, made.run.settings.labels], [7, []]);
   assert.deepEqual(
     decision.writes.map(({ kind }) => kind),
-    ['create-run', 'put-task', 'count-messages', 'delete-tasks', 'end-run'],
+    ['create-run', 'put-task', 'count-messages', 'count-insights', 'delete-tasks', 'end-run', 'count-insights'],
   );
   assert.deepEqual(decide(decision.run, event, at(2)).writes, []);
 });

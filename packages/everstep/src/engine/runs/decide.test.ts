@@ -179,7 +179,7 @@ describe('failures', () => {
     assert.match(last.deadLetter?.error ?? '', /failed after 3 attempts: HTTP 503/);
     assert.deepEqual(
       last.writes.map((write) => write.kind),
-      ['record-attempt', 'put-task', 'park-tasks', 'end-run', 'add-dead-letter'],
+      ['record-attempt', 'put-task', 'park-tasks', 'end-run', 'add-dead-letter', 'count-insights'],
       'the end and the entry are one unit',
     );
   });

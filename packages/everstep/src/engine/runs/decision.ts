@@ -6,7 +6,8 @@
 import type { StepResult } from '@everstep/sdk/protocol';
 import { groupOf } from '../dead-letters/fingerprint.js';
 import { type DecisionContext, newId, nextVersion } from '../ids.js';
-import { countMessages, countOfDay, isMessage } from '../limits/metering.js';
+import type { CountedStep, InsightCounts } from '../insights/counts.js';
+import { countedWorkflow, countMessages, countOfDay, isMessage } from '../limits/metering.js';
 import type { DayCountKind, StoreWrite } from '../writes.js';
 import type { KeptRequest } from './exchanges.js';
 import {
@@ -67,6 +68,10 @@ function positionsAfter(stepId: number, { known: before, ahead }: Run): Pick<Run
   return left.length > 0 ? { known, ahead: left } : { known, ahead: undefined };
 }
 
+/** The duration of a sleep or a wait is not that of work. */
+const isTimed = (type: StepResult['type']): boolean =>
+  type !== 'SleepFor' && type !== 'SleepUntil' && type !== 'Wait' && type !== 'WaitForWebhook';
+
 /** When a step ran, in Unix ms. */
 export interface ResultTimes {
   /** Start of the successful attempt. */
@@ -91,6 +96,8 @@ export class Draft {
   private messages = 0;
   private lastClosed: string | null = null;
   private newRuns: NewRun[] | null = null;
+  private countedSteps: CountedStep[] | null = null;
+  private countedEnd: InsightCounts['ended'];
 
   constructor(run: Run, context: DecisionContext) {
     this.run = run;
@@ -174,6 +181,11 @@ export class Draft {
     const createdAt = planned?.createdAt ?? from.createdAt;
     // Clocks of other nodes and of endpoints may differ.
     const within = (time: number): number => Math.min(this.now, Math.max(createdAt, time));
+    const ended = completedAt === undefined ? this.now : within(completedAt);
+    if (isTimed(result.type)) {
+      const since = startedAt === undefined ? createdAt : within(startedAt);
+      this.countStep({ name: result.name, outcome: 'finished', durationMs: Math.max(0, ended - since) });
+    }
     this.deleteTask(result.stepId);
     this.appendStep(result, {
       messageId: planned?.messageId ?? from.messageId,
@@ -181,7 +193,7 @@ export class Draft {
       concurrent: planned?.concurrent ?? 1,
       createdAt,
       ...(startedAt === undefined ? {} : { startedAt: within(startedAt) }),
-      completedAt: completedAt === undefined ? this.now : within(completedAt),
+      completedAt: ended,
       sleepMs: planned?.kind === 'sleep' ? planned.sleepMs : null,
       wakeAt: planned?.kind === 'sleep' ? planned.wakeAt : null,
       ...(sent ? { sent } : {}),
@@ -262,6 +274,13 @@ export class Draft {
   /** Adds a failed attempt to the log of the run. */
   recordAttempt(attempt: FailedAttempt): void {
     this.writes.push({ kind: 'record-attempt', runKey: this.run.key, attempt });
+    this.countStep({ name: attempt.name, outcome: 'failed-attempt', durationMs: null });
+  }
+
+  private countStep(step: CountedStep): void {
+    if (this.run.settings.message) return;
+    this.countedSteps ??= [];
+    this.countedSteps.push(step);
   }
 
   /** Ends the run. If it succeeded, open tasks are deleted. Otherwise they are parked, for the log and a resume. */
@@ -272,6 +291,7 @@ export class Draft {
       this.writes.push({ kind: outcome.status === 'succeeded' ? 'delete-tasks' : 'park-tasks', runKey: this.run.key });
     }
     this.writes.push({ kind: 'end-run', runKey: this.run.key, outcome, completedAt: this.now });
+    this.countedEnd = { status: outcome.status, durationMs: Math.max(0, this.now - this.run.createdAt) };
     if (this.run.origin?.kind === 'invoke') {
       this.writes.push({ kind: 'wake-invoker', childRunKey: this.run.key, at: this.now });
     }
@@ -342,10 +362,24 @@ export class Draft {
     });
   }
 
+  private countInsights(): void {
+    const { countedEnd: ended, countedSteps: steps, run } = this;
+    if (!ended && !steps) return;
+    this.writes.push({
+      kind: 'count-insights',
+      instanceId: run.instanceId,
+      workflow: countedWorkflow(run),
+      at: this.now,
+      ...(ended ? { ended } : {}),
+      ...(steps ? { steps } : {}),
+    });
+  }
+
   /** Returns the decision. The run moves to its next version. */
   finish(): Decision {
     this.writes.push(...countMessages(this.run.instanceId, this.messages, this.context));
     this.messages = 0;
+    this.countInsights();
     return {
       run: { ...this.run, tasks: this.tasks, version: nextVersion(this.run.version, this.context) },
       writes: this.writes,

@@ -1,4 +1,5 @@
 /** Writes that count for accounts and plans, and entries of the audit log. */
+import type { InsightCounts } from '../insights/counts.js';
 import { OF_COUNTER, SMALL, type WriteFactsOf, yes } from './facts.js';
 
 /**
@@ -82,6 +83,8 @@ export type AccountWrite =
   | { readonly kind: 'count-messages'; readonly instanceId: string; readonly messages: number; readonly at: number }
   /** Counts for the day (UTC) of `at`. */
   | CountOfDay
+  /** Counts runs and steps for the insights of the instance. */
+  | InsightCounts
   /** Adds an entry to the audit log, in the unit that makes the change. */
   | { readonly kind: 'add-audit'; readonly entry: AuditNote };
 
@@ -90,6 +93,7 @@ const COUNTER = { ...OF_COUNTER, ...SMALL, topic: null, isSelfContained: yes } a
 export const ACCOUNT_WRITE_FACTS = {
   'count-messages': { ...COUNTER, aggregate: 'usage', time: ({ at }) => at },
   'count-of-day': { ...COUNTER, aggregate: 'day-count', time: ({ at }) => at },
+  'count-insights': { ...COUNTER, aggregate: 'insights', time: ({ at }) => at },
   // It can concern several instances, so it does not identify that of its unit.
   'add-audit': { ...COUNTER, aggregate: 'audit', instanceId: () => null, time: ({ entry }) => entry.at },
 } satisfies WriteFactsOf<AccountWrite>;

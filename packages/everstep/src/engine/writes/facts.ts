@@ -20,6 +20,7 @@ export type Aggregate =
   | 'settings'
   | 'usage'
   | 'day-count'
+  | 'insights'
   | 'audit';
 
 /** What a write changes for clients with an open live stream. */

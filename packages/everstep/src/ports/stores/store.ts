@@ -18,6 +18,7 @@ import type { DeadLetterGroupStore } from './dead-letter-groups.js';
 import type { DeadLetterStore } from './dead-letter-store.js';
 import type { EventStore } from './event-store.js';
 import type { HistoryStore } from './history-store.js';
+import type { InsightStore } from './insights/insight-store.js';
 import type { RepairStore } from './repair-store.js';
 import type { RunStore } from './run-store.js';
 import type { ScheduleStore } from './schedule-store.js';
@@ -41,6 +42,7 @@ export type * from './dead-letter-store.js';
 export type * from './event-store.js';
 export type * from './filters.js';
 export type * from './history-store.js';
+export type * from './insights/insight-store.js';
 export type * from './page.js';
 export type * from './run-records.js';
 export type * from './run-store.js';
@@ -72,6 +74,7 @@ export interface Store
   deadLetterGroups: DeadLetterGroupStore;
   accounts: AccountStore;
   audit: AuditStore;
+  insights: InsightStore;
   searchIndexes: SearchIndexStore;
   repairs: RepairStore;
   /** The latest time that the store has recorded. A clock must not start before it. */

@@ -7,6 +7,7 @@ import type { MessageSender } from '../../ports/message-sender.js';
 import type { Observer } from '../../ports/observer.js';
 import type { Random } from '../../ports/random.js';
 import type { StepCaller } from '../../ports/step-caller.js';
+import type { InsightRetention } from '../../ports/stores/insights/insight-store.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
@@ -31,6 +32,8 @@ export interface RunDriverOptions {
   readonly limits?: InstanceLimits;
   /** The accounts that share limited resources; if absent, everything belongs to one instance. */
   readonly owners?: InstanceOwners;
+  /** Retention of the counters of insights; absent: the default. */
+  readonly insightRetention?: InsightRetention;
   /** Clock of background work that no client waits for; default `clock`. */
   readonly upkeepClock?: Clock;
   /** Continues while a test moves `clock`; paces background work. Default `clock`. */

@@ -15,6 +15,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { InstanceStore } from '../../ports/stores/accounts/instances.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
+import type { InsightRetention, InsightStore } from '../../ports/stores/insights/insight-store.js';
 import type { RetentionBounds } from '../../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { RepairStore } from '../../ports/stores/repair-store.js';
@@ -40,6 +41,7 @@ export interface RetentionOptions {
     Pick<ControlStore, 'instanceSettings'> & {
       readonly repairs: Pick<RepairStore, 'removeBefore'>;
       readonly accounts: Pick<InstanceStore, 'listInstances'>;
+      readonly insights: Pick<InsightStore, 'removeBefore'>;
     };
   readonly clock: Clock;
   /** Measures steps and the pauses after them. It also runs while a virtual clock is moved. Absent: `clock`. */
@@ -47,6 +49,8 @@ export interface RetentionOptions {
   readonly log: Log;
   /** Maximum retention by the plan of an instance, whatever its settings are. Absent: no maximum. */
   readonly bounds?: (instanceId: string) => RetentionBounds;
+  /** Absent: the defaults. */
+  readonly insights?: InsightRetention;
   /** The accounts that take turns; absent: all runs belong to one account. */
   readonly owners?: InstanceOwners;
   /** Does the work unless another node is doing it; then it returns false. Absent: no other node shares the store. */
@@ -196,6 +200,15 @@ export class Retention {
     const before = maxAgeMs === null ? null : Math.min(plannedBefore, now - maxAgeMs);
     for (let more = true; more; ) {
       more = await store.repairs.removeBefore({ instanceId, before, plannedBefore, limit: REPAIR_ITEMS_PER_STEP });
+      yield { more, removed: 0 };
+    }
+    const { minutesMs, hoursMs } = this.options.insights ?? {
+      minutesMs: LIMITS.insightMinutesMs,
+      hoursMs: LIMITS.insightHoursMs,
+    };
+    const counters = { instanceId, minutesBefore: now - minutesMs, hoursBefore: now - hoursMs };
+    for (let more = true; more; ) {
+      more = (await store.insights.removeBefore(counters)) > 0;
       yield { more, removed: 0 };
     }
   }

@@ -25,6 +25,7 @@ import { forkConformance } from './forks.js';
 import { groupUpkeepConformance } from './groups/upkeep.js';
 import type { OpenStore } from './harness.js';
 import { historyConformance } from './histories.js';
+import { insightConformance } from './insights/counters.js';
 import { listingConformance } from './listings.js';
 import { measureConformance } from './measure.js';
 import { messageConformance } from './messages.js';
@@ -46,6 +47,7 @@ export function runConformance(name: string, open: OpenStore): void {
   describe(`${name} as a store of runs`, () => {
     commitConformance(open);
     measureConformance(open);
+    insightConformance(open);
     versionConformance(open);
     progressConformance(open);
     taskKindConformance(open);

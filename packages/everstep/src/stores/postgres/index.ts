@@ -8,6 +8,7 @@ import type { Store } from '../../ports/stores/store.js';
 import { createAuditStore } from '../shared/audit/audit-chain.js';
 import { addAudit } from '../shared/audit/audit-log.js';
 import { createControls } from '../shared/control/controls.js';
+import { createInsights } from '../shared/insights/insights.js';
 import { createSearchIndexes } from '../shared/search/search-indexes.js';
 import { createPostgresAccounts } from './accounts/accounts.js';
 import { createSharedDailyRuns } from './accounts/shared-daily-runs.js';
@@ -201,12 +202,14 @@ export function createPostgresStore(
     deadLetterGroups: createPostgresDeadLetterGroups(database, store),
     accounts: createPostgresAccounts(database, store),
     audit: createAuditStore(store),
+    insights: createInsights(store),
     searchIndexes: createSearchIndexes(store, addAudit),
     repairs: createPostgresRepairs(store),
     latestTime: () => readLatestTime(database),
     measure: () => measure(database),
     async close() {
       await cluster?.leave();
+      await batches.idle();
       await database.close();
     },
   };

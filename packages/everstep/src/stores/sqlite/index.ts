@@ -3,6 +3,7 @@ import type { Store } from '../../ports/stores/store.js';
 import { addSealedAudit, createAuditStore } from '../shared/audit/audit-chain.js';
 import type { CheckResult } from '../shared/consistency/checks.js';
 import { createControls } from '../shared/control/controls.js';
+import { createInsights } from '../shared/insights/insights.js';
 import { createSearchIndexes } from '../shared/search/search-indexes.js';
 import { createSqliteAccounts } from './accounts/accounts.js';
 import { BatchWriter } from './commit/batch-writer.js';
@@ -67,13 +68,8 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const deadLetterWriter = new DeadLetterWriter(parts);
   const retention = new Retention(parts, transaction, deadLetterWriter);
   const rows = new InstanceRows(parts, transaction, deadLetterWriter);
-  const batches = new BatchWriter(parts, transaction, deadLetterWriter, {
-    triggers: new TriggerRecords(parts),
-    flowControls,
-    queues,
-    schedules,
-    events,
-  });
+  const records = { triggers: new TriggerRecords(parts), flowControls, queues, schedules, events };
+  const batches = new BatchWriter(parts, transaction, deadLetterWriter, records);
   // The run for which an earlier process staged this is lost.
   if (parts.staged.any) transaction.run(() => parts.staged.abandonAll());
   const probe = new ProbeWrite(connection);
@@ -135,6 +131,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     deadLetterGroups: createSqliteDeadLetterGroups(parts, store),
     accounts: createSqliteAccounts(parts, store),
     audit: createAuditStore(store),
+    insights: createInsights(store),
     searchIndexes: createSearchIndexes(store, addSealedAudit),
     repairs: createSqliteRepairs(parts, store),
     copyTo: (request) => connection.copyTo(request),

@@ -8,6 +8,7 @@ import type { CommitResult, CommitUnit } from '../../../engine/writes.js';
 import { OldDays } from '../accounts/day-counts.js';
 import { type Database, VersionConflictError } from '../connection/connection.js';
 import { TableStatistics } from '../connection/table-statistics.js';
+import { InsightFolds } from '../insights/insight-counts.js';
 import { RunInstances } from '../runs/run-instances.js';
 import type { Writer } from '../runs/task-writes.js';
 import { Batch } from './batch.js';
@@ -45,6 +46,7 @@ export class BatchWriter {
   private readonly instances: RunInstances;
   private readonly versions: RunVersions;
   private readonly oldDays: OldDays;
+  private readonly insights: InsightFolds;
   private readonly inProgress = new Set<Promise<void>>();
 
   /** `node` returns null if no other process uses the store. */
@@ -56,6 +58,7 @@ export class BatchWriter {
     this.statistics = new TableStatistics(database);
     this.instances = new RunInstances(database);
     this.oldDays = new OldDays(database);
+    this.insights = new InsightFolds(database);
   }
 
   /**
@@ -77,6 +80,12 @@ export class BatchWriter {
   /** Resolves when all batches in progress are written or have failed. */
   async settled(): Promise<void> {
     await Promise.all(this.inProgress);
+  }
+
+  /** Resolves when no batch and no work that follows one is in progress. */
+  async idle(): Promise<void> {
+    await this.settled();
+    await this.insights.settled();
   }
 
   private async write(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
@@ -159,12 +168,19 @@ export class BatchWriter {
       for (const [runKey, instance] of locks.created) this.instances.learn(runKey, instance);
       const counts = units.flatMap(({ writes }) => writes.filter((write) => write.kind === 'count-of-day'));
       if (counts.length > 0) await this.oldDays.counted(counts);
+      this.insights.counted(countedInstances(units));
       this.statistics.noteWrites(units.reduce((sum, { writes }) => sum + writes.length, 0));
       return results;
     } finally {
       this.clockMarks.give(shard);
     }
   }
+}
+
+function countedInstances(units: readonly CommitUnit[]): ReadonlySet<string> {
+  const counted = new Set<string>();
+  for (const { writes } of units) for (const write of writes) if (write.kind === 'count-insights') counted.add(write.instanceId);
+  return counted;
 }
 
 const isDecision = ({ guards }: CommitUnit): boolean => guards.some(({ kind }) => kind === 'run-active');

@@ -21,6 +21,7 @@ import { sendLast } from '../control/last-writes.js';
 import { writeQueues } from '../control/queue-records.js';
 import { writeSchedules } from '../control/schedule-records.js';
 import { DeadLetterWrites } from '../dead-letters/dead-letter-writes.js';
+import { countInsights } from '../insights/insight-counts.js';
 import { DeduplicationWrites } from '../runs/deduplication-writes.js';
 import { EventWrites } from '../runs/event-writes.js';
 import { JournalWrites } from '../runs/journal-writes.js';
@@ -57,6 +58,7 @@ function partsOf(state: BatchState, writer: Writer | null) {
     settings: new WriteList(sendLast(writeSettings, () => '')),
     usage: new WriteList(countMessages),
     'day-count': new WriteList(countDays),
+    insights: new WriteList(countInsights),
     audit: new WriteList<WriteOf<'audit'>>((session, writes) => {
       for (const { entry } of writes) sendProcedure(session, addAudit(entry));
     }),
@@ -136,6 +138,7 @@ export class Batch {
     this.stored.send(session);
     parts.usage.send(session);
     parts['day-count'].send(session);
+    parts.insights.send(session);
     parts.repair.send(session);
   }
 

@@ -45,6 +45,8 @@ export const TABLES_OF_INSTANCE = [
   'day_count',
   'day_taken',
   'instance_totals',
+  'insight_delta',
+  'insight',
   'staged_journal',
 ] as const;
 

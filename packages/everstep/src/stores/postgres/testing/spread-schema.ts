@@ -13,7 +13,7 @@ export const SPREAD_BY: Readonly<Record<string, string>> = {
       ...['dead_letter', 'dead_letter_label', 'deduplication', 'waiter', 'kept_event', 'flow_control', 'schedule'],
       ...['destination_hold', 'instance_settings', 'usage', 'day_count', 'day_taken', 'budget_alert', 'queue', 'url_group'],
       ...['gate_lease', 'dead_letter_group', 'dead_letter_group_workflow', 'dead_letter_group_hour', 'repair'],
-      ...['repair_item', 'instance_clock', 'instance_totals', 'staged_journal'],
+      ...['repair_item', 'instance_clock', 'instance_totals', 'staged_journal', 'insight', 'insight_delta'],
     ].map((table) => [table, 'instance_id']),
   ),
   run_directory: 'run_key',

@@ -1,12 +1,6 @@
 /** Checks of the invariants of ARCHITECTURE.md over a whole store. Each statement selects what violates the check, as `what`. */
-
-export interface ConsistencyCheck {
-  readonly id: string;
-  /** The rule, as a sentence. */
-  readonly rule: string;
-  readonly sqlite: string;
-  readonly postgres: string;
-}
+import type { ConsistencyCheck } from './rule.js';
+import { INSIGHT_CHECKS } from './insight-checks.js';
 
 /** Sums of the embedded store that are not yet added to their tables: see `stores/sqlite/commit/unsettled-sums.ts`. */
 const UNSETTLED_RUNS = `
@@ -130,6 +124,7 @@ export const CONSISTENCY_CHECKS: readonly ConsistencyCheck[] = [
       FULL JOIN (SELECT instance_id, count(*) AS count FROM active_run GROUP BY instance_id) r USING (instance_id)
       WHERE coalesce(s.count, 0) <> coalesce(r.count, 0)`,
   },
+  ...INSIGHT_CHECKS,
 ];
 
 /** Violations that are shown for each check. */

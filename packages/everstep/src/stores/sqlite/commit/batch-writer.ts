@@ -189,6 +189,7 @@ function appliersOf(parts: StoreParts, deadLetters: DeadLetterWriter, records: R
     settings: executedOf(writeSettings),
     usage: { apply: ({ instanceId, messages, at }) => parts.usage.add(instanceId, messages, at) },
     'day-count': { apply: (write) => parts.days.add(write) },
+    insights: { apply: (write) => parts.insights.add(write) },
     audit: executed(({ entry }) => addSealedAudit(entry)),
   };
 }

@@ -4,6 +4,7 @@ import { DayCounts } from '../accounts/day-counts.js';
 import { UsageCounts } from '../accounts/usage-counts.js';
 import { UnsettledSums } from '../commit/unsettled-sums.js';
 import { GroupCounts } from '../dead-letters/dead-letter-group-counts.js';
+import { InsightCountsWriter } from '../insights/insight-counts.js';
 import { Counters } from '../listing/counters.js';
 import { CreationOrder } from '../listing/creation-order.js';
 import { EndedBlocks } from '../listing/ended-blocks.js';
@@ -30,6 +31,7 @@ export interface StoreParts {
   readonly sums: UnsettledSums;
   readonly usage: UsageCounts;
   readonly days: DayCounts;
+  readonly insights: InsightCountsWriter;
   readonly groups: GroupCounts;
   readonly stored: StoredBytes;
   readonly staged: StagedJournals;
@@ -41,9 +43,10 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
   const runOrder = new CreationOrder(connection, counters, 'run');
   const sums = new UnsettledSums(connection);
   const stored = new StoredBytes(connection, sums);
+  const sql = new SqlRunner(connection);
   return {
     connection,
-    sql: new SqlRunner(connection),
+    sql,
     counters,
     tenants,
     runs: new RunDirectory(connection),
@@ -55,6 +58,7 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
     sums,
     usage: new UsageCounts(connection, sums),
     days: new DayCounts(connection, sums),
+    insights: new InsightCountsWriter(connection, sql, tenants),
     groups: new GroupCounts(connection, tenants),
     stored,
     staged: new StagedJournals(connection, runOrder, stored),
@@ -63,6 +67,7 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
 
 /** After a rollback: the state in memory may never have happened. */
 export function forgetUnwritten(parts: StoreParts): void {
-  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, days, groups } = parts;
-  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, days, groups]) part.forget();
+  const { tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, days, insights, groups } = parts;
+  for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, days, insights, groups])
+    part.forget();
 }

@@ -27,6 +27,7 @@ export class Transaction {
       this.parts.facets.flush();
       this.parts.counters.flush();
       this.parts.days.flush();
+      this.parts.insights.flush();
       this.parts.groups.flush();
       this.parts.sums.countCommit();
       this.commit.run();

@@ -28,6 +28,8 @@ export const TABLES_OF_TENANT = [
   'dead_letter_group_hour',
   'facet',
   'instance_totals',
+  'insight_delta',
+  'insight',
 ] as const;
 
 /** By `instance_id`. */

@@ -1,0 +1,44 @@
+/** Durations in buckets of a logarithmic scale, so that a few numbers are enough for a percentile. */
+
+/** Two buckets for each power of two: a percentile differs from the exact one by at most a fifth. */
+const BUCKETS_PER_DOUBLING = 2;
+/** The last bucket starts at more than 24 days and has no end. */
+const LAST_BUCKET = 62;
+
+/** Number of durations in each bucket. */
+export type Histogram = Map<number, number>;
+
+/** Returns the bucket of a duration in ms: 0 up to one ms, then the logarithm. */
+export function bucketOf(durationMs: number): number {
+  if (durationMs <= 1) return 0;
+  return Math.min(LAST_BUCKET, Math.floor(Math.log2(durationMs) * BUCKETS_PER_DOUBLING) + 1);
+}
+
+/** Returns the end of a bucket in ms; that of the last one is its start. */
+export const bucketEndMs = (bucket: number): number => 2 ** (Math.min(bucket, LAST_BUCKET - 1) / BUCKETS_PER_DOUBLING);
+
+export function addDuration(histogram: Histogram, bucket: number, count = 1): void {
+  histogram.set(bucket, (histogram.get(bucket) ?? 0) + count);
+}
+
+/**
+ * Returns the duration in ms that the fraction of all durations does not exceed, such as 0.95, interpolated within its bucket;
+ * null if there are none.
+ */
+export function percentile(histogram: Histogram, fraction: number): number | null {
+  let total = 0;
+  for (const count of histogram.values()) total += count;
+  if (total === 0) return null;
+  const rank = fraction * total;
+  let before = 0;
+  for (const [bucket, count] of [...histogram].sort(([a], [b]) => a - b)) {
+    if (before + count < rank) {
+      before += count;
+      continue;
+    }
+    const end = bucketEndMs(bucket);
+    const start = bucket === 0 ? 0 : bucketEndMs(bucket - 1);
+    return Math.round(start + (end - start) * ((rank - before) / count));
+  }
+  return null;
+}

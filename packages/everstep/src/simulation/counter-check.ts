@@ -1,0 +1,23 @@
+/** Compares the counters of insights with the runs of a world. */
+import assert from 'node:assert/strict';
+import { addCounts, HOUR_MS, noCounts, startOfHour } from '../engine/insights/counts.js';
+import type { RunRecord, Store } from '../ports/stores/store.js';
+
+/** Rejects if the counters of all workflow runs are not those of `runs`, which are all since `from` (Unix ms). */
+export async function checkCounters(
+  { insights }: Pick<Store, 'insights'>,
+  instanceId: string,
+  runs: readonly RunRecord[],
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<void> {
+  const starts: number[] = [];
+  for (let start = startOfHour(from); start <= to; start += HOUR_MS) starts.push(start);
+  const sum = noCounts();
+  for (const { counts } of await insights.series({ instanceId, subject: 'runs', period: 'hour', starts })) addCounts(sum, counts);
+  const ended = (wanted: RunRecord['status']) => runs.filter(({ status }) => status === wanted).length;
+  assert.deepEqual(
+    { started: sum.started, succeeded: sum.succeeded, failed: sum.failed, canceled: sum.canceled },
+    { started: runs.length, succeeded: ended('succeeded'), failed: ended('failed'), canceled: ended('canceled') },
+    'the counters are those of the runs',
+  );
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  addCounts,
+  count,
+  HOUR_MS,
+  type InsightCounts,
+  MINUTE_MS,
+  noCounts,
+  type RunCounts,
+  startOfHour,
+  startOfMinute,
+} from '../../../engine/insights/counts.js';
+import type { InsightPeriod, InsightSubject, Store } from '../../../ports/stores/store.js';
+import type { OpenStore } from '../harness.js';
+import { withStore } from '../harness.js';
+import { apply, INSTANCE, OTHER_INSTANCE, seededNumbers, unit } from '../samples.js';
+
+const START = startOfHour(1_800_000_000_000);
+const MINUTES = Array.from({ length: 180 }, (_, index) => START + index * MINUTE_MS);
+const HOURS = [START, START + HOUR_MS, START + 2 * HOUR_MS];
+const URL_ONE = 'https://app.example/one';
+
+const counted = (more: Partial<InsightCounts> = {}): InsightCounts => ({
+  kind: 'count-insights',
+  instanceId: INSTANCE,
+  workflow: URL_ONE,
+  at: START + 5,
+  started: true,
+  ...more,
+});
+
+const read = (store: Store, subject: InsightSubject, period: InsightPeriod, instanceId = INSTANCE) =>
+  store.insights.series({ instanceId, subject, period, starts: period === 'minute' ? MINUTES : HOURS });
+
+const sumOf = (points: Awaited<ReturnType<typeof read>>): RunCounts => {
+  const sum = noCounts();
+  for (const { counts } of points) addCounts(sum, counts);
+  return sum;
+};
+
+/** What the counters of the instance must be, computed from all writes. */
+function expected(writes: readonly InsightCounts[], subject: InsightSubject, startOf: (at: number) => number) {
+  const points = new Map<number, RunCounts>();
+  for (const write of writes) {
+    const isWanted =
+      subject === 'messages'
+        ? write.workflow === null
+        : subject === 'runs'
+          ? write.workflow !== null
+          : write.workflow === subject.workflow;
+    if (!isWanted || write.instanceId !== INSTANCE) continue;
+    const start = startOf(write.at);
+    const counts = points.get(start) ?? noCounts();
+    points.set(start, counts);
+    const { steps: _, ...others } = write;
+    count(counts, typeof subject === 'string' ? others : write);
+  }
+  return [...points].map(([start, counts]) => ({ start, counts })).sort((a, b) => a.start - b.start);
+}
+
+/** A write that a run could cause, from a seed. */
+function randomWrite(below: (limit: number) => number): InsightCounts {
+  const workflow = below(6) === 0 ? null : `https://app.example/${below(4)}`;
+  const at = START + below(3 * HOUR_MS);
+  const instanceId = below(5) === 0 ? OTHER_INSTANCE : INSTANCE;
+  const common = { kind: 'count-insights', instanceId, workflow, at } as const;
+  if (below(3) === 0) return { ...common, started: true };
+  const steps = Array.from({ length: below(3) }, () => ({
+    name: below(7) === 0 ? null : `step ${below(5)}`,
+    outcome: below(4) === 0 ? ('failed-attempt' as const) : ('finished' as const),
+    durationMs: below(4) === 0 ? null : below(100_000),
+  }));
+  const status = (['succeeded', 'failed', 'canceled'] as const)[below(3)] ?? 'failed';
+  return { ...common, steps, ...(below(2) === 0 ? { ended: { status, durationMs: below(1_000_000) } } : {}) };
+}
+
+export function insightConformance(open: OpenStore): void {
+  describe('counters of insights', () => {
+    test(
+      'are equal to what was counted, by minute and by hour, for any batches, also after they were added up and after a restart',
+      withStore(open, async (store, underTest) => {
+        const below = seededNumbers(21);
+        const writes = Array.from({ length: 900 }, () => randomWrite(below));
+        for (let first = 0; first < writes.length; ) {
+          const units = Array.from({ length: 1 + below(6) }, () => {
+            const part = writes.slice(first, first + 1 + below(3));
+            first += part.length;
+            return unit(part);
+          }).filter((each) => each.writes.length > 0);
+          if (units.length > 0) await store.commit(units);
+        }
+        const subjects: readonly InsightSubject[] = ['runs', 'messages', { workflow: 'https://app.example/2' }];
+        const reopened = await underTest.reopen();
+        const check = async (store: Store) => {
+          for (const subject of subjects) {
+            assert.deepEqual(await read(store, subject, 'minute'), expected(writes, subject, startOfMinute));
+            assert.deepEqual(await read(store, subject, 'hour'), expected(writes, subject, startOfHour));
+          }
+        };
+        await check(reopened);
+        const nothing = { minutesBefore: null, hoursBefore: null };
+        while ((await reopened.insights.removeBefore({ instanceId: INSTANCE, ...nothing })) > 0);
+        await check(reopened);
+        const totals = await reopened.insights.workflowTotals({
+          instanceId: INSTANCE,
+          period: 'hour',
+          from: START,
+          to: START + HOUR_MS,
+        });
+        const sum = totals.reduce((started, each) => started + each.started, 0);
+        const wanted = expected(writes, 'runs', startOfHour).slice(0, 2);
+        assert.equal(
+          sum,
+          wanted.reduce((started, { counts }) => started + counts.started, 0),
+        );
+        assert.equal(totals.length, 4);
+      }),
+    );
+
+    test(
+      'are not changed by a rejected unit or a faulty batch',
+      withStore(open, async (store) => {
+        await store.commit([unit([counted()], [{ kind: 'run-active', runKey: 'no such run' }]), unit([counted()])]);
+        await assert.rejects(store.commit([unit([counted(), { kind: 'delete-task', runKey: 'no such run', slot: 1 }])]));
+        await apply(store, [counted()]);
+        assert.equal(sumOf(await read(store, 'runs', 'hour')).started, 2);
+      }),
+    );
+
+    test(
+      'exist for a limited number of workflows and steps; the others are counted together',
+      withStore(open, async (store) => {
+        const steps = Array.from({ length: 30 }, (_, n) => ({ name: `step ${n}`, outcome: 'finished' as const, durationMs: 1 }));
+        const many = Array.from({ length: 70 }, (_, n) => counted({ workflow: `https://app.example/w${n}` }));
+        await store.commit([unit([...many, counted({ workflow: 'https://app.example/w0', steps })])]);
+        await store.insights.removeBefore({ instanceId: INSTANCE, minutesBefore: null, hoursBefore: null });
+        const totals = await store.insights.workflowTotals({ instanceId: INSTANCE, period: 'hour', from: START, to: START });
+        assert.equal(totals.length, 51);
+        assert.equal(totals.find(({ workflow }) => workflow === null)?.started, 20);
+        assert.equal(sumOf(await read(store, 'runs', 'hour')).started, 71);
+        const { steps: named } = sumOf(await read(store, { workflow: 'https://app.example/w0' }, 'hour'));
+        assert.equal(named.size, 21);
+        assert.equal(named.get(null)?.finished, 10);
+      }),
+    );
+
+    test(
+      'are removed when they are old, minutes before hours, without those of other instances',
+      withStore(open, async (store) => {
+        await store.commit([
+          unit([counted(), counted({ at: START + HOUR_MS }), counted({ instanceId: OTHER_INSTANCE })]),
+          unit([counted({ at: START + 2 * HOUR_MS, workflow: null })]),
+        ]);
+        const removal = { instanceId: INSTANCE, minutesBefore: START + 2 * HOUR_MS, hoursBefore: START + HOUR_MS };
+        while ((await store.insights.removeBefore(removal)) > 0);
+        assert.deepEqual(await read(store, 'runs', 'minute'), []);
+        assert.equal((await read(store, 'messages', 'minute')).length, 1);
+        assert.deepEqual(
+          (await read(store, 'runs', 'hour')).map(({ start }) => start),
+          [START + HOUR_MS],
+        );
+        assert.equal(sumOf(await read(store, 'runs', 'minute', OTHER_INSTANCE)).started, 1);
+      }),
+    );
+  });
+}

@@ -1,0 +1,82 @@
+/** Checks of the counters of insights. Runs may be removed before their counters, so the counters are at least what is found. */
+import type { ConsistencyCheck } from './rule.js';
+
+/** What a commit counted and is not added to the counters yet, as rows of hours. The texts are `StoredCounts`. */
+const OF_COMMITS = {
+  sqlite: `
+    SELECT d.tenant, (e.value ->> 0) / 3600000 * 3600000 AS start, e.value ->> 2 AS started, e.value ->> 3 AS succeeded,
+      e.value ->> 4 AS failed, e.value ->> 5 AS canceled
+    FROM insight_delta d, json_each(d.counts) e`,
+  postgres: `
+    SELECT d.instance_id, (e ->> 0)::bigint / 3600000 * 3600000 AS start, (e ->> 2)::bigint AS started,
+      (e ->> 3)::bigint AS succeeded, (e ->> 4)::bigint AS failed, (e ->> 5)::bigint AS canceled
+    FROM insight_delta d, jsonb_array_elements(d.counts::jsonb) e`,
+};
+
+const STATES = ['started', 'succeeded', 'failed', 'canceled'] as const;
+
+/** The counters of hours, a row for each state. */
+const countedOf = (owner: string, ofCommits: string): string => `
+  WITH hours AS (
+    SELECT ${owner}, start, started, succeeded, failed, canceled FROM insight WHERE period = 1 AND scope IN (0, 1)
+    UNION ALL ${ofCommits})
+  ${STATES.map((state) => `SELECT ${owner}, start, '${state}' AS state, sum(${state}) AS count FROM hours GROUP BY ${owner}, start`).join(' UNION ALL ')}`;
+
+/** The first hour may contain runs from before the counters, or may have been removed. */
+const missing = (owner: string, counted: string, found: string): string => `
+  SELECT f.${owner} || ', hour ' || f.start || ': ' || coalesce(c.count, 0) || ' ' || f.state || ' counted, ' || f.count || ' found' AS what
+  FROM (${found}) f
+  JOIN (SELECT ${owner}, min(start) AS start FROM (${counted}) k GROUP BY ${owner}) b ON b.${owner} = f.${owner} AND b.start < f.start
+  LEFT JOIN (${counted}) c ON c.${owner} = f.${owner} AND c.start = f.start AND c.state = f.state
+  WHERE f.count > coalesce(c.count, 0)`;
+
+const hourOf = (column: string): string => `(${column} / 3600000 * 3600000)`;
+
+const FOUND = {
+  sqlite: `
+    SELECT tenant, ${hourOf('created_at')} AS start, 'started' AS state, count(*) AS count FROM run GROUP BY 1, 2
+    UNION ALL
+    SELECT tenant, ${hourOf('completed_at')} AS start, status AS state, count(*) AS count FROM run
+    WHERE status <> 'active' GROUP BY 1, 2, 3`,
+  postgres: `
+    SELECT instance_id, ${hourOf('created_at')} AS start, 'started' AS state, count(*) AS count FROM run GROUP BY 1, 2
+    UNION ALL
+    SELECT instance_id, ${hourOf('completed_at')} AS start,
+      CASE state WHEN 'deadLetter' THEN 'failed' ELSE state END AS state, count(*) AS count
+    FROM ended_run GROUP BY 1, 2, 3`,
+};
+
+const SUMS_DIFFER = STATES.map((state) => `sum(side * ${state}) <> 0`).join(' OR ');
+
+const hoursDifferFromMinutes = (owner: string): string => `
+  SELECT i.${owner} || ', hour ' || ${hourOf('i.start')} || ', ' || i.workflow AS what
+  FROM (SELECT x.*, CASE period WHEN 1 THEN 1 ELSE -1 END AS side FROM insight x) i
+  JOIN (SELECT ${owner}, min(start) AS start FROM insight WHERE period = 0 GROUP BY ${owner}) b
+    ON b.${owner} = i.${owner} AND b.start < ${hourOf('i.start')}
+  GROUP BY i.${owner}, ${hourOf('i.start')}, i.scope, i.workflow HAVING ${SUMS_DIFFER}`;
+
+const totalsDiffer = (owner: string): string => `
+  SELECT i.${owner} || ', period ' || i.period || ', ' || i.start AS what
+  FROM (SELECT x.*, CASE scope WHEN 0 THEN 1 ELSE -1 END AS side FROM insight x WHERE scope <> 1) i
+  GROUP BY i.${owner}, i.period, i.start HAVING ${SUMS_DIFFER}`;
+
+export const INSIGHT_CHECKS: readonly ConsistencyCheck[] = [
+  {
+    id: 'runs-counted',
+    rule: 'The counters of an hour contain every run that started or ended in it.',
+    sqlite: missing('tenant', countedOf('tenant', OF_COMMITS.sqlite), FOUND.sqlite),
+    postgres: missing('instance_id', countedOf('instance_id', OF_COMMITS.postgres), FOUND.postgres),
+  },
+  {
+    id: 'hours-sum-minutes',
+    rule: 'The counters of an hour are the sums of those of its minutes.',
+    sqlite: hoursDifferFromMinutes('tenant'),
+    postgres: hoursDifferFromMinutes('instance_id'),
+  },
+  {
+    id: 'totals-sum-workflows',
+    rule: 'The counters of all workflows are the sums of those of each workflow.',
+    sqlite: totalsDiffer('tenant'),
+    postgres: totalsDiffer('instance_id'),
+  },
+];

@@ -1,0 +1,8 @@
+/** What a check of the invariants is. */
+export interface ConsistencyCheck {
+  readonly id: string;
+  /** The rule, as a sentence. */
+  readonly rule: string;
+  readonly sqlite: string;
+  readonly postgres: string;
+}

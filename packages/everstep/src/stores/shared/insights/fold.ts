@@ -1,0 +1,184 @@
+/**
+ * Adds the counters of commits to those of their minute and hour. The number of workflows that have counters of their own in an
+ * hour is limited, and that of their steps; the others are counted together. Totals of an instance are counters of their own, so
+ * that reading them does not depend on the number of workflows.
+ */
+import { addCounts, addRuns, addStep, noCounts, OTHER, type RunCounts, startOfHour } from '../../../engine/insights/counts.js';
+import {
+  countsFrom,
+  histogramFrom,
+  type StoredHistogram,
+  type StoredSteps,
+  stepsFrom,
+  storedHistogram,
+  storedSteps,
+} from '../../../engine/insights/stored-counts.js';
+import { integer, type Row, text } from '../../records/columns.js';
+import { OWNER, ofInstance, owner } from '../sql/dialect.js';
+import { type Procedure, rows, send } from '../sql/procedure.js';
+import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
+import { countsOfDelta } from './deltas.js';
+
+/** Workflows with counters of their own in an hour of an instance. */
+const MAX_WORKFLOWS = 50;
+/** Steps with counters of their own in an hour of a workflow. */
+const MAX_STEPS = 20;
+/** Longer URLs are counted with the others. */
+const MAX_WORKFLOW_LENGTH = 1_000;
+/** Rows of commits that are added in one transaction. */
+const ROWS_AT_ONCE = 1_000;
+
+/** As they are stored. */
+export const PERIODS = { minute: 0, hour: 1 } as const;
+/** The totals of all workflows, those of plain messages, and one workflow. */
+export const SCOPES = { runs: 0, messages: 1, workflow: 2 } as const;
+/** Stored name of the workflows that are counted together. */
+export const OTHER_WORKFLOWS = '';
+
+/** One process at a time adds the counters of an instance. */
+const lock = (instanceId: string): Sql =>
+  byDialect({
+    sqlite: sql`SELECT 1`,
+    postgres: sql`SELECT pg_advisory_xact_lock(hashtextextended(${`insights ${instanceId}`}, 0))`,
+  });
+
+interface Counter {
+  readonly period: number;
+  readonly start: number;
+  readonly scope: number;
+  readonly workflow: string;
+  readonly counts: RunCounts;
+}
+
+export const countsOfRow = (row: Row): RunCounts => ({
+  started: integer(row, 'started'),
+  succeeded: integer(row, 'succeeded'),
+  failed: integer(row, 'failed'),
+  canceled: integer(row, 'canceled'),
+  // Written below.
+  durations: histogramFrom(JSON.parse(text(row, 'durations')) as StoredHistogram),
+  steps: stepsFrom(JSON.parse(text(row, 'steps')) as StoredSteps),
+});
+
+/** Counters of an instance that a fold changes. */
+class Counters {
+  private readonly known = new Map<string, Counter>();
+  private readonly changed = new Set<Counter>();
+  /** Number of workflows with counters of their own, by hour. */
+  private readonly workflows = new Map<number, number>();
+
+  learn(row: Row): void {
+    const counter = {
+      period: integer(row, 'period'),
+      start: integer(row, 'start'),
+      scope: integer(row, 'scope'),
+      workflow: text(row, 'workflow'),
+      counts: countsOfRow(row),
+    };
+    this.keep(counter);
+  }
+
+  change(period: number, start: number, scope: number, workflow = ''): RunCounts {
+    const key = keyOf(period, start, scope, workflow);
+    const counter = this.known.get(key) ?? { period, start, scope, workflow, counts: noCounts() };
+    this.keep(counter);
+    this.changed.add(counter);
+    return counter.counts;
+  }
+
+  /** Returns the name under which the workflow is counted in the hour. */
+  nameIn(hour: number, workflow: string): string {
+    if (this.known.has(keyOf(PERIODS.hour, hour, SCOPES.workflow, workflow))) return workflow;
+    const isFull = (this.workflows.get(hour) ?? 0) >= MAX_WORKFLOWS;
+    return isFull || workflow.length > MAX_WORKFLOW_LENGTH ? OTHER_WORKFLOWS : workflow;
+  }
+
+  get written(): ReadonlySet<Counter> {
+    return this.changed;
+  }
+
+  private keep(counter: Counter): void {
+    const { period, start, scope, workflow } = counter;
+    const key = keyOf(period, start, scope, workflow);
+    if (this.known.has(key)) return;
+    this.known.set(key, counter);
+    if (period === PERIODS.hour && scope === SCOPES.workflow && workflow !== OTHER_WORKFLOWS)
+      this.workflows.set(start, (this.workflows.get(start) ?? 0) + 1);
+  }
+}
+
+const keyOf = (period: number, start: number, scope: number, workflow: string): string =>
+  `${period} ${start} ${scope} ${workflow}`;
+
+/** Adds the counters, with the steps that have none of their own counted together. */
+function addWorkflow(hour: RunCounts, minute: RunCounts, added: RunCounts, isOther: boolean): void {
+  for (const [name, step] of added.steps) {
+    const hasOwn = !isOther && (hour.steps.has(name) || hour.steps.size < MAX_STEPS);
+    for (const counts of [hour, minute]) addStep(counts, hasOwn ? name : OTHER, step);
+  }
+  for (const counts of [hour, minute]) addRuns(counts, added);
+}
+
+function addAll(counters: Counters, deltas: readonly string[]): void {
+  for (const stored of deltas.flatMap(countsOfDelta)) {
+    const [minute, workflow] = stored;
+    const hour = startOfHour(minute);
+    const added = countsFrom(stored);
+    const total = workflow === null ? SCOPES.messages : SCOPES.runs;
+    addRuns(counters.change(PERIODS.hour, hour, total), added);
+    addRuns(counters.change(PERIODS.minute, minute, total), added);
+    if (workflow === null) continue;
+    const name = counters.nameIn(hour, workflow);
+    const ofHour = counters.change(PERIODS.hour, hour, SCOPES.workflow, name);
+    const ofMinute = counters.change(PERIODS.minute, minute, SCOPES.workflow, name);
+    addWorkflow(ofHour, ofMinute, added, name === OTHER_WORKFLOWS);
+  }
+}
+
+function* write(instanceId: string, { period, start, scope, workflow, counts }: Counter): Procedure<void> {
+  const { started, succeeded, failed, canceled } = counts;
+  const durations = JSON.stringify(storedHistogram(counts.durations));
+  const steps = JSON.stringify(storedSteps(counts.steps));
+  yield* send(sql`
+    INSERT INTO insight (${OWNER}, period, start, scope, workflow, started, succeeded, failed, canceled, durations, steps)
+    VALUES (${owner(instanceId)}, ${period}, ${start}, ${scope}, ${workflow}, ${started}, ${succeeded}, ${failed}, ${canceled},
+      ${durations}, ${steps})
+    ON CONFLICT (${OWNER}, period, start, scope, workflow) DO UPDATE SET started = excluded.started,
+      succeeded = excluded.succeeded, failed = excluded.failed, canceled = excluded.canceled,
+      durations = excluded.durations, steps = excluded.steps`);
+}
+
+function* readPeriods(instanceId: string, period: number, starts: ReadonlySet<number>): Procedure<readonly Row[]> {
+  const found: Row[] = [];
+  for (const start of starts)
+    found.push(
+      ...(yield* rows(sql`
+        SELECT period, start, scope, workflow, started, succeeded, failed, canceled, durations, steps FROM insight
+        WHERE ${ofInstance(instanceId)} AND period = ${period} AND start = ${start}`)),
+    );
+  return found;
+}
+
+/** Adds the counters of some commits of the instance. Returns their number; 0 if there are none. */
+export function* foldInsights(instanceId: string): Procedure<number> {
+  yield* rows(lock(instanceId));
+  const deltas = (yield* rows(sql`
+    DELETE FROM insight_delta WHERE ${ofInstance(instanceId)} AND seq IN (
+      SELECT seq FROM insight_delta WHERE ${ofInstance(instanceId)} ORDER BY seq LIMIT ${raw(String(ROWS_AT_ONCE))})
+    RETURNING counts`)).map((row) => text(row, 'counts'));
+  if (deltas.length === 0) return 0;
+  const minutes = new Set(deltas.flatMap(countsOfDelta).map(([minute]) => minute));
+  const counters = new Counters();
+  for (const row of yield* readPeriods(instanceId, PERIODS.hour, new Set([...minutes].map(startOfHour)))) counters.learn(row);
+  for (const row of yield* readPeriods(instanceId, PERIODS.minute, minutes)) counters.learn(row);
+  addAll(counters, deltas);
+  for (const counter of counters.written) yield* write(instanceId, counter);
+  return deltas.length;
+}
+
+/** Returns the sum of the counters that belong to one key. */
+export function mergeInto<Key>(sums: Map<Key, RunCounts>, key: Key, counts: RunCounts): void {
+  const known = sums.get(key);
+  if (known) addCounts(known, counts);
+  else sums.set(key, counts);
+}
