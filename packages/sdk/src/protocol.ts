@@ -1,5 +1,7 @@
 /** What the service and the apps that run workflows have in common. Everything here is exported as `@everstep/sdk/protocol`. */
 export * from './bounded-json.js';
+export * from './failures/error-frame.js';
+export * from './failures/stack-frames.js';
 export * from './journal-digest.js';
 export * from './step-protocol.js';
 export * from './trace-context.js';

@@ -8,6 +8,7 @@ import { Executor, refusal } from './executor/executor.js';
 import { HeldRuns } from './executor/held-runs.js';
 import { readCheckRequest, readStepRequest } from './executor/step-request.js';
 import { callFailureFunction, type FailureFunction, readFailureNotice } from './failure-function.js';
+import { readsSourceLines } from './failures/source-line.js';
 import { type PayloadOptions, withPayload } from './payload.js';
 import type { CheckReply, FailedReply, StepReply, StepRequest } from './protocol.js';
 import { contextOf } from './workflow-context.js';
@@ -40,6 +41,11 @@ export interface WorkflowOptions<Payload> extends PayloadOptions<Payload> {
    * again. Default: each step is recorded before the next one starts.
    */
   readonly checkpoint?: CheckpointOptions;
+  /**
+   * Reports the line of source code that threw an error, together with its file and line number. Only files inside the
+   * working directory are read. Default: true, except when NODE_ENV is `production`.
+   */
+  readonly sourceLines?: boolean;
   /**
    * Called when a run has failed permanently, unless its trigger specified a failure callback. It can be called more
    * than once for a run; use `dlqId` to detect repetitions. If it throws, the service calls it again, like a failed
@@ -118,6 +124,7 @@ export function createServedWorkflow<Payload, Result>(
     },
     ...(retries === undefined ? {} : { maxRetries: retries }),
     failureFunction: failureFunction !== undefined,
+    sourceLines: options.sourceLines ?? readsSourceLines(),
     checkpoint: checkpointOf(options.checkpoint),
   });
 

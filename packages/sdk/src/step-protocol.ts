@@ -9,6 +9,7 @@
  * stay planned, at the same positions, on every longer journal.
  */
 
+import type { ErrorFrame } from './failures/error-frame.js';
 import type { TraceContext } from './trace-context.js';
 
 /** Version of the frames below. It is a number in every frame, and the value of the header `Svc-Workflow-Protocol`. */
@@ -344,7 +345,7 @@ export interface FailedReply {
   readonly done: readonly StepResult[];
   /** The step that failed; absent if the workflow code between steps failed. */
   readonly step?: { readonly stepId: number; readonly name: string; readonly type: StepType };
-  readonly error: { readonly name: string; readonly message: string; readonly stack?: string };
+  readonly error: ErrorFrame;
   readonly retry:
     | { readonly kind: 'backoff' }
     | { readonly kind: 'after'; readonly delayMs: number }

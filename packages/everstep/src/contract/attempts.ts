@@ -1,5 +1,6 @@
 /** Wire schemas of the attempts of a run: what was sent, what was received and how long it took. */
 import Type, { type Static } from 'typebox';
+import { ThrownError } from './fields/thrown-error.js';
 import { FAILURE_CAUSES } from './runs.js';
 
 const CLOSED = { additionalProperties: false } as const;
@@ -63,6 +64,7 @@ export const RunAttempt = Type.Object(
     outcome: Type.Enum(['failed', 'succeeded'], { type: 'string' }),
     cause: orNull(Type.Enum([...FAILURE_CAUSES], { type: 'string' }), 'Why the attempt failed. Null when it succeeded.'),
     message: orNull(Type.String(), 'Error message. Null when the attempt succeeded.'),
+    thrown: Type.Optional(ThrownError),
     request: orNull(
       SentRequestSchema,
       'The request. Null when nothing was sent or the request was not stored, for example by an earlier version. For a call that succeeded after failed attempts, it is the request of those attempts, which was identical.',

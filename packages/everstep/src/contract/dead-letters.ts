@@ -1,5 +1,6 @@
 /** Wire schemas of the dead letter queue. */
 import Type, { type Static } from 'typebox';
+import { ThrownError } from './fields/thrown-error.js';
 import { FailureFunctionInfo, RunReferenceSchema } from './runs.js';
 import { FAILURE_FUNCTION_STATES } from './states.js';
 
@@ -44,6 +45,18 @@ export const DeadLetterEntry = Type.Object(
       Type.String({ description: 'Body of the last response in base64, when it is not UTF-8 text.' }),
     ),
     error: Type.String({ description: 'Error message.' }),
+    failedBy: Type.Optional(
+      Type.Object(
+        {
+          stepName: Type.Union([Type.String(), Type.Null()], {
+            description: 'Name of the step that failed. Null for the code between steps and for messages.',
+          }),
+          message: Type.String({ description: 'Error message of the last attempt, without the name of the step.' }),
+          thrown: Type.Optional(ThrownError),
+        },
+        { ...CLOSED, description: 'How the last attempt failed. Absent when it was not stored.' },
+      ),
+    ),
     fingerprint: Type.Optional(
       Type.String({
         description: 'Group of the entry. Absent for a while on entries that an earlier version without groups created.',

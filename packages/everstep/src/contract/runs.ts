@@ -1,6 +1,7 @@
 /** Wire schemas of runs, their logs and their journals. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
 import Type, { type Static } from 'typebox';
+import { ThrownError } from './fields/thrown-error.js';
 import { unixMs } from './fields/unix-ms.js';
 import { FAILURE_FUNCTION_STATES, RUN_STATES, STEP_STATES } from './states.js';
 import { MissingWorker } from './workers/workers.js';
@@ -81,6 +82,7 @@ export const AttemptError = Type.Object(
     status: Type.Optional(Type.Integer({ description: 'HTTP status of the response. Absent when there was no response.' })),
     time: unixMs('Time when the attempt failed'),
     retried: Type.Integer({ description: 'Number of failed attempts before this one.' }),
+    thrown: Type.Optional(ThrownError),
   },
   { ...CLOSED, description: 'Failed attempt, as logs show it.' },
 );
@@ -352,6 +354,7 @@ const FailedAttemptSchema = Type.Object(
     error: Type.String(),
     status: Type.Optional(Type.Integer()),
     retryAt: Type.Optional(unixMs('Time of the next attempt', 'Absent when this was the last attempt.')),
+    thrown: Type.Optional(ThrownError),
   },
   { ...CLOSED, description: 'Failed attempt of a delivery.' },
 );

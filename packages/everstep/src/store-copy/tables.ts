@@ -137,7 +137,7 @@ const DEAD_LETTERS: readonly CopiedTable[] = [
     columns: { ...ENTRY, ...COPIED, place: 'bigint', run_created_at: 'bigint' },
     select: `SELECT ${OF_RUN}, d.dlq_id, d.seq AS place, d.created_at, r.created_at AS run_created_at, d.response_status,
       d.failure_function_state, r.workflow_run_id, r.workflow_url, r.caller_ip, r.flow_key, ${IS_MESSAGE}, r.queue, r.settings,
-      d.fingerprint, d.response_headers, d.error, d.response_body
+      d.failed_by, d.fingerprint, d.response_headers, d.error, d.response_body
       FROM dead_letter d ${runOf('d')} ORDER BY d.seq`,
     allOf: 'dead_letter',
     rowsOf: asked,

@@ -3,7 +3,8 @@
  * at most one step (with a checkpoint, also the steps that follow it), and reports how far the code progressed. It does not
  * depend on the transport.
  */
-import { describeError, JournalMismatchError, retryAdvice } from '../errors.js';
+import { JournalMismatchError, retryAdvice } from '../errors.js';
+import { describeFailure } from '../failures/describe-failure.js';
 import {
   type FailedReply,
   type Hold,
@@ -33,6 +34,8 @@ export interface ExecutorOptions {
   readonly maxRetries?: number;
   /** True: replies report that the endpoint has a failure function. */
   readonly failureFunction?: boolean;
+  /** True: a reported error contains the line of source code that threw it. */
+  readonly sourceLines?: boolean;
   /** How many steps in a row are recorded together. Null or absent: each step is recorded on its own. */
   readonly checkpoint?: Checkpoint | null;
 }
@@ -295,7 +298,7 @@ export class Executor {
       base: request.journal.length,
       done,
       ...(step ? { step } : {}),
-      error: describeError(error),
+      error: describeFailure(error, this.options.sourceLines === true),
       retry: exhausted ? { kind: 'never' } : retryAdvice(error),
       ...(failureFunction ? { failureFunction: true } : {}),
     };

@@ -19,6 +19,7 @@ import {
   type StepResult,
   type StepType,
 } from '@everstep/sdk/protocol';
+import { readError } from '../../answers/reported-error.js';
 import { LIMITS } from '../../config/limits.js';
 import { type Fields, fields, integer, jsonText, list, milliseconds, Problem, shown, text } from '../frame-fields.js';
 import { plannedStep } from './parse-planned-step.js';
@@ -36,7 +37,6 @@ const NO_JSON = 'the body is not JSON';
 /** The limits of a request that does not accept several results. */
 const ONE_RESULT: CheckpointLimits = { maxSteps: 1, maxChars: 0 };
 const MAX_WORKER_LENGTH = 128;
-const MAX_ERROR_NAME_LENGTH = 256;
 
 function stepType(value: unknown, where: string): StepType {
   const type = KNOWN_STEP_TYPES.get(value);
@@ -194,7 +194,6 @@ function failed(frame: Fields, request: StepRequest): FailedReply {
   const { length } = request.journal;
   const base = integer(frame.base, 'base', bound ? length : 0, bound ? length : Number.MAX_SAFE_INTEGER);
   const error = fields(frame.error, 'error');
-  const stack = error.stack === undefined ? undefined : text(error.stack, 'error.stack').slice(0, LIMITS.maxKeptErrorLength);
   const hold = holdOf(frame.hold);
   return {
     protocol: PROTOCOL_VERSION,
@@ -202,11 +201,7 @@ function failed(frame: Fields, request: StepRequest): FailedReply {
     base,
     done,
     ...(step ? { step } : {}),
-    error: {
-      name: text(error.name, 'error.name').slice(0, MAX_ERROR_NAME_LENGTH),
-      message: text(error.message, 'error.message').slice(0, LIMITS.maxKeptErrorLength),
-      ...(stack === undefined ? {} : { stack }),
-    },
+    error: readError(text(error.name, 'error.name'), text(error.message, 'error.message'), error),
     retry: retryOf(frame.retry),
     ...(hold ? { hold } : {}),
     ...failureFunctionOf(frame),

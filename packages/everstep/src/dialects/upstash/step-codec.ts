@@ -2,10 +2,12 @@
  * The step protocol of `@upstash/workflow` over HTTP. The request carries the journal. The response only reports
  * success or failure: the endpoint submits outcomes in separate requests while it handles the delivery.
  */
-import { NON_RETRYABLE_STATUS, parseJson } from '@everstep/sdk/protocol';
+import { NON_RETRYABLE_STATUS } from '@everstep/sdk/protocol';
 import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../answers/endpoint-failure.js';
 import { headerOf, keptOf, retryAdviceOf } from '../../answers/http-advice.js';
+import { errorIn } from '../../answers/reported-error.js';
 import { LIMITS } from '../../config/limits.js';
+import { detailsOf } from '../../engine/failures/error-details.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
@@ -16,7 +18,6 @@ import { HEADERS, PREFIX, reserves, STEP_PROTOCOL_VERSION, versionMismatch } fro
 
 const NEVER = { kind: 'never' } as const;
 const NOTHING = new Uint8Array(0);
-const MAX_ERROR_NAME_LENGTH = 256;
 
 const forwardedOf = cacheForwarded({ reserves });
 
@@ -76,35 +77,12 @@ function headers(call: StepCall, { url, userAgent, signatures, region }: StepEnv
   ];
 }
 
-interface ReportedError {
-  readonly name: string;
-  readonly message: string;
-  readonly stack?: string;
-}
-
-/** Parses the error that the SDK reports for a workflow. */
-function reportedError(body: Buffer): ReportedError | null {
-  try {
-    const value: unknown = parseJson(body.toString('utf8'));
-    if (typeof value !== 'object' || value === null || !('message' in value) || typeof value.message !== 'string') return null;
-    const name = 'error' in value && typeof value.error === 'string' ? value.error : 'Error';
-    const stack = 'stack' in value && typeof value.stack === 'string' ? value.stack : null;
-    return {
-      name: name.slice(0, MAX_ERROR_NAME_LENGTH),
-      message: value.message.slice(0, LIMITS.maxKeptErrorLength),
-      ...(stack === null ? {} : { stack: stack.slice(0, LIMITS.maxKeptErrorLength) }),
-    };
-  } catch {
-    return null;
-  }
-}
-
 /**
  * Returns the body to store for an answer that reports an error. If the body is too long, each field is truncated and
  * the result is still JSON, because a failure function reads the error from it.
  */
 function keptError(body: Buffer): Uint8Array {
-  const reported = body.byteLength > LIMITS.maxKeptResponseBytes ? reportedError(body) : null;
+  const reported = body.byteLength > LIMITS.maxKeptResponseBytes ? errorIn(body) : null;
   if (reported === null) return keptOf(body);
   const { name: error, message, stack } = reported;
   return Buffer.from(JSON.stringify({ error, message, stack }));
@@ -119,13 +97,14 @@ function workflowFailure(
   const { status, headers: given } = answer;
   const stepName = headerOf(given, PREFIX + HEADERS.errorStepName);
   const where = stepName === undefined ? '' : `step "${stepName}": `;
-  const reported = reportedError(answer.body);
+  const reported = errorIn(answer.body);
   const retry = retryAdviceOf(status, given, now);
   const cause = stepName === undefined ? 'workflow' : 'step';
   if (hidesData || reported === null) {
     return { cause, message: `${where}the workflow answered ${status} (${describeBody(answer, hidesData)})`, retry };
   }
-  return { cause, message: `${where}${reported.name}: ${reported.message}`, retry };
+  const thrown = detailsOf(reported);
+  return { cause, message: `${where}${reported.name}: ${reported.message}`, retry, ...(thrown ? { thrown } : {}) };
 }
 
 function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {

@@ -4,6 +4,7 @@
  * Keeps invariants 7 and 8.
  */
 import type { StepResult } from '@everstep/sdk/protocol';
+import { LIMITS } from '../../config/limits.js';
 import { groupOf } from '../dead-letters/fingerprint.js';
 import { type DecisionContext, newId, nextVersion } from '../ids.js';
 import type { CountedStep, InsightCounts } from '../insights/counts.js';
@@ -317,6 +318,11 @@ export class Draft {
       responseHeaders: failure.responseHeaders,
       responseBody: failure.responseBody,
       error,
+      failedBy: {
+        stepName,
+        message: failure.message.slice(0, LIMITS.maxKeptErrorLength),
+        ...(failure.thrown ? { thrown: failure.thrown } : {}),
+      },
     };
     const group = groupOf({
       kind: this.run.settings.message ? 'message' : 'workflow',

@@ -38,6 +38,7 @@ export function attemptOf(task: AttemptedTask, failure: DeliveryFailure, now: nu
     message: failure.message.slice(0, LIMITS.maxKeptErrorLength),
     status: failure.status,
     retryAt: delayMs === null ? null : now + delayMs,
+    ...(failure.thrown ? { thrown: failure.thrown } : {}),
     ...(failure.sent ? { exchange: keptExchange(failure.sent, failure) } : {}),
   };
 }

@@ -6,6 +6,7 @@
  */
 import type { FailedReply, ProgressReply, StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
+import { detailsOf } from '../failures/error-details.js';
 import { PlanRefused, plan, Violation } from '../limits/plan.js';
 import { recordResults } from './checkpoint/results.js';
 import type { Draft } from './decision.js';
@@ -94,7 +95,11 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
   if (reply.failureFunction) draft.noteFailureFunction();
   recordResults(draft, task, { done: reply.done, current, trusted: current, startedAt: calledAt(envelope) });
   const { step, error } = reply;
-  const failure = failureOf(envelope, step ? 'step' : 'workflow', `${error.name}: ${error.message}`, reply.retry);
+  const thrown = detailsOf(error);
+  const failure: DeliveryFailure = {
+    ...failureOf(envelope, step ? 'step' : 'workflow', `${error.name}: ${error.message}`, reply.retry),
+    ...(thrown ? { thrown } : {}),
+  };
   if (step && reply.done.length > 0) failFollowing(draft, task, reply, current, failure);
   else if (step && task.kind === 'advance' && step.stepId === draft.known) {
     // The attempt found the step and failed in it. From now on the step is a separate task.

@@ -3,6 +3,7 @@
  * which are only transported, so a decision costs the same at step 10 and at step 10,000.
  */
 import type { CallSpec, EventContent, InvokeSpec, StepType } from '@everstep/sdk/protocol';
+import type { ErrorDetails, FailedBy } from '../failures/error-details.js';
 import type { KeptExchange, KeptRequest, SentRequest } from './exchanges.js';
 import type { RunSettings } from './settings.js';
 
@@ -207,6 +208,8 @@ export const FAILURE_CAUSES = [
 export interface DeliveryFailure {
   readonly cause: (typeof FAILURE_CAUSES)[number];
   readonly message: string;
+  /** Details of the error that the endpoint reported; absent if there are none. */
+  readonly thrown?: ErrorDetails;
   /** HTTP status of the response, if there was one. */
   readonly status: number | null;
   readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
@@ -234,6 +237,7 @@ export interface FailedAttempt {
   readonly status: number | null;
   /** Time of the next attempt; null if this was the last one. */
   readonly retryAt: number | null;
+  readonly thrown?: ErrorDetails;
   /** Absent if nothing was sent, or if it was not requested. */
   readonly exchange?: KeptExchange;
 }
@@ -254,6 +258,8 @@ export interface DeadLetter {
   readonly responseBody: Uint8Array;
   /** Error text. */
   readonly error: string;
+  /** Null if an earlier version stored the entry. */
+  readonly failedBy: FailedBy | null;
 }
 
 /** How a run ended. `result` is JSON text. */

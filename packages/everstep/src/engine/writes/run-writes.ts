@@ -1,7 +1,7 @@
 /** Writes to runs: their state, journal, tasks and events. */
 import type { FailedAttempt, KeptEvent, RecordedStep, Run, RunOutcome, RunPayload, Task } from '../runs/run.js';
 import { no, OF_RUN, SMALL, type WriteFactsOf, yes, zero } from './facts.js';
-import { contentBytes, RECORD_BYTES } from './stored-size.js';
+import { contentBytes, RECORD_BYTES, stringified } from './stored-size.js';
 
 export type RunWrite =
   /** Inserts the run row and its input. Tasks and journal rows are separate writes. */
@@ -69,8 +69,6 @@ const COPY_BYTES = 256 * 1024;
 /** Returns whether the task becomes due when another run ends. */
 export const isWaitingForRun = (task: Task): boolean => task.kind === 'invoke' && task.dueAt === null && task.invoke === null;
 
-const stringified = (value: object | undefined): string | null => (value ? JSON.stringify(value) : null);
-
 export const RUN_WRITE_FACTS = {
   'create-run': {
     aggregate: 'run',
@@ -113,7 +111,7 @@ export const RUN_WRITE_FACTS = {
     isSelfContained: yes,
     time: ({ attempt }) => attempt.at,
     weight: zero,
-    storedBytes: ({ attempt }) => RECORD_BYTES + contentBytes(stringified(attempt.exchange)),
+    storedBytes: ({ attempt }) => RECORD_BYTES + contentBytes(stringified(attempt.exchange), stringified(attempt.thrown)),
   },
   'copy-journal': {
     ...OF_RUN,

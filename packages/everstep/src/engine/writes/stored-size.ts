@@ -12,3 +12,6 @@ export function contentBytes(...contents: readonly (string | Uint8Array | null)[
   }
   return sum;
 }
+
+/** Returns the JSON text that a store writes; null for an empty column. */
+export const stringified = (value: object | null | undefined): string | null => (value ? JSON.stringify(value) : null);

@@ -16,8 +16,10 @@ import {
   type Task,
 } from '../../engine/runs/run.js';
 import type { ListedStep, RunRecord } from '../../ports/stores/store.js';
+import { optional } from './optional.js';
 import { RebuiltRequests, type ShownBody } from './rebuilt-request.js';
 import { shownBeginning, shownBody, shownHeaders, shownOut, shownUrl } from './redaction.js';
+import { presentThrown } from './thrown-error.js';
 
 type Kind = RunAttempt['kind'];
 type HeaderMap = Readonly<Record<string, readonly string[]>>;
@@ -258,6 +260,7 @@ class Attempts {
       outcome: 'failed',
       cause,
       message,
+      ...optional('thrown', presentThrown(attempt.thrown)),
       ...(exchange
         ? presentExchange(exchange, kind, this.redact, this.otherBody(kind, exchange.startedAt, recorded?.index))
         : UNKNOWN_EXCHANGE),

@@ -8,6 +8,7 @@ import { base64, utf8OrNull } from '../responses/encoded-bytes.js';
 import { presentFailureFunction } from './failure-function.js';
 import { optional } from './optional.js';
 import { shownBody, shownHeaders } from './redaction.js';
+import { presentFailedBy } from './thrown-error.js';
 
 type HeaderMap = Record<string, string[]>;
 
@@ -66,6 +67,7 @@ export function presentDeadLetter(
     ...optional('failureFunctionInfo', history && presentFailureFunction(history, entry.failureFunctionState)),
     ...presentResponse(entry, redact),
     error: entry.error,
+    ...optional('failedBy', presentFailedBy(entry)),
     ...optional('fingerprint', entry.fingerprint),
     ...optional('deletionAt', deletion?.at),
     ...optional('deletionRepairId', deletion?.repairId),

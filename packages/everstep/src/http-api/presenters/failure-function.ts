@@ -3,12 +3,14 @@ import type { AttemptError, FailureFunctionInfo } from '../../contract/runs.js';
 import { CALLBACK_SLOT, type FailedAttempt, type FailureFunctionState, type RunSettings } from '../../engine/runs/run.js';
 import type { RunHistory } from '../../ports/stores/store.js';
 import { optional } from './optional.js';
+import { presentThrown } from './thrown-error.js';
 
 export const presentError = (attempt: FailedAttempt): AttemptError => ({
   error: attempt.message,
   ...optional('status', attempt.status),
   time: attempt.at,
   retried: attempt.retried,
+  ...optional('thrown', presentThrown(attempt.thrown)),
 });
 
 interface CallbackHistory {

@@ -18,6 +18,7 @@ import { optional } from './optional.js';
 import { shownJson, shownOut } from './redaction.js';
 import { presentInput } from './run-input.js';
 import { fieldsOfRecorded, fieldsOfTask, type InvokedByStep, invokedByStep, isStepTask } from './step-fields.js';
+import { presentThrown } from './thrown-error.js';
 
 const STATES: Readonly<Record<RunStatus, RunState>> = {
   active: 'RUN_STARTED',
@@ -163,6 +164,7 @@ export const presentAttempt = (attempt: FailedAttempt) => ({
   error: attempt.message,
   ...optional('status', attempt.status),
   ...optional('retryAt', attempt.retryAt),
+  ...optional('thrown', presentThrown(attempt.thrown)),
 });
 
 /** Lists of a journal: complete, or read while they are sent. */

@@ -1,6 +1,6 @@
 /**
  * The API with a real runtime and a real store in memory. Only the workflow endpoints are simulated. The path of an
- * endpoint determines its behavior: `/ok` ends immediately, `/fail` fails permanently, `/hang` never responds, `/steps`
+ * endpoint determines its behavior: `/ok` ends immediately, `/fail` fails permanently, `/throws` fails in a step, `/hang` never responds, `/steps`
  * runs two steps, `/fan` plans three parallel steps, the first of which fails, `/wait` waits for an event, `/hook` waits
  * for its webhook, `/call` makes a call, and `/invoke` invokes `/ok`. Plain messages are simulated too.
  */
@@ -36,6 +36,7 @@ import { createHttpApi, type HttpApi, type HttpApiDependencies } from '../index.
 import type { Method } from '../operation.js';
 import { UPSTASH_API } from '../upstash/index.js';
 import { checkResponse } from './openapi-check.js';
+import { thrownReply } from './thrown-reply.js';
 
 export const EVENT_ID = 'order/paid 1';
 const FAILURE_BODY = Buffer.from('out of stock');
@@ -146,6 +147,8 @@ export class PlayedEndpoints implements StepCaller {
         return reply(call, { end: { kind: 'finished', result: JSON.stringify({ got: call.request.input?.body.data ?? null }) } });
       case '/fail':
         return failure('never', 'the endpoint answered 500');
+      case '/throws':
+        return thrownReply(call);
       case '/retry':
         return call.request.retried === 0 ? failure('backoff', 'not yet') : reply(call, { end: { kind: 'finished' } });
       case '/steps': {

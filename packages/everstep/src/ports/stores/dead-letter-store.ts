@@ -1,16 +1,18 @@
 /** Dead letters in the store. */
+import type { FailedBy } from '../../engine/failures/error-details.js';
 import type { DeadLetter, RunPayload } from '../../engine/runs/run.js';
 import type { DeadLetterFilter } from './filters.js';
 import type { Listing, Page, Position } from './page.js';
 import type { RunRecord } from './run-records.js';
 
 /** A dead letter with properties of its run, without the bodies. */
-export interface DeadLetterRecord extends Omit<DeadLetter, 'responseBody'> {
+export interface DeadLetterRecord extends Omit<DeadLetter, 'responseBody' | 'failedBy'> {
   /** Fingerprint of its group; null if it is not grouped yet, like entries of versions without groups. */
   readonly fingerprint: string | null;
   readonly run: RunRecord;
   readonly payload: Omit<RunPayload, 'body'>;
   readonly bodyBytes: number;
+  /** Size of the response body and of `failedBy`. */
   readonly responseBytes: number;
   /** Its position in a listing of dead letters. */
   readonly position: Position;
@@ -20,6 +22,7 @@ export interface DeadLetterBodies {
   /** Body of the payload of its run. */
   readonly body: Uint8Array;
   readonly responseBody: Uint8Array;
+  readonly failedBy: FailedBy | null;
 }
 
 export type WholeDeadLetter = DeadLetterRecord & DeadLetterBodies;

@@ -16,9 +16,9 @@ export { contentBytes, RECORD_BYTES } from '../../engine/writes/stored-size.js';
 export const STORED_COLUMNS = {
   payload: ['forward_headers', 'body'],
   step: ['out', 'sent'],
-  attempt: ['exchange'],
+  attempt: ['exchange', 'thrown'],
   kept_event: ['content'],
-  dead_letter: ['response_body'],
+  dead_letter: ['response_body', 'failed_by'],
   schedule: ['forward_headers', 'body'],
 } as const;
 

@@ -37,9 +37,12 @@ export function deadLetterConformance(open: OpenStore): void {
           await apply(store, [creation(run), ...failure(run, entry)]);
           const record = await store.findDeadLetter({ instanceId: INSTANCE, dlqId: entry.dlqId });
           const runRecord = await store.findRun({ instanceId: INSTANCE, workflowRunId: run.workflowRunId });
-          const { responseBody, ...shown } = entry;
+          const { responseBody, failedBy, ...shown } = entry;
           const { body, ...payload } = PAYLOAD;
-          const bytes = { bodyBytes: body.length, responseBytes: responseBody.length };
+          const bytes = {
+            bodyBytes: body.length,
+            responseBytes: responseBody.length + Buffer.byteLength(JSON.stringify(failedBy)),
+          };
           const position = record?.position;
           assert.deepEqual(record, { ...shown, fingerprint: null, run: runRecord, payload, ...bytes, position });
           assert.deepEqual((await store.listDeadLetters(page)).items, [record]);

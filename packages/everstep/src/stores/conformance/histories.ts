@@ -182,7 +182,7 @@ export function historyConformance(open: OpenStore): void {
         assert.equal(await store.payloadHead({ runKey: 'unknown' }), null);
         const dlqIds = [entry.dlqId, `dlq_${other.key}`, 'unknown'];
         const bodies = await store.loadDeadLetterBodies({ instanceId: INSTANCE, dlqIds });
-        assert.deepEqual([...bodies], [[entry.dlqId, { body, responseBody: entry.responseBody }]]);
+        assert.deepEqual([...bodies], [[entry.dlqId, { body, responseBody: entry.responseBody, failedBy: entry.failedBy }]]);
       }),
     );
   });

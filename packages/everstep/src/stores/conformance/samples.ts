@@ -212,6 +212,7 @@ export const sampleAttempt = (retried: number): FailedAttempt => ({
   message: `attempt ${retried} failed`,
   status: retried === 0 ? null : 503,
   retryAt: retried === 0 ? T0 + 1000 : null,
+  ...(retried === 0 ? {} : { thrown: { causes: [{ name: 'TypeError', message: 'fetch failed' }] } }),
 });
 
 export const sampleExchange = (n: number): KeptExchange => ({
@@ -237,6 +238,11 @@ export const sampleDeadLetter = (run: RunIdentity, overrides: Partial<DeadLetter
   responseHeaders: { 'content-type': ['text/plain'], 'set-cookie': ['a=1', 'b=2'] },
   responseBody: new Uint8Array([104, 105, 0, 255]),
   error: 'the step failed',
+  failedBy: {
+    stepName: 'pay 1',
+    message: 'Error: no stock \u0000 \ud83d',
+    thrown: { code: '23505', stack: 'at charge (/app/é.js:1:2)', source: { file: 'é.js', line: 1 } },
+  },
   ...overrides,
 });
 

@@ -1,5 +1,6 @@
 /** Reads and writes rows of steps and failed attempts. Every store names the columns in the same way. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
+import type { ErrorDetails } from '../../engine/failures/error-details.js';
 import type { KeptExchange, KeptRequest } from '../../engine/runs/exchanges.js';
 import { FAILURE_CAUSES, type FailedAttempt, type RecordedStep } from '../../engine/runs/run.js';
 import type { ListedStep } from '../../ports/stores/store.js';
@@ -63,12 +64,13 @@ export const attemptColumnsOf = (attempt: FailedAttempt) => ({
   message: attempt.message,
   status: attempt.status,
   retry_at: attempt.retryAt,
+  thrown: attempt.thrown ? JSON.stringify(attempt.thrown) : null,
   exchange: attempt.exchange ? JSON.stringify(attempt.exchange) : null,
 });
 
 /** Columns of an attempt, except `exchange`, which is only read on request. */
 export const ATTEMPT_COLUMNS = [
-  ...(['slot', 'name', 'message_id', 'retried', 'at', 'cause', 'message', 'status', 'retry_at'] as const),
+  ...(['slot', 'name', 'message_id', 'retried', 'at', 'cause', 'message', 'status', 'retry_at', 'thrown'] as const),
 ] satisfies (keyof ReturnType<typeof attemptColumnsOf>)[];
 
 export const failedAttemptOf = (row: Row): FailedAttempt => ({
@@ -81,5 +83,6 @@ export const failedAttemptOf = (row: Row): FailedAttempt => ({
   message: text(row, 'message'),
   status: integerOrNull(row, 'status'),
   retryAt: integerOrNull(row, 'retry_at'),
+  ...(typeof row.thrown === 'string' ? { thrown: json<ErrorDetails>(row, 'thrown') } : {}),
   ...(typeof row.exchange === 'string' ? { exchange: json<KeptExchange>(row, 'exchange') } : {}),
 });

@@ -1,4 +1,5 @@
 /** Reads rows of runs as the types of the engine and the ports. Every store names the columns in the same way. */
+import type { FailedBy } from '../../engine/failures/error-details.js';
 import {
   DIALECT_NAMES,
   type DialectName,
@@ -9,7 +10,14 @@ import {
   type RunSettings,
   type RunStatus,
 } from '../../engine/runs/run.js';
-import type { DeadLetterRecord, Position, RunHistory, RunRecord, WaiterRecord } from '../../ports/stores/store.js';
+import type {
+  DeadLetterBodies,
+  DeadLetterRecord,
+  Position,
+  RunHistory,
+  RunRecord,
+  WaiterRecord,
+} from '../../ports/stores/store.js';
 import { bytes, integer, integerOrNull, json, type Row, text, textOrNull, word } from './columns.js';
 
 export const DIALECTS: readonly DialectName[] = DIALECT_NAMES;
@@ -74,6 +82,13 @@ export const deadLetterRecordOf = (row: Row, run: RunRecord, position: Position)
   payload: headersOf(row),
   bodyBytes: integer(row, 'body_bytes'),
   position,
+});
+
+/** Reads the bodies of a dead letter and how it failed. */
+export const bodiesOf = (row: Row): DeadLetterBodies => ({
+  body: bytes(row, 'body'),
+  responseBody: bytes(row, 'response_body'),
+  failedBy: row.failed_by === null ? null : json<FailedBy>(row, 'failed_by'),
 });
 
 export const invokedOf = (row: Row): RunHistory['invoked'][number] => ({

@@ -28,6 +28,43 @@ export interface RunAttempt {
   readonly cause: 'network' | 'timeout' | 'http' | 'step' | 'workflow' | 'not-protocol' | 'refused' | 'blocked-address' | null;
   /** Error message. Null when the attempt succeeded. */
   readonly message: string | null;
+  /** Details of the error that the app reported. Absent when it reported none. */
+  readonly thrown?: {
+    /** Property `code` of the error, such as `ECONNREFUSED`. Absent when it has none. */
+    readonly code?: string;
+    /** First frame of the stack in your own code: not in Node, the SDK or an installed package. */
+    readonly source?: {
+      /** File, relative to the directory of the app when it is inside. Otherwise as the stack names it. */
+      readonly file: string;
+      readonly line: number;
+      readonly column?: number;
+      /** Name of the function. Absent when it has none. */
+      readonly function?: string;
+      /** The line of source code. Absent when the app did not report it. */
+      readonly code?: string;
+    };
+    /** Frames of the stack, innermost first. Absent when there are none. */
+    readonly stack?: readonly {
+      /** Frame as the runtime writes it, such as `at charge (file:///app/charge.js:7:13)`. */
+      readonly text: string;
+      /** Whether the frame is in your own code. */
+      readonly own: boolean;
+    }[];
+    /** The errors that caused it, from `error.cause` to the first one. At most 5. Absent when there are none. */
+    readonly causes?: readonly {
+      readonly name: string;
+      readonly message: string;
+      /** Property `code` of the error, such as `ECONNREFUSED`. Absent when it has none. */
+      readonly code?: string;
+      /** Frames of the stack, innermost first. Absent when there are none. */
+      readonly stack?: readonly {
+        /** Frame as the runtime writes it, such as `at charge (file:///app/charge.js:7:13)`. */
+        readonly text: string;
+        /** Whether the frame is in your own code. */
+        readonly own: boolean;
+      }[];
+    }[];
+  };
   /**
    * The request. Null when nothing was sent or the request was not stored, for example by an earlier version. For a call that
    * succeeded after failed attempts, it is the request of those attempts, which was identical.

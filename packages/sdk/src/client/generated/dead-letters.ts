@@ -39,6 +39,50 @@ export interface DeadLetterEntry extends RunReference {
   readonly responseBodyBase64?: string;
   /** Error message. */
   readonly error: string;
+  /** How the last attempt failed. Absent when it was not stored. */
+  readonly failedBy?: {
+    /** Name of the step that failed. Null for the code between steps and for messages. */
+    readonly stepName: string | null;
+    /** Error message of the last attempt, without the name of the step. */
+    readonly message: string;
+    /** Details of the error that the app reported. Absent when it reported none. */
+    readonly thrown?: {
+      /** Property `code` of the error, such as `ECONNREFUSED`. Absent when it has none. */
+      readonly code?: string;
+      /** First frame of the stack in your own code: not in Node, the SDK or an installed package. */
+      readonly source?: {
+        /** File, relative to the directory of the app when it is inside. Otherwise as the stack names it. */
+        readonly file: string;
+        readonly line: number;
+        readonly column?: number;
+        /** Name of the function. Absent when it has none. */
+        readonly function?: string;
+        /** The line of source code. Absent when the app did not report it. */
+        readonly code?: string;
+      };
+      /** Frames of the stack, innermost first. Absent when there are none. */
+      readonly stack?: readonly {
+        /** Frame as the runtime writes it, such as `at charge (file:///app/charge.js:7:13)`. */
+        readonly text: string;
+        /** Whether the frame is in your own code. */
+        readonly own: boolean;
+      }[];
+      /** The errors that caused it, from `error.cause` to the first one. At most 5. Absent when there are none. */
+      readonly causes?: readonly {
+        readonly name: string;
+        readonly message: string;
+        /** Property `code` of the error, such as `ECONNREFUSED`. Absent when it has none. */
+        readonly code?: string;
+        /** Frames of the stack, innermost first. Absent when there are none. */
+        readonly stack?: readonly {
+          /** Frame as the runtime writes it, such as `at charge (file:///app/charge.js:7:13)`. */
+          readonly text: string;
+          /** Whether the frame is in your own code. */
+          readonly own: boolean;
+        }[];
+      }[];
+    };
+  };
   /** Group of the entry. Absent for a while on entries that an earlier version without groups created. */
   readonly fingerprint?: string;
   /** Time when a delete job removes the entry, in Unix milliseconds. Absent when no delete job includes the entry. */

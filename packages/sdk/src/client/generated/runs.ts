@@ -93,6 +93,43 @@ export interface AttemptError {
   readonly time: number;
   /** Number of failed attempts before this one. */
   readonly retried: number;
+  /** Details of the error that the app reported. Absent when it reported none. */
+  readonly thrown?: {
+    /** Property `code` of the error, such as `ECONNREFUSED`. Absent when it has none. */
+    readonly code?: string;
+    /** First frame of the stack in your own code: not in Node, the SDK or an installed package. */
+    readonly source?: {
+      /** File, relative to the directory of the app when it is inside. Otherwise as the stack names it. */
+      readonly file: string;
+      readonly line: number;
+      readonly column?: number;
+      /** Name of the function. Absent when it has none. */
+      readonly function?: string;
+      /** The line of source code. Absent when the app did not report it. */
+      readonly code?: string;
+    };
+    /** Frames of the stack, innermost first. Absent when there are none. */
+    readonly stack?: readonly {
+      /** Frame as the runtime writes it, such as `at charge (file:///app/charge.js:7:13)`. */
+      readonly text: string;
+      /** Whether the frame is in your own code. */
+      readonly own: boolean;
+    }[];
+    /** The errors that caused it, from `error.cause` to the first one. At most 5. Absent when there are none. */
+    readonly causes?: readonly {
+      readonly name: string;
+      readonly message: string;
+      /** Property `code` of the error, such as `ECONNREFUSED`. Absent when it has none. */
+      readonly code?: string;
+      /** Frames of the stack, innermost first. Absent when there are none. */
+      readonly stack?: readonly {
+        /** Frame as the runtime writes it, such as `at charge (file:///app/charge.js:7:13)`. */
+        readonly text: string;
+        /** Whether the frame is in your own code. */
+        readonly own: boolean;
+      }[];
+    }[];
+  };
 }
 
 /** Attempts to report the failure of a run to its failure callback or failure function. */
@@ -312,6 +349,43 @@ export interface FailedAttempt {
   readonly status?: number;
   /** Time of the next attempt, in Unix milliseconds. Absent when this was the last attempt. */
   readonly retryAt?: number;
+  /** Details of the error that the app reported. Absent when it reported none. */
+  readonly thrown?: {
+    /** Property `code` of the error, such as `ECONNREFUSED`. Absent when it has none. */
+    readonly code?: string;
+    /** First frame of the stack in your own code: not in Node, the SDK or an installed package. */
+    readonly source?: {
+      /** File, relative to the directory of the app when it is inside. Otherwise as the stack names it. */
+      readonly file: string;
+      readonly line: number;
+      readonly column?: number;
+      /** Name of the function. Absent when it has none. */
+      readonly function?: string;
+      /** The line of source code. Absent when the app did not report it. */
+      readonly code?: string;
+    };
+    /** Frames of the stack, innermost first. Absent when there are none. */
+    readonly stack?: readonly {
+      /** Frame as the runtime writes it, such as `at charge (file:///app/charge.js:7:13)`. */
+      readonly text: string;
+      /** Whether the frame is in your own code. */
+      readonly own: boolean;
+    }[];
+    /** The errors that caused it, from `error.cause` to the first one. At most 5. Absent when there are none. */
+    readonly causes?: readonly {
+      readonly name: string;
+      readonly message: string;
+      /** Property `code` of the error, such as `ECONNREFUSED`. Absent when it has none. */
+      readonly code?: string;
+      /** Frames of the stack, innermost first. Absent when there are none. */
+      readonly stack?: readonly {
+        /** Frame as the runtime writes it, such as `at charge (file:///app/charge.js:7:13)`. */
+        readonly text: string;
+        /** Whether the frame is in your own code. */
+        readonly own: boolean;
+      }[];
+    }[];
+  };
 }
 
 /** Run with its journal, pending tasks and failed attempts. */

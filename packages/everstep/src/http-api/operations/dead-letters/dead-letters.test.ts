@@ -52,6 +52,7 @@ test('an entry has all fields with their types and omits absent ones', async () 
     responseStatus: 500,
     responseHeader: { 'X-Reason': ['stock'], 'Set-Cookie': ['a=1', 'b=2'] },
     responseBody: 'out of stock',
+    failedBy: { stepName: null, message: 'the endpoint answered 500' },
   });
   const { failureFunctionInfo: _aloneOnly, ...listed } = body;
   assert.deepEqual((await list('label=full')).messages, [listed]);

@@ -55,12 +55,14 @@ async function recount(store: Store): Promise<number> {
     sum += contentBytes((await store.loadResult({ runKey })) ?? null);
     const history = await store.runHistory({ runKey, bounds: BOUNDS, maxOutBytes: 2 ** 30, exchanges: true });
     for (const { out, sent } of history?.steps ?? []) record(out, sent ? JSON.stringify(sent) : null);
-    for (const { exchange } of history?.attempts ?? []) record(exchange ? JSON.stringify(exchange) : null);
+    for (const { exchange, thrown } of history?.attempts ?? [])
+      record(exchange ? JSON.stringify(exchange) : null, thrown ? JSON.stringify(thrown) : null);
     for (const { content } of (await store.loadRun({ runKey }))?.keptEvents ?? []) record(JSON.stringify(content));
   }
   for (const { dlqId } of (await store.listDeadLetters(PAGE)).items) {
     const bodies = await store.loadDeadLetterBodies({ instanceId: INSTANCE, dlqIds: [dlqId] });
-    record(bodies.get(dlqId)?.responseBody ?? null);
+    const { responseBody, failedBy } = bodies.get(dlqId) ?? {};
+    record(responseBody ?? null, failedBy ? JSON.stringify(failedBy) : null);
   }
   for (const { payload } of (await store.listSchedules({ instanceId: INSTANCE, after: null, limit: 1_000 })).items)
     record(JSON.stringify(payload.forwardHeaders), payload.body);

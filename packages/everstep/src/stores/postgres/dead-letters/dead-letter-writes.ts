@@ -24,6 +24,7 @@ export const ENTRY = {
   failure_function_state: 'text',
   response_headers: 'text',
   error: 'text',
+  failed_by: 'text',
   fingerprint: 'text',
   response_body: 'bytea',
 } as const satisfies Columns;
@@ -133,6 +134,7 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
       failure_function_state: entry.failureFunctionState,
       response_headers: JSON.stringify(entry.responseHeaders),
       error: entry.error,
+      failed_by: entry.failedBy && JSON.stringify(entry.failedBy),
       fingerprint,
       response_body: entry.responseBody,
     });

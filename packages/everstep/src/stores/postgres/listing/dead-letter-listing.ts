@@ -8,7 +8,8 @@ import type {
   Page,
   Position,
 } from '../../../ports/stores/store.js';
-import { bytes, text } from '../connection/columns.js';
+import { bodiesOf } from '../../records/run-rows.js';
+import { text } from '../connection/columns.js';
 import { planned, type Session, type SqlValue, statement } from '../connection/connection.js';
 import { DEAD_LETTER_COLUMNS, entryRecordOf, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
 import {
@@ -35,7 +36,7 @@ const ofEntry = (table: string) => `${table}.instance_id = d.instance_id AND ${t
 const FIND = statement(`
   SELECT ${RECORD} FROM ${RUN_RECORD_TABLES} ${PAYLOAD} WHERE d.instance_id = $1 AND d.dlq_id = $2`);
 const BODIES = statement(`
-  SELECT d.dlq_id, d.response_body, p.body FROM dead_letter d
+  SELECT d.dlq_id, d.response_body, d.failed_by, p.body FROM dead_letter d
   JOIN payload p ON p.instance_id = d.instance_id AND p.run_key = d.run_key
   WHERE d.instance_id = $1 AND d.dlq_id = ANY($2::text[])`);
 const HORIZON = statement(
@@ -160,9 +161,7 @@ export async function loadDeadLetterBodies(
   dlqIds: readonly string[],
 ): Promise<ReadonlyMap<string, DeadLetterBodies>> {
   const rows = await session.query(BODIES, [instanceId, dlqIds]);
-  return new Map(
-    rows.map((row) => [text(row, 'dlq_id'), { body: bytes(row, 'body'), responseBody: bytes(row, 'response_body') }]),
-  );
+  return new Map(rows.map((row) => [text(row, 'dlq_id'), bodiesOf(row)]));
 }
 
 export async function findDeadLetter(session: Session, instanceId: string, dlqId: string): Promise<DeadLetterRecord | null> {

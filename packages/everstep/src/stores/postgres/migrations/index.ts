@@ -27,6 +27,7 @@ import { auditChain } from './0026-audit-chain.js';
 import { removalAndSignIn } from './0027-removal-and-sign-in.js';
 import { workerPools } from './0028-worker-pools.js';
 import { insights } from './0029-insights.js';
+import { causesOfFailures } from './0029-causes-of-failures.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -59,4 +60,5 @@ export const MIGRATIONS: readonly string[] = [
   auditChain,
   workerPools,
   insights,
+  causesOfFailures,
 ];

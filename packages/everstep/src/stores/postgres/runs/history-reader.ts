@@ -76,7 +76,7 @@ const attemptsWith = (exchange: string, exchangeBytes: string) =>
     place: 'place',
     where: 'x.place >= $4::bigint AND ($5::integer IS NULL OR x.slot = $5::integer)',
     columns: `${listOf(ATTEMPT_COLUMNS, 'x')}${exchange}`,
-    rowBytes: `octet_length(x.message) + ${exchangeBytes}`,
+    rowBytes: `octet_length(x.message) + coalesce(octet_length(x.thrown), 0) + ${exchangeBytes}`,
   });
 const ATTEMPTS = attemptsWith('', '0');
 const EXCHANGES = attemptsWith(', x.exchange', 'coalesce(octet_length(x.exchange), 0)');

@@ -24,7 +24,7 @@ export const RUN_RECORD_TABLES = `${RUN_IDENTITY_TABLES}
 
 /** Columns of an entry `d` for entryRecordOf, with the payload `p` of its run. */
 export const DEAD_LETTER_COLUMNS = `d.dlq_id, d.created_at AS failed_at, d.failure_function_state, d.response_status,
-  d.response_headers, octet_length(d.response_body) AS response_bytes, d.error AS failure, d.fingerprint,
+  d.response_headers, octet_length(d.response_body) + coalesce(octet_length(d.failed_by), 0) AS response_bytes, d.error AS failure, d.fingerprint,
   d.place::text AS entry_place, p.content_type, p.forward_headers, octet_length(p.body) AS body_bytes`;
 
 /** Reads an entry from a row with its run and payload. */

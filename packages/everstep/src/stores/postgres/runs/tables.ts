@@ -59,6 +59,7 @@ export const ATTEMPT = {
   message_id: 'text',
   cause: 'text',
   message: 'text',
+  thrown: 'text',
   exchange: 'text',
 } as const satisfies Columns;
 

@@ -28,8 +28,8 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     this.parts = parts;
     this.insertEntry = connection.prepare(
       `INSERT INTO dead_letter (dlq_id, tenant, run_seq, created_at, listed_at, failure_function_state,
-         response_status, response_headers, error, response_body, fingerprint)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         response_status, response_headers, error, response_body, failed_by, fingerprint)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.deleteEntry = connection.prepare('DELETE FROM dead_letter WHERE seq = ?');
     this.selectIndexed = connection.prepare(
@@ -89,6 +89,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
       JSON.stringify(entry.responseHeaders),
       entry.error,
       blob(entry.responseBody),
+      entry.failedBy && JSON.stringify(entry.failedBy),
       group?.fingerprint ?? null,
     );
     const seq = Number(inserted.lastInsertRowid);

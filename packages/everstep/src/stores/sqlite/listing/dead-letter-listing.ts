@@ -9,8 +9,8 @@ import type {
   Page,
   Position,
 } from '../../../ports/stores/store.js';
-import { deadLetterRecordOf } from '../../records/run-rows.js';
-import { bytes, integer, text } from '../connection/columns.js';
+import { bodiesOf, deadLetterRecordOf } from '../../records/run-rows.js';
+import { integer, text } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { RunReader } from '../runs/run-reader.js';
 import { selectedFacets } from './facets/dead-letter-facets.js';
@@ -37,11 +37,11 @@ export class DeadLetterListing {
     this.reader = reader;
     this.selectEntry = connection.prepare(
       `SELECT d.dlq_id, d.run_seq, d.created_at AS failed_at, d.failure_function_state, d.response_status, d.response_headers, d.error AS failure, d.fingerprint,
-         octet_length(d.response_body) AS response_bytes, p.content_type, p.forward_headers, octet_length(p.body) AS body_bytes
+         octet_length(d.response_body) + coalesce(octet_length(d.failed_by), 0) AS response_bytes, p.content_type, p.forward_headers, octet_length(p.body) AS body_bytes
        FROM dead_letter d JOIN payload p ON p.run_seq = d.run_seq WHERE d.seq = ?`,
     );
     this.selectBodies = connection.prepare(
-      'SELECT d.response_body, p.body FROM dead_letter d JOIN payload p ON p.run_seq = d.run_seq WHERE d.seq = ?',
+      'SELECT d.response_body, d.failed_by, p.body FROM dead_letter d JOIN payload p ON p.run_seq = d.run_seq WHERE d.seq = ?',
     );
     this.selectId = connection.prepare('SELECT dlq_id FROM dead_letter WHERE seq = ?');
     this.selectSeq = connection.prepare('SELECT seq FROM dead_letter WHERE dlq_id = ? AND tenant = ?');
@@ -70,7 +70,7 @@ export class DeadLetterListing {
     for (const dlqId of tenant === null ? [] : dlqIds) {
       const seq = this.seqOf(tenant ?? 0, dlqId);
       const row = seq === null ? undefined : this.selectBodies.get(seq);
-      if (row) found.set(dlqId, { body: bytes(row, 'body'), responseBody: bytes(row, 'response_body') });
+      if (row) found.set(dlqId, bodiesOf(row));
     }
     return found;
   }

@@ -28,6 +28,7 @@ import { removalAndSignIn } from './0027-removal-and-sign-in.js';
 import { sumsOfCommits } from './0028-sums-of-commits.js';
 import { stepIds } from './0029-step-ids.js';
 import { insights } from './0030-insights.js';
+import { causesOfFailures } from './0030-causes-of-failures.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -61,4 +62,5 @@ export const MIGRATIONS: readonly string[] = [
   sumsOfCommits,
   stepIds,
   insights,
+  causesOfFailures,
 ];

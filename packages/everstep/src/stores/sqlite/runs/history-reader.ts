@@ -87,7 +87,7 @@ export class HistoryReader {
     const attempts = (exchange: string, bytes: string) =>
       connection.prepare(
         `SELECT seq AS place, ${listOf(ATTEMPT_COLUMNS)}${exchange},
-           octet_length(message) + ${bytes} AS row_bytes
+           octet_length(message) + coalesce(octet_length(thrown), 0) + ${bytes} AS row_bytes
          FROM attempt WHERE run_seq = ? AND seq >= ? AND (? IS NULL OR slot = ?) ORDER BY seq`,
       );
     this.selectAttempts = attempts('', '0');

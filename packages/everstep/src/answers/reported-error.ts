@@ -1,0 +1,70 @@
+/**
+ * Reads the error that an endpoint reports. It explains a failure and decides nothing, so parts that are invalid are
+ * omitted instead of rejected.
+ */
+import { ERROR_BOUNDS, type ErrorCause, type ErrorFrame, type ErrorSource, parseJson } from '@everstep/sdk/protocol';
+import { LIMITS } from '../config/limits.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isPosition = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
+
+/** Returns the start of a text under the name, or nothing. */
+const textUnder = <Name extends string>(name: Name, value: unknown, maxLength: number): { readonly [Key in Name]?: string } =>
+  typeof value === 'string' && value !== '' ? ({ [name]: value.slice(0, maxLength) } as { [Key in Name]: string }) : {};
+
+function causeOf(value: unknown): readonly ErrorCause[] {
+  if (!isFields(value) || typeof value.message !== 'string') return [];
+  const name = typeof value.name === 'string' && value.name !== '' ? value.name : 'Error';
+  return [
+    {
+      name: name.slice(0, ERROR_BOUNDS.nameLength),
+      message: value.message.slice(0, ERROR_BOUNDS.causeMessageLength),
+      ...textUnder('code', value.code, ERROR_BOUNDS.codeLength),
+      ...textUnder('stack', value.stack, ERROR_BOUNDS.causeStackLength),
+    },
+  ];
+}
+
+function sourceOf(value: unknown): ErrorSource | undefined {
+  if (!isFields(value) || typeof value.file !== 'string' || value.file === '' || !isPosition(value.line)) return undefined;
+  return {
+    file: value.file.slice(-ERROR_BOUNDS.fileLength),
+    line: value.line,
+    ...(isPosition(value.column) ? { column: value.column } : {}),
+    ...textUnder('function', value.function, ERROR_BOUNDS.functionLength),
+    ...textUnder('code', value.code, ERROR_BOUNDS.sourceLineLength),
+  };
+}
+
+/** Reads an error with this name and message. All parts are within ERROR_BOUNDS, and its message is shortened. */
+export function readError(name: string, message: string, { stack, code, causes, source }: Fields): ErrorFrame {
+  const read = Array.isArray(causes) ? causes.slice(0, ERROR_BOUNDS.causes).flatMap(causeOf) : [];
+  const where = sourceOf(source);
+  return {
+    name: name.slice(0, ERROR_BOUNDS.nameLength),
+    message: message.slice(0, LIMITS.maxKeptErrorLength),
+    // A published SDK repeats the message before the frames.
+    ...textUnder('stack', stack, ERROR_BOUNDS.stackLength + message.length + ERROR_BOUNDS.nameLength),
+    ...textUnder('code', code, ERROR_BOUNDS.codeLength),
+    ...(read.length === 0 ? {} : { causes: read }),
+    ...(where ? { source: where } : {}),
+  };
+}
+
+/** Reads the error in a response of an endpoint with any SDK. Returns null if there is none. */
+export function errorIn(body: Uint8Array): ErrorFrame | null {
+  if (body.byteLength === 0 || body[0] !== '{'.charCodeAt(0)) return null;
+  try {
+    const value: unknown = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
+    if (!isFields(value)) return null;
+    const error = isFields(value.error) ? value.error : value;
+    if (typeof error.message !== 'string') return null;
+    // The published SDK reports the name as `error`.
+    const name = [error.name, error.error].find((each): each is string => typeof each === 'string' && each !== '');
+    return readError(name ?? 'Error', error.message, error);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,40 @@
+/** What is known about a thrown error in addition to its message: its causes, its stack and the place that threw it. */
+import { type ErrorCause, type ErrorFrame, type ErrorSource, frameLines, ownFrame, sourceOf } from '@everstep/sdk/protocol';
+
+/** Details of a thrown error, within ERROR_BOUNDS. */
+export interface ErrorDetails {
+  /** Property `code` of the error, such as `ECONNREFUSED` or the SQLSTATE `23505`. */
+  readonly code?: string;
+  /** Frames of the stack, one per line. */
+  readonly stack?: string;
+  /** From `error.cause` to the first one. */
+  readonly causes?: readonly ErrorCause[];
+  /** The first frame of the user's own code. */
+  readonly source?: ErrorSource;
+}
+
+/** How a dead letter failed: its last attempt. */
+export interface FailedBy {
+  /** The step that failed; null for the code between steps, and for a message. */
+  readonly stepName: string | null;
+  /** Error message without the description of the step. */
+  readonly message: string;
+  readonly thrown?: ErrorDetails;
+}
+
+/**
+ * Returns the details of a reported error; undefined if there are none. An SDK that reports no source has only its stack,
+ * whose first own frame is the source.
+ */
+export function detailsOf({ message, code, stack, causes, source: given }: ErrorFrame): ErrorDetails | undefined {
+  const { lines } = frameLines(stack ?? '', message);
+  const frame = given ? null : ownFrame(lines);
+  const source = given ?? (frame ? sourceOf(frame) : undefined);
+  const details: ErrorDetails = {
+    ...(code === undefined ? {} : { code }),
+    ...(lines.length === 0 ? {} : { stack: lines.join('\n') }),
+    ...(causes === undefined || causes.length === 0 ? {} : { causes }),
+    ...(source ? { source } : {}),
+  };
+  return Object.keys(details).length === 0 ? undefined : details;
+}

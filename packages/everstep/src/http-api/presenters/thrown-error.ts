@@ -1,0 +1,45 @@
+/** Presents the details of errors that the code of an app has thrown. */
+import { isOwnFile, parseFrame } from '@everstep/sdk/protocol';
+import { errorIn } from '../../answers/reported-error.js';
+import type { DeadLetterEntry } from '../../contract/dead-letters.js';
+import type { StackLine, ThrownError } from '../../contract/fields/thrown-error.js';
+import { detailsOf, type ErrorDetails } from '../../engine/failures/error-details.js';
+import type { WholeDeadLetter } from '../../ports/stores/store.js';
+import { optional } from './optional.js';
+
+const linesOf = (stack: string | undefined): StackLine[] | undefined =>
+  stack?.split('\n').map((text) => {
+    const frame = parseFrame(text);
+    return { text, own: frame !== null && isOwnFile(frame.file) };
+  });
+
+/** Presents the details; undefined if there are none. */
+export const presentThrown = (details: ErrorDetails | undefined): ThrownError | undefined =>
+  details && {
+    ...optional('code', details.code),
+    ...optional('source', details.source),
+    ...optional('stack', linesOf(details.stack)),
+    ...optional(
+      'causes',
+      details.causes?.map(({ name, message, code, stack }) => ({
+        ...{ name, message },
+        ...optional('code', code),
+        ...optional('stack', linesOf(stack)),
+      })),
+    ),
+  };
+
+/**
+ * Presents how a dead letter failed; undefined if that is unknown. Earlier versions stored only the response, which contains
+ * the error.
+ */
+export function presentFailedBy({ failedBy, responseBody, run }: WholeDeadLetter): DeadLetterEntry['failedBy'] {
+  if (failedBy) {
+    const { stepName, message, thrown } = failedBy;
+    return { stepName, message, ...optional('thrown', presentThrown(thrown)) };
+  }
+  const error = run.settings.redact ? null : errorIn(responseBody);
+  if (!error) return undefined;
+  const thrown = presentThrown(detailsOf(error));
+  return { stepName: null, message: `${error.name}: ${error.message}`, ...optional('thrown', thrown) };
+}

@@ -1,0 +1,104 @@
+/** Describes a thrown value for the service: its causes, its stack and the place in the user's own code. All parts are bounded. */
+import { describeError } from '../errors.js';
+import { ERROR_BOUNDS, type ErrorCause, type ErrorFrame, type ErrorSource } from './error-frame.js';
+import { appDirectory, readSourceLine } from './source-line.js';
+import { type FrameLines, frameLines, ownFrame, pathOf, SDK_DIRECTORY, sourceOf } from './stack-frames.js';
+
+const MODULE = 'dist/failures/describe-failure.js';
+/** URL of the directory of this package; null if it is part of a bundle. */
+const PACKAGE_URL =
+  typeof import.meta.url === 'string' && import.meta.url.endsWith(`/${MODULE}`) ? import.meta.url.slice(0, -MODULE.length) : null;
+
+const NO_LINES: FrameLines = { lines: [], certain: false };
+
+function linesOf(thrown: unknown, message: string): FrameLines {
+  const stack = thrown instanceof Error ? thrown.stack : undefined;
+  if (typeof stack !== 'string') return NO_LINES;
+  const { lines, certain } = frameLines(stack, message);
+  const short = (line: string) => (PACKAGE_URL === null ? line : line.replace(`${PACKAGE_URL}dist/`, SDK_DIRECTORY));
+  return { lines: lines.map(short), certain };
+}
+
+/** Joins the frames that fit. */
+function stackOf({ lines }: FrameLines, maxLength: number): string | undefined {
+  let stack = '';
+  for (const line of lines) {
+    if (stack.length + line.length + 1 > maxLength) break;
+    stack += stack === '' ? line : `\n${line}`;
+  }
+  return stack === '' ? undefined : stack;
+}
+
+function codeOf(thrown: unknown): string | undefined {
+  if (typeof thrown !== 'object' || thrown === null || !('code' in thrown)) return undefined;
+  const { code } = thrown;
+  if (typeof code === 'number' && Number.isFinite(code)) return String(code);
+  return typeof code === 'string' && code !== '' && code.length <= ERROR_BOUNDS.codeLength ? code : undefined;
+}
+
+function parts(thrown: unknown) {
+  const { name, message: given } = describeError(thrown);
+  const code = codeOf(thrown);
+  // Node reports a refused connection to a host with several addresses without a message.
+  const message = given === '' && code !== undefined ? code : given;
+  return {
+    head: { name: name.slice(0, ERROR_BOUNDS.nameLength), message, ...(code === undefined ? {} : { code }) },
+    lines: linesOf(thrown, given),
+  };
+}
+
+function causeOf(thrown: unknown): unknown {
+  if (typeof thrown !== 'object' || thrown === null) return undefined;
+  if ('cause' in thrown && thrown.cause !== undefined && thrown.cause !== null) return thrown.cause;
+  return thrown instanceof AggregateError ? (thrown.errors as readonly unknown[])[0] : undefined;
+}
+
+function causesOf(thrown: unknown): ErrorCause[] {
+  const causes: ErrorCause[] = [];
+  const seen = new Set([thrown]);
+  for (let cause = causeOf(thrown); cause !== undefined && !seen.has(cause); cause = causeOf(cause)) {
+    if (causes.length >= ERROR_BOUNDS.causes) break;
+    seen.add(cause);
+    const { head, lines } = parts(cause);
+    const stack = stackOf(lines, ERROR_BOUNDS.causeStackLength);
+    causes.push({
+      ...head,
+      message: head.message.slice(0, ERROR_BOUNDS.causeMessageLength),
+      ...(stack === undefined ? {} : { stack }),
+    });
+  }
+  return causes;
+}
+
+function ownSource({ lines, certain }: FrameLines, withLine: boolean): ErrorSource | undefined {
+  const frame = ownFrame(lines);
+  if (!frame) return undefined;
+  const directory = appDirectory();
+  const source = sourceOf(frame, directory);
+  const line = withLine && certain && directory !== null ? readSourceLine(pathOf(frame.file), frame.line, directory) : null;
+  return {
+    ...source,
+    file: source.file.slice(-ERROR_BOUNDS.fileLength),
+    ...(source.function === undefined ? {} : { function: source.function.slice(0, ERROR_BOUNDS.functionLength) }),
+    ...(line === null ? {} : { code: line.slice(0, ERROR_BOUNDS.sourceLineLength) }),
+  };
+}
+
+/** Describes any thrown value. `withLine`: reads the line of source code, if that is possible. Never throws. */
+export function describeFailure(thrown: unknown, withLine: boolean): ErrorFrame {
+  try {
+    const { head, lines } = parts(thrown);
+    const stack = stackOf(lines, ERROR_BOUNDS.stackLength);
+    const causes = causesOf(thrown);
+    const source = ownSource(lines, withLine);
+    return {
+      ...head,
+      // Older services show everything after the first line.
+      ...(stack === undefined ? {} : { stack: `${head.name}\n${stack}` }),
+      ...(causes.length === 0 ? {} : { causes }),
+      ...(source ? { source } : {}),
+    };
+  } catch {
+    return { name: 'Error', message: 'an error that cannot be read: one of its properties throws' };
+  }
+}

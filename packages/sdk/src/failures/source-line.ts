@@ -1,0 +1,60 @@
+/**
+ * Reads the line of source code that a stack frame names. A message may imitate a frame, so a file is read only if it is a
+ * regular file with source code inside the directory of the app, not in a hidden directory or an installed package.
+ */
+
+const MAX_FILE_BYTES = 1024 * 1024;
+/** A longer line is generated code. */
+const MAX_LINE_LENGTH = 1_000;
+const SOURCE_FILE = /\.[cm]?[jt]sx?$/;
+/** The code of a process does not change, so a line is read once. */
+const MAX_REMEMBERED = 500;
+const remembered = new Map<string, string | null>();
+
+/** Returns the working directory of the process; null outside of Node. */
+export function appDirectory(): string | null {
+  try {
+    return typeof process === 'object' && typeof process.cwd === 'function' ? process.cwd().replaceAll('\\', '/') : null;
+  } catch {
+    return null;
+  }
+}
+
+function read(path: string, line: number, directory: string): string | null {
+  const fs = process.getBuiltinModule?.('node:fs');
+  if (!fs) return null;
+  const root = `${fs.realpathSync(directory)}/`;
+  const real = fs.realpathSync(path);
+  if (!real.startsWith(root) || /(?:^|\/)(?:\.|node_modules\/)/.test(real.slice(root.length))) return null;
+  const file = fs.openSync(real, 'r');
+  try {
+    const { size } = fs.fstatSync(file);
+    if (!fs.fstatSync(file).isFile() || size > MAX_FILE_BYTES) return null;
+    const bytes = new Uint8Array(size);
+    const text = new TextDecoder().decode(bytes.subarray(0, fs.readSync(file, bytes)));
+    const found = text.split('\n', line)[line - 1]?.trim();
+    return found === undefined || found === '' || found.length > MAX_LINE_LENGTH ? null : found;
+  } finally {
+    fs.closeSync(file);
+  }
+}
+
+/** Returns the line without indentation, or null if it may not or cannot be read. Never throws. */
+export function readSourceLine(path: string, line: number, directory: string): string | null {
+  if (!SOURCE_FILE.test(path) || line < 1) return null;
+  const key = `${line} ${path}`;
+  const known = remembered.get(key);
+  if (known !== undefined) return known;
+  let found: string | null = null;
+  try {
+    found = read(path, line, directory);
+  } catch {
+    // It does not exist or is not readable, for example in a bundle.
+  }
+  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+  remembered.set(key, found);
+  return found;
+}
+
+/** Whether lines are read by default: not in production, because everyone who can read dead letters could read the code. */
+export const readsSourceLines = (): boolean => typeof process === 'object' && process.env?.NODE_ENV !== 'production';
