@@ -23,6 +23,7 @@ const [runs, schedules, search, service, { OwnSession }, signatures, workers] = 
   ['runs', 'schedules', 'search', 'service', 'session', 'signatures', 'workers/workers'].map(contract),
 );
 
+const alerts = await contract('alerts/alerts');
 const { hasOneValue, oneOrMoreFilters } = await contract('filters/body-filters');
 const { DEAD_LETTER_FILTERS } = await contract('filters/dead-letter-filters');
 const { CANCEL_FILTERS, RUN_FILTERS } = await contract('filters/run-filters');
@@ -59,6 +60,17 @@ function listsOf(name, type, table) {
 
 /** Files below `packages/sdk/src/client/generated`. A file is named after the file of its schemas. */
 const FILES = {
+  alerts: {
+    AlertDestinationKind: alerts.AlertDestinationKind,
+    AlertDestination: alerts.AlertDestinationEntry,
+    AlertKind: alerts.AlertConditionSchema.properties.kind,
+    AlertCondition: alerts.AlertConditionSchema,
+    AlertRule: alerts.AlertRuleEntry,
+    LifecycleEvent: alerts.LifecycleEventSchema,
+    LifecycleWebhook: alerts.LifecycleWebhookEntry,
+    Alert: alerts.AlertEntry,
+    AlertPage: alerts.AlertPage,
+  },
   attempts: {
     RunAttempt: attempts.RunAttempt,
     RunAttemptPage: attempts.RunAttempts,

@@ -36,6 +36,8 @@ const STORE_MAY = [
     'dead-letters/dead-letter-groups',
     'insights/counts',
     'insights/stored-counts',
+    'alerts/alert',
+    'alerts/alert-settings',
   ].map((module) => `${ENGINE}/${module}`),
   ...[PORTS, `${AUDIT}/chain`, LIMITS_FILE, PROTOCOL],
 ];

@@ -4,6 +4,12 @@ export type { NarrowedDestinations, NewInstance } from './client/administration/
 export type { NewSearchIndex, SearchIndexType } from './client/administration/admin-search.js';
 export type { MemberRole } from './client/administration/admin-teams.js';
 export type { DeleteUserOptions, UserListOptions } from './client/administration/admin-users.js';
+export type {
+  AlertDestinationOptions,
+  AlertListOptions,
+  AlertRuleOptions,
+  LifecycleWebhookOptions,
+} from './client/alerts.js';
 export { type BatchItem, type BatchItemResult, Client, type ClientOptions } from './client/client.js';
 export type {
   BulkOptions,

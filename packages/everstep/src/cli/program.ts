@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { readSecretFiles } from '../config/secret-files.js';
 import { SERVICE_VERSION } from '../step-calls/version.js';
 import { adminCommand } from './commands/admin/admin.js';
+import { alertsCommand } from './commands/alerts/alerts.js';
 import { auditLogCommand } from './commands/control/audit.js';
 import { clockCommand } from './commands/control/clock.js';
 import { destinationsCommand } from './commands/control/destinations.js';
@@ -69,6 +70,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(queuesCommand(shell))
     .addCommand(urlGroupsCommand(shell))
     .commandsGroup('Queue instance:')
+    .addCommand(alertsCommand(shell))
     .addCommand(settingsCommand(shell))
     .addCommand(keysCommand(shell))
     .addCommand(envCommand(shell))

@@ -3,6 +3,7 @@
  * fails the start.
  * Keeps invariant 35.
  */
+import { ALERT_LIMITS } from './alert-limits.js';
 import { WORKER_LIMITS } from './worker-limits.js';
 
 const KiB = 1024;
@@ -33,6 +34,7 @@ export const LIMITS = Object.freeze({
   requestTimeoutMs: 60 * SECOND_MS,
 
   ...WORKER_LIMITS,
+  ...ALERT_LIMITS,
 
   // identifiers and texts
   maxWorkflowUrlLength: 2048,
@@ -407,6 +409,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.messageEventsPageDefault <= limits.messageEventsPageMax, 'messageEventsPageDefault <= messageEventsPageMax'],
     [limits.attemptsPageDefault <= limits.attemptsPageMax, 'attemptsPageDefault <= attemptsPageMax'],
     [limits.foundRunsPageDefault <= limits.foundRunsPageMax, 'foundRunsPageDefault <= foundRunsPageMax'],
+    [limits.alertsPageDefault <= limits.alertsPageMax, 'alertsPageDefault <= alertsPageMax'],
     [limits.userPageDefault <= limits.userPageMax, 'userPageDefault <= userPageMax'],
     [limits.auditPageDefault <= limits.auditPageMax, 'auditPageDefault <= auditPageMax'],
     [limits.maxFailedLogins <= limits.maxFailedLoginsTotal, 'maxFailedLogins <= maxFailedLoginsTotal'],

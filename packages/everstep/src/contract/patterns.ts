@@ -25,6 +25,11 @@ const PATTERNS = {
     words:
       'must be trigger, notify, read-metadata, read, write, connect, or connect: and the name of an app, such as connect:shop',
   },
+  /** Name that appears in URL paths and on command lines. */
+  name: {
+    pattern: '^[A-Za-z0-9_-][A-Za-z0-9_.-]*$',
+    words: 'must contain only letters, digits, "-", "_" and ".", and must not start with "."',
+  },
   fingerprint: { pattern: '^[0-9a-f]{16}$', words: 'must be the fingerprint of a group: 16 hexadecimal digits' },
 } as const;
 

@@ -3,12 +3,14 @@
  * ms first).
  * Keeps invariant 22.
  */
+import type { AlertSettings } from './alerts/alert-settings.js';
+
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const TIME_CHARACTERS = 10;
 const RANDOM_BYTES = 10;
 
-/** Prefix of an id: run, message, dead letter, webhook, schedule, repair. */
-export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch' | 'rep' | 'con';
+/** Prefix of an id: run, message, dead letter, webhook, schedule, repair, alert, alert event. */
+export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch' | 'rep' | 'con' | 'alr' | 'ale';
 
 /** The inputs of an id. */
 export interface IdSource {
@@ -23,6 +25,8 @@ export interface DecisionContext extends IdSource {
   readonly publicUrl: string;
   /** Largest body that a step may send. Absent or null: only the limits of the service apply. */
   readonly messageLimit?: MessageLimit | null;
+  /** Alert rules and lifecycle webhooks of the instance. Absent or null: there are none. */
+  readonly alerts?: AlertSettings | null;
 }
 
 /** The message size limit of a plan. */

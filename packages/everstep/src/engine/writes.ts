@@ -1,5 +1,6 @@
 /** The writes of a decision: intents, not rows. A unit is atomic: if one of its guards fails, none of its writes happen. */
 import { ACCOUNT_WRITE_FACTS, type AccountWrite } from './writes/account-writes.js';
+import { ALERT_WRITE_FACTS, type AlertWrite } from './writes/alert-writes.js';
 import { CONTROL_WRITE_FACTS, type ControlWrite } from './writes/control-writes.js';
 import { DEAD_LETTER_WRITE_FACTS, type DeadLetterWrite } from './writes/dead-letter-writes.js';
 import type { Aggregate, GuardFacts, GuardFactsOf, WriteFacts, WriteFactsOf } from './writes/facts.js';
@@ -11,13 +12,14 @@ export type { ControlWrite } from './writes/control-writes.js';
 export type { StoreGuard } from './writes/guards.js';
 
 /** One change in the store. */
-export type StoreWrite = RunWrite | DeadLetterWrite | ControlWrite | AccountWrite;
+export type StoreWrite = RunWrite | DeadLetterWrite | ControlWrite | AccountWrite | AlertWrite;
 
 const WRITES = {
   ...RUN_WRITE_FACTS,
   ...DEAD_LETTER_WRITE_FACTS,
   ...CONTROL_WRITE_FACTS,
   ...ACCOUNT_WRITE_FACTS,
+  ...ALERT_WRITE_FACTS,
 } satisfies WriteFactsOf<StoreWrite>;
 
 type Facts = typeof WRITES;

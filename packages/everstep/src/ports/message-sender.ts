@@ -17,6 +17,14 @@ export interface SignedMessage {
   readonly isOwn: boolean;
 }
 
+/** How a webhook is signed. */
+export interface WebhookSignature {
+  /** The same for all attempts. */
+  readonly id: string;
+  /** `whsec_` and the key in base64. */
+  readonly secret: string;
+}
+
 /** A plain message to send. */
 export interface Message {
   readonly instanceId: string;
@@ -35,8 +43,10 @@ export interface Message {
   readonly maxAnswerBytes: number;
   /** Set if only the status matters. A longer body is truncated, and a body that cannot be decoded is kept as received. */
   readonly anyBody?: true;
-  /** Null: the message is not signed. */
+  /** Null: the message is not signed, except as a webhook. */
   readonly signed: SignedMessage | null;
+  /** Present: the message is signed by the rules of Standard Webhooks. */
+  readonly webhook?: WebhookSignature;
   /**
    * `exact`: a header that cannot be sent is an error. `forwarded`: it is omitted, like headers that a step call does
    * not forward.

@@ -4,6 +4,10 @@ import { newId } from '../engine/ids.js';
 import { AT_ONCE } from '../fairness/work-slices.js';
 import { NO_OBSERVER } from '../ports/observer.js';
 import { NO_LIMITS } from '../ports/stores/instance-limits.js';
+import { AlertRounds } from './alerts/alert-rounds.js';
+import { Alerts } from './alerts/alerts.js';
+import { AlertSettingsCache } from './alerts/known-settings.js';
+import { Notices } from './alerts/notices.js';
 import { commitInSlices } from './forks/staging.js';
 import { PublishedMessages } from './messages/messages-published.js';
 import { Queues } from './messages/queues.js';
@@ -28,35 +32,55 @@ export interface Runtime extends WorkflowService {
 }
 
 export function createRuntime(options: RunDriverOptions): Runtime {
+  const alertSettings = new AlertSettingsCache({
+    secrets: options.store.accounts,
+    onChange(instanceId) {
+      // Other nodes read the settings again.
+      if (instanceId !== null) options.cluster?.notify({ kind: 'settings', instanceId });
+    },
+  });
   const driver: RunDriver = new RunDriver({
     ...options,
+    alertSettings,
     isDeleted: (instanceId) => upkeep.removal.isDeleted(instanceId),
     onChange(change) {
       // If a node may have failed, other nodes start its due schedules.
       if (change.kind === 'everything') services.schedules.look();
       if (change.kind === 'everything' || change.kind === 'account') void upkeep.removal.refresh();
+      if (change.kind === 'everything' || change.kind === 'settings') refreshAlerts();
       options.onChange?.(change);
     },
   });
   const upkeep = createUpkeep(options, (instanceId) => driver.stopInstance(instanceId));
-  const services = createServices(options, driver, upkeep);
+  const { rounds, ...alerting } = createAlerts(options, driver, alertSettings);
+  const services = { ...createServices(options, driver, upkeep), ...alerting };
   const { schedules, repairs } = services;
+  const refreshAlerts = (): void =>
+    void alertSettings.refresh().then(
+      () => rounds.look(),
+      (error: unknown) =>
+        options.log.warn({ error: String(error) }, 'alert settings could not be read, retrying at the next round'),
+    );
   driver.writes.onOpen(() => {
     schedules.look();
     repairs.look();
+    rounds.look();
   });
+  driver.onDeadLetter = () => rounds.look();
   driver.ends.onEnd = () => repairs.runEnded();
   const { removal, retention, groups } = upkeep;
-  const background = [schedules, retention, removal, groups, repairs];
+  const background = [schedules, retention, removal, groups, repairs, rounds];
   return {
     ...services,
     async start() {
       await removal.refresh();
+      await alertSettings.refresh();
       await driver.start();
       await schedules.start();
       await retention.start();
       groups.start();
       repairs.start();
+      rounds.start();
     },
     async stop({ graceMs }) {
       await Promise.all(background.map((each) => each.stop()));
@@ -69,6 +93,24 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       } while (background.some((each) => !each.idle));
     },
   };
+}
+
+/** Creates the services of alerts. */
+function createAlerts(options: RunDriverOptions, driver: RunDriver, settings: AlertSettingsCache) {
+  const { store, clock, upkeepClock = clock, log, cluster } = options;
+  const { decisions, writes } = driver;
+  const context = () => driver.context;
+  const notices = new Notices({
+    context,
+    commit: decisions.commit.bind(decisions),
+    drive: ({ run }, payload) => driver.begin(run, payload),
+    store: store.alerts,
+    settings,
+    log,
+  });
+  const oneNode = cluster ? { tryExclusively: (work: () => Promise<void>) => cluster.tryExclusively('alerts', work) } : {};
+  const rounds = new AlertRounds({ store, settings, notices, context, clock: upkeepClock, log, writes, ...oneNode });
+  return { rounds, alerts: new Alerts({ store: store.alerts, settings, rounds, notices, context }) };
 }
 
 /** Creates the services on one driver. */
@@ -110,5 +152,5 @@ function createServices(options: RunDriverOptions, driver: RunDriver, { removal 
     workload: () => dispatcher.workload,
     now,
     newId: (prefix: Parameters<typeof newId>[0]) => newId(prefix, driver.context),
-  } satisfies WorkflowService;
+  } satisfies Omit<WorkflowService, 'alerts'>;
 }

@@ -13,6 +13,7 @@ import { answerTooLong, type FailedAnswer, failureWithoutAnswer, unusableAnswer 
 import type { OutboundOptions } from './http-step-caller.js';
 import { messageHeaders } from './message-headers.js';
 import { Signer } from './signatures/signer.js';
+import { webhookHeaders } from './signatures/webhook-signature.js';
 import { USER_AGENT } from './version.js';
 
 const NEVER = { kind: 'never' } as const;
@@ -63,7 +64,9 @@ export class HttpMessageSender implements MessageSender {
     const { target } = verdict;
     const key = this.keyFor(message, target);
     const headers = messageHeaders({
-      headers: message.headers,
+      headers: message.webhook
+        ? { ...message.headers, ...webhookHeaders(message.webhook, body ?? NO_BODY, this.options.now()) }
+        : message.headers,
       serviceHeaders: {
         ...message.serviceHeaders,
         ...(message.signed ? this.signatureHeaders(message, message.signed, target, key) : {}),

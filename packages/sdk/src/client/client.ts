@@ -1,6 +1,7 @@
 /** Client of the runtime API. */
 import type { Duration } from '../duration.js';
 import { NATIVE_PREFIX } from '../protocol.js';
+import { Alerts } from './alerts.js';
 import { configured } from './configuration.js';
 import { DeadLetters } from './dead-letters/dead-letters.js';
 import { Repairs } from './dead-letters/repairs.js';
@@ -57,6 +58,8 @@ export class Client {
   /** The dead letter queue. */
   readonly dlq: DeadLetters;
   /** Repairs: bulk jobs over dead letters. */
+  /** Alert rules, destinations, lifecycle webhooks and alerts. */
+  readonly alerts: Alerts;
   readonly repairs: Repairs;
   /** Flow control keys and their limits. */
   readonly flowControl: FlowControl;
@@ -112,6 +115,7 @@ export class Client {
     this.call = call;
     this.runs = new Runs(call);
     this.dlq = new DeadLetters(call);
+    this.alerts = new Alerts(call);
     this.repairs = new Repairs(call);
     this.flowControl = new FlowControl(call);
     this.destinations = new Destinations(call);

@@ -22,7 +22,7 @@ export function countMessages(instanceId: string, messages: number, { now: at }:
 
 /**
  * Counts all messages of a new run, and the run itself, including invoked runs and published messages but not
- * callbacks. The run counts for the day of its admission (`admittedAt`, Unix ms); null if it was not subject to
+ * callbacks and notices. The run counts for the day of its admission (`admittedAt`, Unix ms); null if it was not subject to
  * admission.
  */
 export function countStart(
@@ -34,7 +34,8 @@ export function countStart(
   for (const task of run.tasks.values()) if (isMessage(task)) messages++;
   const { instanceId, settings } = run;
   const counted: readonly StoreWrite[] = [...countMessages(instanceId, messages, context), startOf(run, context)];
-  return settings.message?.callbackOf !== undefined
+  const { callbackOf, destination } = settings.message ?? {};
+  return callbackOf !== undefined || destination !== undefined
     ? counted
     : [...counted, countOfDay(instanceId, 'run', { now: admittedAt ?? context.now })];
 }

@@ -5,6 +5,8 @@
  */
 import type { StepResult } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
+import { failureEvent } from '../alerts/alert-events.js';
+import { lifecycleNotices } from '../alerts/lifecycle.js';
 import { groupOf } from '../dead-letters/fingerprint.js';
 import { type DecisionContext, newId, nextVersion } from '../ids.js';
 import type { CountedStep, InsightCounts } from '../insights/counts.js';
@@ -298,6 +300,10 @@ export class Draft {
     }
     if (outcome.status === 'succeeded') this.tasks.clear();
     else for (const task of [...this.tasks.values()]) this.tasks.put({ ...task, dueAt: null });
+    const { alerts } = this.context;
+    if (alerts)
+      for (const { writes, ...notice } of lifecycleNotices(this.run, outcome, alerts, this.context))
+        this.createRun(notice, writes);
   }
 
   /**
@@ -333,6 +339,8 @@ export class Draft {
       message: failure.message,
     });
     this.writes.push({ kind: 'add-dead-letter', entry: this.deadLetter, group });
+    const event = failureEvent(this.run, this.deadLetter, group, this.context);
+    if (event) this.writes.push({ kind: 'add-alert-event', instanceId: this.run.instanceId, event });
     if (!hasCallback) return;
     this.putTask(callbackTask(this.deadLetter.dlqId, this.context, this.run.settings.failureCallback?.delayMs));
   }

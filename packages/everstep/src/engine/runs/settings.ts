@@ -47,6 +47,8 @@ export interface MessageSettings {
   readonly notBefore?: number;
   /** Receives every response, as a separate message. */
   readonly callback?: FailureCallback;
+  /** The alert destination that it is a notice for. Its current address is read when the message is sent. */
+  readonly destination?: string;
   /** The message whose response this one reports. */
   readonly callbackOf?: string;
 }

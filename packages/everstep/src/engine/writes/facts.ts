@@ -21,7 +21,8 @@ export type Aggregate =
   | 'usage'
   | 'day-count'
   | 'insights'
-  | 'audit';
+  | 'audit'
+  | 'alert';
 
 /** What a write changes for clients with an open live stream. */
 export type ChangedTopic = 'runs' | 'dlq' | 'repairs' | 'flow-control' | 'schedules' | 'queues' | 'settings';

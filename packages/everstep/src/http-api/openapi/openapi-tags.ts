@@ -1,6 +1,7 @@
 /** Descriptions of the tags that group operations in the OpenAPI documents. */
 const TAG_DESCRIPTIONS: Readonly<Record<string, string>> = {
   Account: 'The current user.',
+  Alerts: 'Alert rules, destinations of notices, lifecycle webhooks, and alerts.',
   'API keys': 'API keys of the current user for the management API.',
   'Audit log': 'Records of changes and of reads of secrets.',
   Clock: 'The virtual clock of a development server.',

@@ -1,6 +1,15 @@
 /** OpenAPI 3.1 document of the runtime API. */
+
 import type { TSchema } from 'typebox';
 import { DEFAULT_REGION, REGIONS } from '../../config/regions.js';
+import {
+  AlertConditionSchema,
+  AlertDestinationEntry,
+  AlertEntry,
+  AlertPage,
+  AlertRuleEntry,
+  LifecycleWebhookEntry,
+} from '../../contract/alerts/alerts.js';
 import { RunAttempt, RunAttempts } from '../../contract/attempts.js';
 import { DeadLetterGroup, DeadLetterGroupPage } from '../../contract/dead-letter-groups.js';
 import { DeadLetterEntry, DeadLetterPage, DeletedDeadLetters, RecoveredRuns } from '../../contract/dead-letters.js';
@@ -40,6 +49,11 @@ import { openApiOf, SESSION_SECURITY } from './openapi-document.js';
 /** Named schemas of the document. */
 const NAMED: Readonly<Record<string, TSchema>> = {
   Error: ErrorBody,
+  Alert: AlertEntry,
+  AlertCondition: AlertConditionSchema,
+  AlertDestination: AlertDestinationEntry,
+  AlertPage,
+  AlertRule: AlertRuleEntry,
   AttemptError,
   DeadLetterEntry,
   DeadLetterGroup,
@@ -54,6 +68,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   FlowControlWaitList,
   FoundRun,
   LoggedStep,
+  LifecycleWebhook: LifecycleWebhookEntry,
   LiveChange,
   Node: NodeEntry,
   NotifiedWaiter,

@@ -239,7 +239,7 @@ test('the Client has a call for every operation of the runtime API', async () =>
   const noted = new Set<string>();
   const fetch = fetchNoting(OPERATIONS, noted);
   const client = new Client({ baseUrl: 'http://everstep.test', token: things.world.token, fetch });
-  const { runs, dlq, schedules, flowControl, destinations } = client;
+  const { runs, dlq, alerts, schedules, flowControl, destinations } = client;
 
   const { workflowRunId } = await client.trigger('http://w.test/steps', { runId: things.name() });
   await client.triggerMany([{ workflowUrl: 'http://w.test/ok' }]);
@@ -280,6 +280,17 @@ test('the Client has a call for every operation of the runtime API', async () =>
   await dlq.retryCallback(await things.refusedCallback());
   await dlq.cancelCallback(await things.deadLetter({ 'svc-failure-callback': 'http://w.test/hang' }));
 
+  await alerts.destinations.put('hook', { kind: 'webhook', url: 'http://w.test/ok' });
+  assert.equal((await alerts.destinations.list()).length, 1);
+  assert.match((await alerts.destinations.test('hook')).messageId, /^msg_/);
+  await alerts.rules.put('failed', { condition: { kind: 'run-failed', label: 'none' }, destinations: ['hook'] });
+  assert.equal((await alerts.rules.list()).length, 1);
+  await alerts.webhooks.put('ends', { events: ['run.succeeded'], label: 'none', destination: 'hook' });
+  assert.equal((await alerts.webhooks.list()).length, 1);
+  assert.deepEqual(await alerts.list({ state: 'open' }), { cursor: '', alerts: [] });
+  await alerts.webhooks.delete('ends');
+  await alerts.rules.delete('failed');
+  await alerts.destinations.delete('hook');
   const { scheduleId } = await schedules.create('http://w.test/ok', { cron: '0 0 1 1 *' });
   assert.equal((await schedules.list()).length, 1);
   assert.equal((await schedules.get(scheduleId)).cron, '0 0 1 1 *');

@@ -1,5 +1,7 @@
 /** All operations of the runtime API, in the order of its OpenAPI document. */
 import type { Operation } from '../operation.js';
+import { alertSettingOperations } from './alerts/alert-settings.js';
+import { listAlerts } from './alerts/alerts.js';
 import { advanceClock, getClock, settleClock } from './control/clock.js';
 import { holdDestination, listDestinations, releaseDestination } from './control/destinations.js';
 import {
@@ -81,6 +83,8 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   holdDestination,
   releaseDestination,
   listWorkers,
+  listAlerts,
+  ...alertSettingOperations,
   getSettings,
   updateSettings,
   getSigningKeys,

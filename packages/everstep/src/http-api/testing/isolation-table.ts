@@ -92,6 +92,9 @@ const repair =
   async (things) => ({ params: { repairId: await things.repair(state) }, ...(body === undefined ? {} : { body }) });
 const schedule: Ask = async (things) => ({ params: { scheduleId: await things.schedule() } });
 const flowControl: Ask = async (things) => ({ params: { flowControlKey: await things.flowControlKey() } });
+const alertDestination: Ask = async (things) => ({ params: { name: await things.alertDestination() } });
+const alertRule: Ask = async (things) => ({ params: { name: await things.alertRule() } });
+const lifecycleWebhook: Ask = async (things) => ({ params: { name: await things.lifecycleWebhook() } });
 const sdkRun: Ask = async (things) => ({ params: { workflowRunId: await things.sdkRun() }, headers: SDK });
 const hook: Ask = () => ({ params: { userId: 'qi_1', workflowRunId: 'none', eventId: 'evt_none' } });
 /** Steps that an endpoint submits for its own run: a run of another instance is answered like an unknown one. */
@@ -215,6 +218,17 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   listDestinations: readsOwn(),
   holdDestination: changesOwn(() => ({ body: { origin: 'http://held.test', reason: 'test' } })),
   releaseDestination: changesOwn(() => ({ body: { origin: 'http://held.test' } })),
+  listAlerts: readsOwn(),
+  listAlertDestinations: readsOwn(),
+  putAlertDestination: changesOwn(() => ({ params: { name: 'a' }, body: { kind: 'webhook', url: 'http://w.test/ok' } })),
+  testAlertDestination: changes(alertDestination),
+  deleteAlertDestination: changes(alertDestination),
+  listAlertRules: readsOwn(),
+  putAlertRule: changesOwn(() => ({ params: { name: 'a' }, body: { condition: { kind: 'error-group' }, destinations: [] } })),
+  deleteAlertRule: changes(alertRule),
+  listLifecycleWebhooks: readsOwn(),
+  putLifecycleWebhook: changesOwn(() => ({ params: { name: 'a' }, body: { events: ['run.canceled'], destination: 'a' } })),
+  deleteLifecycleWebhook: changes(lifecycleWebhook),
   getSettings: readsOwn(),
   // A circuit breaker would hold the deliveries that later rows wait for, because many of their runs fail.
   updateSettings: changesOwn(() => ({ body: { breaker: { enabled: false } } })),

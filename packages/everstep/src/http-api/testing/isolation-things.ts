@@ -63,6 +63,31 @@ export class Things {
     }
   }
 
+  private async put(path: string, body: object): Promise<void> {
+    const headers = { 'content-type': 'application/json' };
+    const { status } = await this.world.call('PUT', `/v2/alerts/${path}`, { headers, body: JSON.stringify(body) });
+    assert.equal(status, 200);
+  }
+
+  async alertDestination(): Promise<string> {
+    const name = this.name();
+    await this.put(`destinations/${name}`, { kind: 'webhook', url: 'http://w.test/ok' });
+    return name;
+  }
+
+  async alertRule(): Promise<string> {
+    const name = this.name();
+    await this.put(`rules/${name}`, { condition: { kind: 'run-failed', label: 'none' }, destinations: [] });
+    return name;
+  }
+
+  async lifecycleWebhook(): Promise<string> {
+    const name = this.name();
+    const body = { events: ['run.canceled'], label: 'none', destination: await this.alertDestination() };
+    await this.put(`webhooks/${name}`, body);
+    return name;
+  }
+
   /** Creates a repair of one dead letter that does not process it within the test. */
   async repair(state: 'planned' | 'running' | 'paused'): Promise<string> {
     const dlqIds = [await this.deadLetter(), await this.deadLetter()];

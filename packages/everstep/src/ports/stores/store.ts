@@ -11,6 +11,7 @@
  * Keeps invariant 5.
  */
 import type { AccountStore } from './account-store.js';
+import type { AlertStore } from './alerts/alert-store.js';
 import type { AuditStore } from './audit-store.js';
 import type { CommitStore } from './commit-store.js';
 import type { ControlStore } from './control-store.js';
@@ -75,6 +76,7 @@ export interface Store
   accounts: AccountStore;
   audit: AuditStore;
   insights: InsightStore;
+  alerts: AlertStore;
   searchIndexes: SearchIndexStore;
   repairs: RepairStore;
   /** The latest time that the store has recorded. A clock must not start before it. */

@@ -175,7 +175,7 @@ export class DeliverySender {
     mayWork: () => boolean,
     answerRecorded: Promise<void>,
   ): Promise<Delivered | null> {
-    const { store, stepCaller, messageSender, clock, observer, traces } = this.deps;
+    const { store, stepCaller, messageSender, clock, observer, traces, alerts } = this.deps;
     const task = entry.durable.tasks.get(slot);
     // A decision that is being written changes the task. The new task is scheduled once the decision is durable; sending the
     // old one now would also keep the new one out of the queue.
@@ -203,7 +203,7 @@ export class DeliverySender {
         );
       case 'message':
         return deliveredBy(
-          await sendMessage({ store, sender: messageSender, now: () => clock.now(), traces }, entry, task, {
+          await sendMessage({ store, sender: messageSender, now: () => clock.now(), traces, alerts }, entry, task, {
             onSent,
             answerRecorded,
           }),

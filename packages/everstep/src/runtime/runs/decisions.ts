@@ -4,15 +4,17 @@
  *
  * Keeps invariants 22 and 23.
  */
+import { lifecycleNotices, type Notice } from '../../engine/alerts/lifecycle.js';
 import type { DecisionContext } from '../../engine/ids.js';
 import { decide, type RunEvent } from '../../engine/runs/decide.js';
-import type { Decision } from '../../engine/runs/decision.js';
+import type { Decision, NewRun } from '../../engine/runs/decision.js';
 import type { Run, Task } from '../../engine/runs/run.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
+import type { KnownAlertSettings } from '../alerts/known-settings.js';
 import type { Committer } from '../commits/committer.js';
 import type { CachedRun, RunCache } from './run-cache.js';
 
@@ -25,11 +27,14 @@ export interface DecisionsDeps {
   readonly cluster: Cluster | null;
   readonly cache: RunCache;
   readonly committer: Committer;
+  readonly alerts: KnownAlertSettings;
 }
 
 export interface DecisionListener {
   /** A decision is durable. `before`: the run on which it was made. */
   decisionDurable(entry: CachedRun, decision: Decision, before: Run): void;
+  /** A notice about the start of a run is durable. */
+  noticeCreated(notice: NewRun): void;
   /** The response to a batch was lost: pending tasks must be read again. */
   batchLost(): void;
   /** Another process has decided on a run: tasks that were looked up in the earlier state must be read again. */
@@ -65,12 +70,26 @@ export class Decisions {
 
   /** Commits a unit that belongs to no active run. If the response is lost, the unit may still have been written. */
   async commit(unit: CommitUnit): Promise<CommitResult> {
+    const notices = this.startNotices(unit);
     try {
-      return await this.deps.committer.submit(unit);
+      const more = notices.flatMap(({ writes }) => writes);
+      const result = await this.deps.committer.submit(more.length === 0 ? unit : { ...unit, writes: [...unit.writes, ...more] });
+      if (result.kind === 'applied') for (const notice of notices) this.listener.noticeCreated(notice);
+      return result;
     } catch (error) {
       this.listener.batchLost();
       throw error;
     }
+  }
+
+  /** Returns the notices of lifecycle webhooks about the runs that the unit creates. */
+  private startNotices({ writes }: CommitUnit): readonly Notice[] {
+    const { alerts, context } = this.deps;
+    if (alerts.isEmpty) return [];
+    return writes.flatMap((write) => {
+      const settings = write.kind === 'create-run' ? alerts.of(write.run.instanceId) : null;
+      return write.kind === 'create-run' && settings ? lifecycleNotices(write.run, null, settings, context()) : [];
+    });
   }
 
   /** Returns false once the state was dropped, after a lost batch for example: no decision may be made on it. */
@@ -155,11 +174,16 @@ export class Decisions {
 
   /** Resolves with `moved` if another process has decided on the run in the meantime: the state was dropped, undecided. */
   private async applyOrThrow(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | 'moved' | null> {
-    const { committer, context, limits, cache, cluster } = this.deps;
+    const { committer, context, limits, cache, cluster, alerts } = this.deps;
     // The state was dropped. With several nodes another node may have decided; nothing else would read the run again here.
     if (!this.isCurrent(entry)) return cluster ? 'moved' : null;
     const before = entry.run;
-    const decision = decide(before, event, { ...context(), messageLimit: limits.messageLimit(before.instanceId) });
+    const { instanceId } = before;
+    const decision = decide(before, event, {
+      ...context(),
+      messageLimit: limits.messageLimit(instanceId),
+      alerts: alerts.of(instanceId),
+    });
     if (decision.writes.length === 0) {
       return !MUST_NOT_MISS.has(event.kind) || (await this.isLatest(entry)) ? null : 'moved';
     }

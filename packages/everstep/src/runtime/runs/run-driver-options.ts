@@ -13,6 +13,7 @@ import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
 import type { Traces } from '../../ports/traces.js';
 import type { WorkerPresence } from '../../ports/workers.js';
+import type { KnownAlertSettings } from '../alerts/known-settings.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 
 export interface RunDriverOptions {
@@ -28,6 +29,8 @@ export interface RunDriverOptions {
   readonly observer?: Observer;
   /** Trace contexts of what is sent; if absent, that of the trigger is passed on. */
   readonly traces?: Traces;
+  /** Alert rules and lifecycle webhooks; if absent, there are none. */
+  readonly alertSettings?: KnownAlertSettings;
   /** Plans and budgets; if absent, nothing is limited. */
   readonly limits?: InstanceLimits;
   /** The accounts that share limited resources; if absent, everything belongs to one instance. */

@@ -6,7 +6,7 @@
  */
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../../engine/ids.js';
-import type { Decision } from '../../engine/runs/decision.js';
+import type { Decision, NewRun } from '../../engine/runs/decision.js';
 import { CALLBACK_SLOT, type FlowControl, type Run, type Task } from '../../engine/runs/run.js';
 import type { Submission } from '../../engine/runs/submissions.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
@@ -45,6 +45,8 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   readonly callbacks: Callbacks;
   readonly live: LiveChanges;
   readonly dispatcher: Dispatcher;
+  /** Called when a run or message has failed after all retries. */
+  onDeadLetter: () => void = () => {};
   private readonly deps: RuntimeDeps;
   private readonly committer: Committer;
   private readonly cache: RunCache;
@@ -222,6 +224,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const { outcome, writes } = decision;
     const { limits } = this.deps;
     for (const { run: created, payload } of decision.newRuns ?? []) this.begin(created, payload);
+    if (decision.deadLetter) this.onDeadLetter();
     if (outcome) {
       this.ended(entry, decision, before);
       return;
@@ -234,6 +237,10 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
       const task = entry.run.tasks.get(write.task.slot);
       if (task) this.schedule(entry, task);
     }
+  }
+
+  noticeCreated({ run, payload }: NewRun): void {
+    this.begin(run, payload);
   }
 
   batchLost(): void {

@@ -11,6 +11,7 @@ import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owne
 import type { Store } from '../../ports/stores/store.js';
 import { PASSED_ON, type Traces } from '../../ports/traces.js';
 import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
+import { type KnownAlertSettings, NO_ALERTS } from '../alerts/known-settings.js';
 import { StoreWrites, sendingWhileOpen, whileOpen } from '../commits/store-writes.js';
 import { callingInTime, sendingInTime } from '../dispatch/requests/timeouts.js';
 import type { RunDriverOptions } from './run-driver-options.js';
@@ -24,6 +25,7 @@ export interface RuntimeDeps {
   readonly limits: InstanceLimits;
   readonly owners: InstanceOwners;
   readonly writes: StoreWrites;
+  readonly alerts: KnownAlertSettings;
   /** Null if this process is alone on its store. */
   readonly cluster: Cluster | null;
   /** Sends nothing while the store accepts no writes, and limits each timeout by the plan of the instance. */
@@ -49,10 +51,11 @@ export function runtimeDeps(options: RunDriverOptions): RuntimeDeps {
     workers = NO_WORKERS,
     observer = NO_OBSERVER,
     traces = PASSED_ON,
+    alertSettings: alerts = NO_ALERTS,
   } = options;
   const { writes = new StoreWrites(options) } = options;
   return {
-    ...{ store, clock, paceClock, log, limits, owners, writes, cluster, isDeleted, workers, observer, traces },
+    ...{ store, clock, paceClock, log, limits, owners, writes, cluster, isDeleted, workers, observer, traces, alerts },
     stepCaller: whileOpen(callingInTime(options.stepCaller, limits), writes),
     messageSender: sendingWhileOpen(sendingInTime(options.messageSender, limits), writes),
     context: () => ({ now: clock.now(), random, publicUrl: publicUrl() }),

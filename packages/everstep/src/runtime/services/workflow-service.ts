@@ -5,6 +5,7 @@
 import type { IdPrefix } from '../../engine/ids.js';
 import type { LiveHint, LiveTopic } from '../../ports/live-hints.js';
 import type { GateCounts } from '../../ports/observer.js';
+import type { AlertService } from '../interface/alerts.js';
 import type { DeadLetterService, FailureCallbackService } from '../interface/dead-letters.js';
 import type { EventService } from '../interface/events.js';
 import type { DestinationService, FlowControlService, InstanceSettingsService } from '../interface/flow-control.js';
@@ -13,6 +14,7 @@ import type { RepairService } from '../interface/repairs.js';
 import type { RunService } from '../interface/runs.js';
 import type { ScheduleService } from '../interface/schedules.js';
 
+export * from '../interface/alerts.js';
 export * from '../interface/dead-letters.js';
 export * from '../interface/events.js';
 export * from '../interface/explanation.js';
@@ -55,6 +57,7 @@ export interface WorkflowService {
   readonly destinations: DestinationService;
   readonly settings: InstanceSettingsService;
   readonly repairs: RepairService;
+  readonly alerts: AlertService;
   readonly live: LiveService;
   /** Queue instances that were deleted. `refresh` resolves when this process delivers nothing for them. */
   readonly deletedInstances: { refresh(): Promise<void> };

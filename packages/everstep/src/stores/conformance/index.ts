@@ -16,6 +16,7 @@ import { loginConformance } from './accounts/logins.js';
 import { namedTokenConformance } from './accounts/named-tokens.js';
 import { sessionConformance } from './accounts/sessions.js';
 import { storedBytesConformance } from './accounts/stored-bytes.js';
+import { alertConformance } from './alerts/alerts.js';
 import { commitConformance } from './commits.js';
 import { deadLetterGroupConformance } from './dead-letter-groups.js';
 import { deadLetterConformance } from './dead-letters.js';
@@ -69,6 +70,7 @@ export function runConformance(name: string, open: OpenStore): void {
     repairConformance(open);
     dayCountConformance(open);
     storedBytesConformance(open);
+    alertConformance(open);
   });
 }
 

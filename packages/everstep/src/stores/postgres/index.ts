@@ -5,6 +5,7 @@ import type { Log } from '../../ports/log.js';
 import type { NodeWorkers } from '../../ports/node-workers.js';
 import type { SharedDailyRuns } from '../../ports/stores/shared-daily-runs.js';
 import type { Store } from '../../ports/stores/store.js';
+import { createAlertStore } from '../shared/alerts/alerts.js';
 import { createAuditStore } from '../shared/audit/audit-chain.js';
 import { addAudit } from '../shared/audit/audit-log.js';
 import { createControls } from '../shared/control/controls.js';
@@ -203,6 +204,7 @@ export function createPostgresStore(
     accounts: createPostgresAccounts(database, store),
     audit: createAuditStore(store),
     insights: createInsights(store),
+    alerts: createAlertStore(store),
     searchIndexes: createSearchIndexes(store, addAudit),
     repairs: createPostgresRepairs(store),
     latestTime: () => readLatestTime(database),

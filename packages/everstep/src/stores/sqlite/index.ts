@@ -1,5 +1,6 @@
 /** The embedded store: one SQLite file, written by this process alone, durable at every commit. */
 import type { Store } from '../../ports/stores/store.js';
+import { createAlertStore } from '../shared/alerts/alerts.js';
 import { addSealedAudit, createAuditStore } from '../shared/audit/audit-chain.js';
 import type { CheckResult } from '../shared/consistency/checks.js';
 import { createControls } from '../shared/control/controls.js';
@@ -76,8 +77,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const reader = new RunReader(parts, events);
   const runs = new RunListing(parts, reader);
   const histories = new HistoryReader(parts, reader, events);
-  const relatives = new Relatives(parts);
-  const deadLetters = new DeadLetterListing(parts, reader);
+  const [relatives, deadLetters] = [new Relatives(parts), new DeadLetterListing(parts, reader)];
   return {
     commit: async (units) => {
       const results = batches.commit(units);
@@ -132,6 +132,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     accounts: createSqliteAccounts(parts, store),
     audit: createAuditStore(store),
     insights: createInsights(store),
+    alerts: createAlertStore(store),
     searchIndexes: createSearchIndexes(store, addSealedAudit),
     repairs: createSqliteRepairs(parts, store),
     copyTo: (request) => connection.copyTo(request),

@@ -1,10 +1,12 @@
 /** Sends a plain message to its destination and returns the response as an event for the engine. */
 import { LIMITS } from '../../../config/limits.js';
 import type { RunEvent } from '../../../engine/runs/decide.js';
-import type { Run, RunPayload, Task } from '../../../engine/runs/run.js';
+import type { DeliveryFailure, Run, RunPayload, Task } from '../../../engine/runs/run.js';
 import type { MessageAnswer, MessageSender } from '../../../ports/message-sender.js';
 import type { Store } from '../../../ports/stores/store.js';
 import type { Traces } from '../../../ports/traces.js';
+import type { KnownAlertSettings } from '../../alerts/known-settings.js';
+import { noDestination, targetOf } from '../../alerts/notice-target.js';
 import { messageNotice } from '../../messages/message-notice.js';
 import { messageFailureOf } from '../../messages/message-outcome.js';
 import type { CachedRun } from '../../runs/run-cache.js';
@@ -17,6 +19,7 @@ export interface MessageDelivery {
   readonly sender: MessageSender;
   readonly now: () => number;
   readonly traces: Traces;
+  readonly alerts: KnownAlertSettings;
 }
 
 /** Returns the headers of the service that go with the message. */
@@ -33,9 +36,15 @@ function serviceHeadersOf(run: Run, task: MessageTask): Readonly<Record<string, 
   };
 }
 
+function withoutRequest(failure: DeliveryFailure | null): DeliveryFailure | null {
+  if (failure === null) return null;
+  const { sent: _request, ...kept } = failure;
+  return kept;
+}
+
 /** Resolves with null if the attempt was given up. */
 export async function sendMessage(
-  { store, sender, now, traces }: MessageDelivery,
+  { store, sender, now, traces, alerts }: MessageDelivery,
   entry: CachedRun,
   task: MessageTask,
   { onSent, answerRecorded }: Attempt,
@@ -44,6 +53,10 @@ export async function sendMessage(
   const { signal } = entry.control;
   const run = entry.durable;
   const { settings } = run;
+  const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
+  const to = settings.message?.destination;
+  const destination = to === undefined ? null : alerts.destination(run.instanceId, to);
+  if (to !== undefined && !destination) return { kind: 'message-answered', attempt, failure: noDestination(to), notice: null };
   entry.deliveries++;
   let payload: RunPayload | null;
   let answer: MessageAnswer;
@@ -51,21 +64,23 @@ export async function sendMessage(
     payload = entry.payload ?? (await store.loadPayload({ runKey: run.key }));
     if (payload === null) throw new Error(`the message ${run.key} has no payload`);
     const { body, contentType, forwardHeaders } = payload;
+    const target = destination && targetOf(destination, run.workflowRunId);
     answer = await sender.send(
       {
         instanceId: run.instanceId,
         dialect: run.dialect,
         method: settings.message?.method ?? 'POST',
         url: run.workflowUrl,
+        ...target,
         headers: { ...forwardHeaders, ...(contentType === null ? {} : { 'content-type': contentType }) },
-        serviceHeaders: serviceHeadersOf(run, task),
+        serviceHeaders: target ? {} : serviceHeadersOf(run, task),
         body: body.byteLength === 0 ? null : body,
         trace: traces.ofAttempt(run, task),
         timeoutMs: settings.deliveryTimeoutMs,
         maxAnswerBytes: LIMITS.maxCallAnswerBytes,
         // A long response must not cause the message to be sent again.
         anyBody: true,
-        signed: { kind: 'message', isOwn: false },
+        signed: target ? null : { kind: 'message', isOwn: false },
         take: 'forwarded',
         answerRecorded,
       },
@@ -77,11 +92,11 @@ export async function sendMessage(
   }
   if (signal.aborted) return null;
   entry.payload = null;
-  const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
   const failure = messageFailureOf(answer, now(), settings.redact !== undefined);
   const notice =
     answer.kind === 'answered' && settings.message?.callback
       ? messageNotice(run, payload, { ...answer, retried: task.retried }, settings.message.callback.url)
       : null;
-  return { kind: 'message-answered', attempt, failure, notice };
+  // The request contains the URL of the destination, which may be a secret.
+  return { kind: 'message-answered', attempt, failure: destination ? withoutRequest(failure) : failure, notice };
 }

@@ -8,6 +8,7 @@
 import type { Aggregate, WriteFacts } from '../../../engine/writes/facts.js';
 import { type CommitResult, type CommitUnit, type StoreWrite, type WriteOf, writeFacts } from '../../../engine/writes.js';
 import { activeRunsAdded } from '../../../ports/stores/stored-bytes.js';
+import { addAlertEvent } from '../../shared/alerts/alerts.js';
 import { addAudit } from '../../shared/audit/audit-log.js';
 import { writeHold, writeSettings } from '../../shared/control/settings.js';
 import { nameOfGroup, writeUrlGroup } from '../../shared/control/url-groups.js';
@@ -59,6 +60,9 @@ function partsOf(state: BatchState, writer: Writer | null) {
     usage: new WriteList(countMessages),
     'day-count': new WriteList(countDays),
     insights: new WriteList(countInsights),
+    alert: new WriteList<WriteOf<'alert'>>((session, writes) => {
+      for (const write of writes) sendProcedure(session, addAlertEvent(write));
+    }),
     audit: new WriteList<WriteOf<'audit'>>((session, writes) => {
       for (const { entry } of writes) sendProcedure(session, addAudit(entry));
     }),
@@ -140,6 +144,7 @@ export class Batch {
     parts['day-count'].send(session);
     parts.insights.send(session);
     parts.repair.send(session);
+    parts.alert.send(session);
   }
 
   private countStored(write: StoreWrite, facts: WriteFacts<StoreWrite>): void {

@@ -42,6 +42,8 @@ export const TABLES_OF_INSTANCE = [
   'token',
   'named_token',
   'budget_alert',
+  'alert_event',
+  'alert',
   'day_count',
   'day_taken',
   'instance_totals',

@@ -1,5 +1,6 @@
 /** Records of queue instances that were deleted. */
 import type { DeletedInstance } from '../../../ports/stores/accounts/deleted-instances.js';
+import { alertSettingsName } from '../../../ports/stores/alerts/alert-store.js';
 import { ofInstance } from '../sql/dialect.js';
 import { type Procedure, row, rows, send } from '../sql/procedure.js';
 import { raw, sql } from '../sql/sql.js';
@@ -22,6 +23,7 @@ export function* deleteInstance(instanceId: string, at: number): Procedure<boole
   yield* send(DELETED.insert(DELETED.read({ ...deleted, deleted_at: at, emptied_at: null })));
   for (const table of ['token', 'named_token', 'budget_alert'])
     yield* send(sql`DELETE FROM ${raw(table)} WHERE instance_id = ${instanceId}`);
+  yield* send(sql`DELETE FROM secret WHERE name = ${alertSettingsName(instanceId)}`);
   yield* send(sql`DELETE FROM schedule WHERE ${ofInstance(instanceId)}`);
   yield* send(sql`
     UPDATE repair SET wake_at = NULL, version = version + 1 WHERE ${ofInstance(instanceId)} AND wake_at IS NOT NULL`);

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Aggregate } from '../../../engine/writes/facts.js';
 import { type CommitResult, type CommitUnit, type StoreGuard, type StoreWrite, writeFacts } from '../../../engine/writes.js';
 import { activeRunsAdded } from '../../../ports/stores/stored-bytes.js';
+import { addAlertEvent } from '../../shared/alerts/alerts.js';
 import { addSealedAudit } from '../../shared/audit/audit-chain.js';
 import { countObjects } from '../../shared/control/controls.js';
 import { findQueue } from '../../shared/control/queues.js';
@@ -191,5 +192,6 @@ function appliersOf(parts: StoreParts, deadLetters: DeadLetterWriter, records: R
     'day-count': { apply: (write) => parts.days.add(write) },
     insights: { apply: (write) => parts.insights.add(write) },
     audit: executed(({ entry }) => addSealedAudit(entry)),
+    alert: executed(addAlertEvent),
   };
 }

@@ -33,7 +33,7 @@ export const TABLES_OF_TENANT = [
 ] as const;
 
 /** By `instance_id`. */
-export const TABLES_OF_INSTANCE = ['token', 'named_token', 'budget_alert', 'day_count'] as const;
+export const TABLES_OF_INSTANCE = ['token', 'named_token', 'budget_alert', 'day_count', 'alert_event', 'alert'] as const;
 
 /** Removed immediately when the instance is deleted. */
 export const DELETED_AT_ONCE = ['queue_instance'] as const;

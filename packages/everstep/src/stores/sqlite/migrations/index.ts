@@ -27,8 +27,9 @@ import { auditChain } from './0026-audit-chain.js';
 import { removalAndSignIn } from './0027-removal-and-sign-in.js';
 import { sumsOfCommits } from './0028-sums-of-commits.js';
 import { stepIds } from './0029-step-ids.js';
-import { insights } from './0030-insights.js';
 import { causesOfFailures } from './0030-causes-of-failures.js';
+import { insights } from './0030-insights.js';
+import { alerts } from './0032-alerts.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -63,4 +64,5 @@ export const MIGRATIONS: readonly string[] = [
   stepIds,
   insights,
   causesOfFailures,
+  alerts,
 ];

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { CliWorld } from '../../testing/cli-world.js';
+
+describe('everstep alerts', () => {
+  let world: CliWorld;
+  const received: string[] = [];
+  before(async () => {
+    world = await CliWorld.open(() => (request, response) => {
+      received.push(String(request.headers['webhook-signature']));
+      response.writeHead(200).end();
+    });
+  });
+  after(() => world.close());
+  const alerts = (...words: readonly string[]) => world.textOf('alerts', ...words);
+
+  test('manages destinations, rules and lifecycle webhooks, and lists alerts', async () => {
+    const url = `${world.appUrl}/hook`;
+    assert.match(await alerts('destinations', 'put', 'ops', url, '--kind', 'webhook'), /^secret: whsec_[A-Za-z0-9+/=]+\n$/);
+    assert.equal(await alerts('destinations', 'put', 'ops', url, '--kind', 'webhook'), 'ops was saved\n');
+    assert.match(await alerts('destinations', 'put', 'ops', url, '--kind', 'webhook', '--rotate-secret'), /^secret: /);
+    await alerts('destinations', 'put', 'chat', `${world.appUrl}/services/T1`, '--kind', 'slack');
+    const destinations = await alerts('destinations', 'list');
+    assert.match(destinations, /^NAME +KIND +URL\nops +webhook +http.*\/hook\nchat +slack +http/);
+    assert.ok(!destinations.includes('T1'));
+    await alerts('rules', 'put', 'failed', '--kind', 'run-failed', '--to', 'ops', '--to', 'chat', '--end-after', '1h');
+    assert.match(await alerts('rules', 'list'), /failed +yes +run-failed +endAfterMs=3600000 +ops, chat\n/);
+    await alerts('webhooks', 'put', 'ends', '--to', 'ops', '--event', 'run.failed', '--label', 'vip');
+    assert.match(await alerts('webhooks', 'list'), /ends +yes +run\.failed +- +vip +ops\n/);
+    assert.equal(await alerts('list', '--state', 'open'), 'No alerts.\n');
+    assert.match(await alerts('destinations', 'test', 'ops'), /^msg_/);
+    const { code, stderr } = await world.everstep('alerts', 'destinations', 'delete', 'ops');
+    assert.notEqual(code, 0);
+    assert.match(stderr, /is used by a rule or a lifecycle webhook/);
+    await alerts('webhooks', 'delete', 'ends');
+    await alerts('rules', 'delete', 'failed');
+    assert.equal(await alerts('destinations', 'delete', 'ops'), '1 deleted\n');
+    assert.deepEqual((await world.jsonOf('alerts', 'destinations', 'list')).destinations.length, 1);
+    assert.match(received[0] ?? '', /^v1,/);
+  });
+});

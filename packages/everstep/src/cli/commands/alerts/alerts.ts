@@ -1,0 +1,227 @@
+/** `everstep alerts list|destinations|rules|webhooks` */
+import type { AlertCondition, AlertDestinationKind, AlertKind, AlertListOptions, LifecycleEvent } from '@everstep/sdk';
+import { Command, Option } from 'commander';
+import { collected, length } from '../../arguments.js';
+import { instant, json, type Shell, shorten, table } from '../../output.js';
+import { type ClientOptions, open, withConnection } from '../connection-options.js';
+
+const MAX_SUMMARY_LENGTH = 80;
+const ALL_EVENTS: readonly LifecycleEvent[] = ['run.started', 'run.succeeded', 'run.failed', 'run.canceled'];
+
+interface ListOptions extends ClientOptions, AlertListOptions {}
+
+function listCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('list'))
+    .description('List alerts, newest first.')
+    .addOption(new Option('--state <state>', 'only alerts in this state').choices(['open', 'ended']))
+    .option('--cursor <cursor>', 'cursor of the previous page');
+  return command.action(async () => {
+    const { client, options } = await open<ListOptions>(command, shell);
+    const page = await client.alerts.list({ state: options.state, cursor: options.cursor });
+    if (options.json) return screen.write(json(page));
+    if (page.alerts.length === 0) return screen.write('No alerts.\n');
+    const rows = page.alerts.map((alert) => [
+      alert.rule,
+      instant(alert.openedAt),
+      alert.endedAt === undefined ? 'open' : instant(alert.endedAt),
+      alert.occurrences,
+      shorten(alert.summary, MAX_SUMMARY_LENGTH),
+    ]);
+    screen.write(table(screen, ['RULE', 'OPENED (UTC)', 'ENDED (UTC)', 'COUNT', 'SUMMARY'], rows));
+    if (page.cursor !== '') screen.write(`next page: --cursor ${page.cursor}\n`);
+  });
+}
+
+/** A command that deletes an object by its name. */
+function deleteCommand(shell: Shell, what: string, of: 'destinations' | 'rules' | 'webhooks'): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('delete')).description(`Delete ${what}.`).argument('<name>', 'name');
+  return command.action(async (name: string) => {
+    const { client, options } = await open(command, shell);
+    await client.alerts[of].delete(name);
+    screen.write(options.json ? json({ deleted: 1 }) : '1 deleted\n');
+  });
+}
+
+function listDestinations(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('list')).description('List destinations of notices.');
+  return command.action(async () => {
+    const { client, options } = await open(command, shell);
+    const destinations = await client.alerts.destinations.list();
+    if (options.json) return screen.write(json({ destinations }));
+    if (destinations.length === 0) return screen.write('No destinations.\n');
+    const rows = destinations.map(({ name, kind, url }) => [name, kind, url]);
+    screen.write(table(screen, ['NAME', 'KIND', 'URL'], rows));
+  });
+}
+
+interface PutDestinationOptions extends ClientOptions {
+  readonly kind: AlertDestinationKind;
+  readonly rotateSecret?: true;
+}
+
+function putDestination(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('put'))
+    .description('Create or replace a destination. Prints the secret of a new webhook, which cannot be read again.')
+    .argument('<name>', 'name')
+    .argument('<destinationUrl>', 'URL that receives the notices')
+    .requiredOption('--kind <kind>', 'webhook or slack')
+    .option('--rotate-secret', 'create a new secret for an existing webhook');
+  return command.action(async (name: string, url: string) => {
+    const { client, options } = await open<PutDestinationOptions>(command, shell);
+    const { kind, rotateSecret } = options;
+    const put = await client.alerts.destinations.put(name, { kind, url, rotateSecret });
+    if (options.json) return screen.write(json(put));
+    screen.write(put.secret === undefined ? `${put.name} was saved\n` : `secret: ${put.secret}\n`);
+  });
+}
+
+function testDestination(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('test'))
+    .description('Send a test notice to a destination, and print the message ID.')
+    .argument('<name>', 'name');
+  return command.action(async (name: string) => {
+    const { client, options } = await open(command, shell);
+    const sent = await client.alerts.destinations.test(name);
+    screen.write(options.json ? json(sent) : `${sent.messageId}\n`);
+  });
+}
+
+function listRules(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('list')).description('List alert rules.');
+  return command.action(async () => {
+    const { client, options } = await open(command, shell);
+    const rules = await client.alerts.rules.list();
+    if (options.json) return screen.write(json({ rules }));
+    if (rules.length === 0) return screen.write('No alert rules.\n');
+    const rows = rules.map(({ name, enabled, condition: { kind, ...fields }, destinations }) => [
+      name,
+      enabled ? 'yes' : 'no',
+      kind,
+      Object.entries(fields)
+        .map(([field, value]) => `${field}=${value}`)
+        .join(' '),
+      destinations.join(', '),
+    ]);
+    screen.write(table(screen, ['NAME', 'ENABLED', 'KIND', 'CONDITION', 'DESTINATIONS'], rows));
+  });
+}
+
+interface PutRuleOptions extends ClientOptions {
+  readonly kind: AlertKind;
+  readonly to?: readonly string[];
+  readonly workflow?: string;
+  readonly label?: string;
+  readonly endAfter?: number;
+  readonly disabled?: true;
+}
+
+function conditionOf({ kind, workflow, label, endAfter }: PutRuleOptions): AlertCondition {
+  return { kind, workflowUrl: workflow, label, endAfterMs: endAfter };
+}
+
+function putRule(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('put'))
+    .description('Create or replace an alert rule.')
+    .argument('<name>', 'name')
+    .requiredOption('--kind <kind>', 'what the rule watches, such as run-failed')
+    .option('--to <destination>', 'destination to notify; may be repeated', collected)
+    .option('--workflow <url>', 'only this workflow')
+    .option('--label <label>', 'only runs with this label')
+    .option('--end-after <duration>', 'time without a failure after which the alert ends', length('--end-after'))
+    .option('--disabled', 'keep the rule without evaluating it');
+  return command.action(async (name: string) => {
+    const { client, options } = await open<PutRuleOptions>(command, shell);
+    const put = await client.alerts.rules.put(name, {
+      condition: conditionOf(options),
+      destinations: options.to ?? [],
+      enabled: options.disabled !== true,
+    });
+    screen.write(options.json ? json(put) : `${put.name} was saved\n`);
+  });
+}
+
+function listWebhooks(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('list')).description('List lifecycle webhooks.');
+  return command.action(async () => {
+    const { client, options } = await open(command, shell);
+    const webhooks = await client.alerts.webhooks.list();
+    if (options.json) return screen.write(json({ webhooks }));
+    if (webhooks.length === 0) return screen.write('No lifecycle webhooks.\n');
+    const rows = webhooks.map(({ name, enabled, events, workflowUrl, label, destination }) => [
+      name,
+      enabled ? 'yes' : 'no',
+      events.join(', '),
+      workflowUrl,
+      label,
+      destination,
+    ]);
+    screen.write(table(screen, ['NAME', 'ENABLED', 'EVENTS', 'WORKFLOW', 'LABEL', 'DESTINATION'], rows));
+  });
+}
+
+interface PutWebhookOptions extends ClientOptions {
+  readonly event?: readonly LifecycleEvent[];
+  readonly to: string;
+  readonly workflow?: string;
+  readonly label?: string;
+  readonly disabled?: true;
+}
+
+function putWebhook(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('put'))
+    .description('Create or replace a lifecycle webhook.')
+    .argument('<name>', 'name')
+    .requiredOption('--to <destination>', 'destination of the kind webhook')
+    .option('--event <event>', `event, may be repeated: ${ALL_EVENTS.join(', ')} (default: all)`, collected)
+    .option('--workflow <url>', 'only this workflow')
+    .option('--label <label>', 'only runs with this label')
+    .option('--disabled', 'keep the webhook without sending notices');
+  return command.action(async (name: string) => {
+    const { client, options } = await open<PutWebhookOptions>(command, shell);
+    const put = await client.alerts.webhooks.put(name, {
+      events: options.event ?? ALL_EVENTS,
+      destination: options.to,
+      workflowUrl: options.workflow,
+      label: options.label,
+      enabled: options.disabled !== true,
+    });
+    screen.write(options.json ? json(put) : `${put.name} was saved\n`);
+  });
+}
+
+export function alertsCommand(shell: Shell): Command {
+  return new Command('alerts')
+    .description('Manage alert rules, destinations and lifecycle webhooks.')
+    .addCommand(listCommand(shell))
+    .addCommand(
+      new Command('destinations')
+        .description('Manage destinations of notices.')
+        .addCommand(listDestinations(shell))
+        .addCommand(putDestination(shell))
+        .addCommand(testDestination(shell))
+        .addCommand(deleteCommand(shell, 'a destination', 'destinations')),
+    )
+    .addCommand(
+      new Command('rules')
+        .description('Manage alert rules.')
+        .addCommand(listRules(shell))
+        .addCommand(putRule(shell))
+        .addCommand(deleteCommand(shell, 'an alert rule. Its open alerts end', 'rules')),
+    )
+    .addCommand(
+      new Command('webhooks')
+        .description('Manage lifecycle webhooks.')
+        .addCommand(listWebhooks(shell))
+        .addCommand(putWebhook(shell))
+        .addCommand(deleteCommand(shell, 'a lifecycle webhook', 'webhooks')),
+    );
+}

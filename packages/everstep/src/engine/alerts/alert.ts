@@ -1,0 +1,47 @@
+/** Alerts: opened and ended by the rules. One alert at most is open for a rule and a subject. */
+import type { AlertKind } from './alert-settings.js';
+
+/** What an alert is about. Values depend on the kind of the rule. */
+export interface AlertDetails {
+  /** One sentence for people. */
+  readonly summary: string;
+  readonly workflowUrl?: string;
+  /** The run that caused it last. */
+  readonly workflowRunId?: string;
+  readonly stepName?: string;
+  readonly fingerprint?: string;
+  readonly error?: string;
+}
+
+/** Times are Unix ms. */
+export interface Alert {
+  readonly alertId: string;
+  /** Name of the rule. */
+  readonly rule: string;
+  readonly kind: AlertKind;
+  /** What the rule found, such as the URL of a workflow. */
+  readonly subject: string;
+  readonly openedAt: number;
+  /** When the condition was last found. */
+  readonly lastAt: number;
+  /** Null while it is open. */
+  readonly endedAt: number | null;
+  /** How often the condition was found. */
+  readonly occurrences: number;
+  readonly details: AlertDetails;
+  /** The notice that is still to be sent; null if there is none. */
+  readonly notice: NoticeKind | null;
+  /** When the pending notice is due; null if there is none. */
+  readonly notifyAt: number | null;
+  /** When the last notice was sent; null if none was. */
+  readonly notifiedAt: number | null;
+}
+
+export const NOTICE_KINDS = ['opened', 'ended'] as const;
+export type NoticeKind = (typeof NOTICE_KINDS)[number];
+
+/** An alert as it will be stored. `isNew`: it is not stored yet. */
+export interface AlertChange {
+  readonly isNew: boolean;
+  readonly alert: Alert;
+}

@@ -1,0 +1,54 @@
+/** The bodies of notices about alerts: JSON for webhooks, and text for Slack. */
+import type { Alert, NoticeKind } from './alert.js';
+import type { AlertDestination } from './alert-settings.js';
+
+/** A notice about an alert. `test`: a user requested it, and there is no alert. */
+export type AlertNotice = { readonly kind: NoticeKind; readonly alert: Alert } | { readonly kind: 'test' };
+
+export interface NoticeOrigin {
+  readonly instanceId: string;
+  /** Unix ms. */
+  readonly at: number;
+}
+
+const TEST_SUMMARY = 'This is a test of an alert destination. No action is needed.';
+
+const HEADINGS = { opened: 'Alert', ended: 'Ended', test: 'Test' } as const;
+
+const summaryOf = (notice: AlertNotice): string => (notice.kind === 'test' ? TEST_SUMMARY : notice.alert.details.summary);
+
+/** Slack requires these three characters to be escaped. */
+const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+/** Returns the text of a notice, with one fact per line. */
+export function noticeText(notice: AlertNotice): readonly string[] {
+  const lines = [`${HEADINGS[notice.kind]}: ${summaryOf(notice)}`];
+  if (notice.kind === 'test') return lines;
+  const { rule, occurrences, details } = notice.alert;
+  const { stepName, workflowRunId, error } = details;
+  return [
+    ...lines,
+    ...(stepName === undefined ? [] : [`Step: ${stepName}`]),
+    ...(workflowRunId === undefined ? [] : [`Last run: ${workflowRunId}`]),
+    ...(error === undefined ? [] : [`Error: ${error}`]),
+    `Rule: ${rule}, occurrences: ${occurrences}`,
+  ];
+}
+
+/** Returns the JSON body for the destination. */
+export function noticeContent(
+  notice: AlertNotice,
+  { kind }: Pick<AlertDestination, 'kind'>,
+  { instanceId, at }: NoticeOrigin,
+): object {
+  if (kind === 'slack') return { text: noticeText(notice).map(escaped).join('\n') };
+  const type = `alert.${notice.kind}`;
+  if (notice.kind === 'test') return { type, at, instanceId, summary: TEST_SUMMARY };
+  const { alertId, rule, kind: ruleKind, subject, openedAt, lastAt, endedAt, occurrences, details } = notice.alert;
+  return {
+    type,
+    at,
+    instanceId,
+    alert: { alertId, rule, kind: ruleKind, subject, openedAt, lastAt, endedAt, occurrences, ...details },
+  };
+}

@@ -1,0 +1,72 @@
+/** Changes of alert settings, and why they are refused. */
+import { LIMITS } from '../../config/limits.js';
+import type { AlertDestination, AlertRule, AlertSettings, LifecycleWebhook } from './alert-settings.js';
+
+/** Why a change was refused. */
+export type SettingsRefusal =
+  /** There is no object with this name. */
+  | 'not-found'
+  /** The limit of the instance is reached. */
+  | 'too-many'
+  /** A rule or a webhook uses the destination. */
+  | 'in-use'
+  /** A rule or a webhook specifies a destination that does not exist. */
+  | 'no-destination'
+  /** A lifecycle webhook specifies a destination of another kind. */
+  | 'not-a-webhook';
+
+interface Named {
+  readonly name: string;
+}
+
+function put<Item extends Named>(items: readonly Item[], item: Item, most: number): readonly Item[] | 'too-many' {
+  const index = items.findIndex(({ name }) => name === item.name);
+  if (index >= 0) return items.with(index, item);
+  return items.length >= most ? 'too-many' : [...items, item];
+}
+
+function without<Item extends Named>(items: readonly Item[], name: string): readonly Item[] | 'not-found' {
+  const left = items.filter((item) => item.name !== name);
+  return left.length === items.length ? 'not-found' : left;
+}
+
+export function putDestination(settings: AlertSettings, destination: AlertDestination): AlertSettings | SettingsRefusal {
+  if (destination.kind !== 'webhook' && settings.webhooks.some((webhook) => webhook.destination === destination.name))
+    return 'in-use';
+  const destinations = put(settings.destinations, destination, LIMITS.maxAlertDestinations);
+  return typeof destinations === 'string' ? destinations : { ...settings, destinations };
+}
+
+export function deleteDestination(settings: AlertSettings, name: string): AlertSettings | SettingsRefusal {
+  const { rules, webhooks } = settings;
+  const isUsed =
+    rules.some((rule) => rule.destinations.includes(name)) || webhooks.some(({ destination }) => destination === name);
+  if (isUsed) return 'in-use';
+  const destinations = without(settings.destinations, name);
+  return typeof destinations === 'string' ? destinations : { ...settings, destinations };
+}
+
+export function putRule(settings: AlertSettings, rule: AlertRule): AlertSettings | SettingsRefusal {
+  const names = new Set(settings.destinations.map(({ name }) => name));
+  if (!rule.destinations.every((name) => names.has(name))) return 'no-destination';
+  const rules = put(settings.rules, rule, LIMITS.maxAlertRules);
+  return typeof rules === 'string' ? rules : { ...settings, rules };
+}
+
+export function deleteRule(settings: AlertSettings, name: string): AlertSettings | SettingsRefusal {
+  const rules = without(settings.rules, name);
+  return typeof rules === 'string' ? rules : { ...settings, rules };
+}
+
+export function putWebhook(settings: AlertSettings, webhook: LifecycleWebhook): AlertSettings | SettingsRefusal {
+  const destination = settings.destinations.find(({ name }) => name === webhook.destination);
+  if (!destination) return 'no-destination';
+  if (destination.kind !== 'webhook') return 'not-a-webhook';
+  const webhooks = put(settings.webhooks, webhook, LIMITS.maxLifecycleWebhooks);
+  return typeof webhooks === 'string' ? webhooks : { ...settings, webhooks };
+}
+
+export function deleteWebhook(settings: AlertSettings, name: string): AlertSettings | SettingsRefusal {
+  const webhooks = without(settings.webhooks, name);
+  return typeof webhooks === 'string' ? webhooks : { ...settings, webhooks };
+}

@@ -1,0 +1,18 @@
+/** Writes of events that alert rules watch. */
+import type { AlertEvent } from '../alerts/alert-events.js';
+import { OF_COUNTER, SMALL, type WriteFactsOf, yes } from './facts.js';
+
+export type AlertWrite =
+  /** Adds an event in the unit that causes it. The next round of the alert rules removes it. */
+  { readonly kind: 'add-alert-event'; readonly instanceId: string; readonly event: AlertEvent };
+
+export const ALERT_WRITE_FACTS = {
+  'add-alert-event': {
+    ...OF_COUNTER,
+    ...SMALL,
+    aggregate: 'alert',
+    topic: null,
+    isSelfContained: yes,
+    time: ({ event }) => event.at,
+  },
+} satisfies WriteFactsOf<AlertWrite>;

@@ -1,0 +1,273 @@
+/** Destinations, rules and lifecycle webhooks of alerts. */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import {
+  AlertDestinationEntry,
+  AlertDestinations,
+  AlertRuleEntry,
+  AlertRules,
+  AlertTest,
+  DeletedAlertObject,
+  LifecycleWebhookEntry,
+  LifecycleWebhooks,
+  PutAlertDestination,
+  PutAlertRule,
+  PutLifecycleWebhook,
+} from '../../../contract/alerts/alerts.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import { like } from '../../../contract/patterns.js';
+import { type AlertDestination, type AlertRule, type LifecycleWebhook, shownUrl } from '../../../engine/alerts/alert-settings.js';
+import type { SettingsRefusal } from '../../../engine/alerts/settings-changes.js';
+import type { AlertService } from '../../../runtime/services/workflow-service.js';
+import { change } from '../../audited/audit-rule.js';
+import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
+import { parseDestination } from '../../parameters/destination.js';
+import { Unacceptable } from '../../parameters/unacceptable.js';
+import { optional } from '../../presenters/optional.js';
+import { conditionOf } from './conditions.js';
+import { type AlertObject, noSuchObject, refusalError } from './refusals.js';
+
+const TAG = 'Alerts';
+const PATH = '/v2/alerts';
+const DESTINATIONS = `${PATH}/destinations`;
+const RULES = `${PATH}/rules`;
+const WEBHOOKS = `${PATH}/webhooks`;
+const NamePath = (description: string) =>
+  Type.Object({ name: Type.String({ minLength: 1, maxLength: LIMITS.maxAlertNameLength, ...like('name'), description }) });
+const BODY_ERRORS = ['bad-parameter', 'bad-body', 'unsupported-media-type', 'conflict'] as const;
+
+const missingBody = (): ApiError => new ApiError('bad-body', 'the request body is missing; send a JSON object');
+
+const shownDestination = (destination: AlertDestination, secret: string | null = null): AlertDestinationEntry => ({
+  name: destination.name,
+  kind: destination.kind,
+  url: shownUrl(destination),
+  ...(secret === null ? {} : { secret }),
+  createdAt: destination.createdAt,
+});
+
+const shownRule = ({ name, isEnabled, condition, destinations, createdAt }: AlertRule): AlertRuleEntry => ({
+  name,
+  enabled: isEnabled,
+  condition,
+  destinations: [...destinations],
+  createdAt,
+});
+
+const shownWebhook = ({ isEnabled, events, ...webhook }: LifecycleWebhook): LifecycleWebhookEntry => ({
+  ...webhook,
+  enabled: isEnabled,
+  events: [...events],
+});
+
+/** Returns the URL. Throws ApiError if it is invalid, or if Everstep may not call it. */
+function checkedUrl(text: string, { addressPolicy }: ApiContext, instanceId: string): string {
+  try {
+    const url = parseDestination(text);
+    const verdict = addressPolicy?.check(url, instanceId);
+    if (verdict?.ok === false) throw new ApiError('blocked-address', `"url" must not be called: ${verdict.message}`);
+    return url;
+  } catch (error) {
+    if (error instanceof Unacceptable) throw new ApiError('bad-body', `"url" ${error.message}`);
+    throw error;
+  }
+}
+
+/** An operation that deletes an object by its name. */
+const deleting = (
+  operationId: string,
+  path: string,
+  what: AlertObject,
+  description: string,
+  remove: (
+    service: AlertService,
+    which: { readonly instanceId: string; readonly name: string },
+  ) => Promise<SettingsRefusal | null>,
+): Operation =>
+  operation({
+    operationId,
+    audit: change(`${what.replace(' ', '-')}.delete`, 'name'),
+    tag: TAG,
+    summary: `Delete ${what.startsWith('alert') ? 'an' : 'a'} ${what}`,
+    description,
+    method: 'DELETE',
+    path: `${path}/{name}`,
+    unknownQuery: 'refuse',
+    pathParameters: NamePath(`Name of the ${what}.`),
+    responses: { 200: DeletedAlertObject },
+    errors: ['bad-parameter', 'not-found', 'conflict'],
+    async handle({ path: { name } }, { service }, { instanceId }) {
+      const refusal = await remove(service.alerts, { instanceId, name });
+      if (refusal !== null) throw refusalError(refusal, what, name);
+      return answer(200, { deleted: 1 });
+    },
+  });
+
+const listAlertDestinations = operation({
+  operationId: 'listAlertDestinations',
+  tag: TAG,
+  summary: 'List alert destinations',
+  description: 'Returns the destinations without their secrets.',
+  method: 'GET',
+  path: DESTINATIONS,
+  unknownQuery: 'ignore',
+  responses: { 200: AlertDestinations },
+  errors: [],
+  handle: async (_input, { service }, { instanceId }) => {
+    const { destinations } = service.alerts.settings({ instanceId });
+    return answer(200, { destinations: destinations.map((each) => shownDestination(each)) });
+  },
+});
+
+const putAlertDestination = operation({
+  operationId: 'putAlertDestination',
+  audit: change('alert-destination.put', 'name'),
+  tag: TAG,
+  summary: 'Create or replace an alert destination',
+  description:
+    'A new webhook gets a secret, which is in the response and cannot be read again. A replaced webhook keeps its secret, unless `rotateSecret` is true.',
+  method: 'PUT',
+  path: `${DESTINATIONS}/{name}`,
+  unknownQuery: 'refuse',
+  pathParameters: NamePath('Name of the destination.'),
+  body: { kind: 'json', required: true, schema: PutAlertDestination },
+  responses: { 200: AlertDestinationEntry },
+  errors: [...BODY_ERRORS, 'blocked-address'],
+  async handle({ path: { name }, body }, context, { instanceId }) {
+    if (!body) throw missingBody();
+    const url = checkedUrl(body.url, context, instanceId);
+    const { kind, rotateSecret = false } = body;
+    const put = await context.service.alerts.putDestination({ instanceId, name, kind, url, rotateSecret });
+    if (typeof put === 'string') throw refusalError(put, 'alert destination', name);
+    return answer(200, shownDestination(put.destination, put.newSecret));
+  },
+});
+
+const testAlertDestination = operation({
+  operationId: 'testAlertDestination',
+  audit: change('alert-destination.test', 'name'),
+  tag: TAG,
+  summary: 'Send a test notice',
+  description: `Sends a notice of the type \`alert.test\` to the destination. At most ${LIMITS.maxTestNoticesPerHour} per hour.`,
+  method: 'POST',
+  path: `${DESTINATIONS}/{name}/test`,
+  unknownQuery: 'refuse',
+  pathParameters: NamePath('Name of the destination.'),
+  responses: { 200: AlertTest },
+  errors: ['bad-parameter', 'not-found', 'conflict'],
+  async handle({ path: { name } }, { service }, { instanceId }) {
+    const sent = await service.alerts.test({ instanceId, name });
+    if (sent === 'not-found') throw noSuchObject('alert destination', name);
+    if (sent === 'too-many-tests')
+      throw new ApiError('conflict', `at most ${LIMITS.maxTestNoticesPerHour} test notices are sent per hour; retry later`);
+    return answer(200, sent);
+  },
+});
+
+const listAlertRules = operation({
+  operationId: 'listAlertRules',
+  tag: TAG,
+  summary: 'List alert rules',
+  description: 'Returns all rules of the queue instance.',
+  method: 'GET',
+  path: RULES,
+  unknownQuery: 'ignore',
+  responses: { 200: AlertRules },
+  errors: [],
+  handle: async (_input, { service }, { instanceId }) =>
+    answer(200, { rules: service.alerts.settings({ instanceId }).rules.map(shownRule) }),
+});
+
+const putAlertRule = operation({
+  operationId: 'putAlertRule',
+  audit: change('alert-rule.put', 'name'),
+  tag: TAG,
+  summary: 'Create or replace an alert rule',
+  description: 'The rule applies to what happens from now on. If the kind of the condition changes, its open alerts end.',
+  method: 'PUT',
+  path: `${RULES}/{name}`,
+  unknownQuery: 'refuse',
+  pathParameters: NamePath('Name of the rule.'),
+  body: { kind: 'json', required: true, schema: PutAlertRule },
+  responses: { 200: AlertRuleEntry },
+  errors: BODY_ERRORS,
+  async handle({ path: { name }, body }, { service }, { instanceId }) {
+    if (!body) throw missingBody();
+    const { enabled: isEnabled = true, condition, destinations } = body;
+    const rule = { name, isEnabled, condition: conditionOf(condition), destinations: [...new Set(destinations)] };
+    const put = await service.alerts.putRule({ instanceId, rule });
+    if (typeof put === 'string') throw refusalError(put, 'alert rule', name);
+    return answer(200, shownRule(put));
+  },
+});
+
+const listLifecycleWebhooks = operation({
+  operationId: 'listLifecycleWebhooks',
+  tag: TAG,
+  summary: 'List lifecycle webhooks',
+  description: 'Returns all lifecycle webhooks of the queue instance.',
+  method: 'GET',
+  path: WEBHOOKS,
+  unknownQuery: 'ignore',
+  responses: { 200: LifecycleWebhooks },
+  errors: [],
+  handle: async (_input, { service }, { instanceId }) =>
+    answer(200, { webhooks: service.alerts.settings({ instanceId }).webhooks.map(shownWebhook) }),
+});
+
+const putLifecycleWebhook = operation({
+  operationId: 'putLifecycleWebhook',
+  audit: change('lifecycle-webhook.put', 'name'),
+  tag: TAG,
+  summary: 'Create or replace a lifecycle webhook',
+  description: 'The destination receives a notice for each matching event of a run from now on. Each notice is a billed message.',
+  method: 'PUT',
+  path: `${WEBHOOKS}/{name}`,
+  unknownQuery: 'refuse',
+  pathParameters: NamePath('Name of the webhook.'),
+  body: { kind: 'json', required: true, schema: PutLifecycleWebhook },
+  responses: { 200: LifecycleWebhookEntry },
+  errors: BODY_ERRORS,
+  async handle({ path: { name }, body }, { service }, { instanceId }) {
+    if (!body) throw missingBody();
+    const { enabled: isEnabled = true, events, workflowUrl, label, destination } = body;
+    const webhook = {
+      name,
+      isEnabled,
+      events: [...new Set(events)],
+      ...optional('workflowUrl', workflowUrl),
+      ...optional('label', label),
+      destination,
+    };
+    const put = await service.alerts.putWebhook({ instanceId, webhook });
+    if (typeof put === 'string') throw refusalError(put, 'lifecycle webhook', name);
+    return answer(200, shownWebhook(put));
+  },
+});
+
+export const alertSettingOperations: readonly Operation[] = [
+  listAlertDestinations,
+  putAlertDestination,
+  deleting(
+    'deleteAlertDestination',
+    DESTINATIONS,
+    'alert destination',
+    'Rejected while a rule or a lifecycle webhook uses it.',
+    (alerts, which) => alerts.deleteDestination(which),
+  ),
+  testAlertDestination,
+  listAlertRules,
+  putAlertRule,
+  deleting('deleteAlertRule', RULES, 'alert rule', 'Its open alerts end without a notice.', (alerts, which) =>
+    alerts.deleteRule(which),
+  ),
+  listLifecycleWebhooks,
+  putLifecycleWebhook,
+  deleting(
+    'deleteLifecycleWebhook',
+    WEBHOOKS,
+    'lifecycle webhook',
+    'Notices that were created are still sent.',
+    (alerts, which) => alerts.deleteWebhook(which),
+  ),
+];

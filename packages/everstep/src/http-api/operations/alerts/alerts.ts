@@ -1,0 +1,57 @@
+/** Alerts that the rules have opened. */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { type AlertEntry, AlertPage } from '../../../contract/alerts/alerts.js';
+import type { Alert } from '../../../engine/alerts/alert.js';
+import { answer, operation } from '../../operation.js';
+import { Cursor } from '../../parameters/values.js';
+import { optional } from '../../presenters/optional.js';
+
+const STATES = ['open', 'ended'] as const;
+
+function presentAlert({ endedAt, notifiedAt, notifyAt, notice: _notice, details, ...alert }: Alert): AlertEntry {
+  return {
+    ...alert,
+    ...details,
+    ...optional('endedAt', endedAt ?? undefined),
+    ...optional('notifiedAt', notifiedAt ?? undefined),
+    ...optional('notifyAt', notifyAt ?? undefined),
+  };
+}
+
+export const listAlerts = operation({
+  operationId: 'listAlerts',
+  tag: 'Alerts',
+  summary: 'List alerts',
+  description:
+    'Returns alerts newest first. Ended alerts are kept for 30 days. The cursor is empty when there are no more results.',
+  method: 'GET',
+  path: '/v2/alerts',
+  unknownQuery: 'ignore',
+  query: Type.Object({
+    state: Type.Optional(Type.Enum([...STATES], { type: 'string', description: 'State of the alerts. Default: all.' })),
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.alertsPageMax,
+        default: LIMITS.alertsPageDefault,
+        description: 'Maximum number of alerts per page.',
+      }),
+    ),
+  }),
+  responses: { 200: AlertPage },
+  errors: ['bad-parameter', 'bad-cursor'],
+  async handle({ query }, { service, cursors }, { instanceId }) {
+    const { state, cursor: given, count: limit = LIMITS.alertsPageDefault } = query;
+    const scope = { operation: 'alerts', instanceId, filters: { state } };
+    const start = given ? await cursors.open(scope, given) : null;
+    const isOpen = state === undefined ? {} : { isOpen: state === 'open' };
+    const found = await service.alerts.list({ instanceId, ...isOpen, after: start?.after ?? null, limit: limit + 1 });
+    const alerts = found.slice(0, limit);
+    const last = alerts.at(-1);
+    const cursor =
+      found.length > limit && last ? await cursors.seal(scope, { after: last.alertId, horizon: null, left: null }) : '';
+    return answer(200, { cursor, alerts: alerts.map(presentAlert) });
+  },
+});

@@ -1,0 +1,32 @@
+/** Errors of operations on alert settings. */
+import { LIMITS } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import type { SettingsRefusal } from '../../../engine/alerts/settings-changes.js';
+import { shown } from '../../parameters/unacceptable.js';
+
+export type AlertObject = 'alert destination' | 'alert rule' | 'lifecycle webhook';
+
+const MOST: Readonly<Record<AlertObject, number>> = {
+  'alert destination': LIMITS.maxAlertDestinations,
+  'alert rule': LIMITS.maxAlertRules,
+  'lifecycle webhook': LIMITS.maxLifecycleWebhooks,
+};
+
+export const noSuchObject = (what: AlertObject, name: string): ApiError =>
+  new ApiError('not-found', `${what} ${shown(name)} not found`);
+
+/** Returns the error of a refused change. */
+export function refusalError(refusal: SettingsRefusal, what: AlertObject, name: string): ApiError {
+  switch (refusal) {
+    case 'not-found':
+      return noSuchObject(what, name);
+    case 'too-many':
+      return new ApiError('conflict', `the queue instance has reached the limit of ${MOST[what]} ${what}s; delete some`);
+    case 'in-use':
+      return new ApiError('conflict', `the ${what} ${shown(name)} is used by a rule or a lifecycle webhook; change that first`);
+    case 'no-destination':
+      return new ApiError('bad-body', 'a destination does not exist; create it first');
+    case 'not-a-webhook':
+      return new ApiError('bad-body', '"destination" must be the name of a destination of the kind webhook');
+  }
+}

@@ -1,0 +1,52 @@
+/** Alerts in the store, and the events that the alert rules of an instance have not evaluated yet. */
+import type { Alert, AlertChange } from '../../../engine/alerts/alert.js';
+import type { AlertEvent } from '../../../engine/alerts/alert-events.js';
+
+const SETTINGS_PREFIX = 'alerts/';
+/** Name of the secret that contains the alert settings of an instance as JSON. */
+export const alertSettingsName = (instanceId: string): string => `${SETTINGS_PREFIX}${instanceId}`;
+/** Returns the instance whose alert settings a secret contains; null for any other secret. */
+export const instanceOfAlertSettings = (name: string): string | null =>
+  name.startsWith(SETTINGS_PREFIX) ? name.slice(SETTINGS_PREFIX.length) : null;
+
+export interface AlertPage {
+  readonly instanceId: string;
+  readonly isOpen?: boolean;
+  /** Id of the last alert of the page before; null: the first page. */
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+export interface AlertStore {
+  /** Events that were not evaluated yet, oldest first. */
+  events(query: { readonly instanceId: string; readonly limit: number }): Promise<readonly AlertEvent[]>;
+  /** All open alerts, oldest first. */
+  open(query: { readonly instanceId: string }): Promise<readonly Alert[]>;
+  /**
+   * Writes the changes of a round and removes its events, in one transaction. Returns false without a change if another
+   * process has already evaluated one of the events, or has opened one of the alerts.
+   */
+  record(query: {
+    readonly instanceId: string;
+    readonly changes: readonly AlertChange[];
+    readonly eventIds: readonly string[];
+  }): Promise<boolean>;
+  /** Alerts with a notice that is due at or before `before` (Unix ms), earliest first. */
+  dueNotices(query: { readonly instanceId: string; readonly before: number; readonly limit: number }): Promise<readonly Alert[]>;
+  /** Number of alerts whose last notice was sent at or after `since` (Unix ms). */
+  countNotified(query: { readonly instanceId: string; readonly since: number }): Promise<number>;
+  /**
+   * Sets the time of the pending notice (Unix ms), or notes that it was sent: `notifyAt` null. Does nothing if the notice
+   * is no longer pending.
+   */
+  moveNotice(query: {
+    readonly instanceId: string;
+    readonly alert: Pick<Alert, 'alertId' | 'notice'>;
+    readonly notifyAt: number | null;
+    readonly now: number;
+  }): Promise<void>;
+  /** Newest first. */
+  list(page: AlertPage): Promise<readonly Alert[]>;
+  /** Removes some alerts that ended before `endedBefore` (Unix ms). Returns how many. */
+  removeEnded(query: { readonly instanceId: string; readonly endedBefore: number; readonly limit: number }): Promise<number>;
+}

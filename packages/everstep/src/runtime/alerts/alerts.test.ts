@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { LIMITS } from '../../config/limits.js';
+import { type AlertCondition, LIFECYCLE_EVENTS } from '../../engine/alerts/alert-settings.js';
+import type { Message } from '../../ports/message-sender.js';
+import { type Bench, inARow, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
+import type { DestinationRequest } from '../services/workflow-service.js';
+
+const OF = { instanceId: 'qi_1' };
+const HOOK: DestinationRequest = { ...OF, name: 'hook', kind: 'webhook', url: 'http://ops/hook', rotateSecret: false };
+const SLACK: DestinationRequest = {
+  ...OF,
+  name: 'chat',
+  kind: 'slack',
+  url: 'https://hooks.test/services/secret',
+  rotateSecret: false,
+};
+const FAILED: AlertCondition = { kind: 'run-failed', endAfterMs: 900_000 };
+
+const accepted = () => new ScriptedSender(() => ({ kind: 'answered', status: 200, headers: {}, body: new Uint8Array() }));
+const bodyOf = ({ body }: Message) => JSON.parse(Buffer.from(body ?? []).toString());
+const failing = () =>
+  new ScriptedCaller(({ request }) => ({
+    ...{ protocol: 1, kind: 'failed', base: request.journal.length, done: [] },
+    ...{ error: { name: 'Error', message: 'card declined' }, retry: { kind: 'never' } },
+  }));
+
+async function putRule({ runtime }: Bench, condition: AlertCondition, destinations: readonly string[]): Promise<void> {
+  for (const each of [HOOK, SLACK]) assert.ok(typeof (await runtime.alerts.putDestination(each)) !== 'string');
+  assert.ok(
+    typeof (await runtime.alerts.putRule({ ...OF, rule: { name: 'r', isEnabled: true, condition, destinations } })) !== 'string',
+  );
+}
+
+/** Lets a round of the alert rules happen. */
+async function round({ runtime, clock }: Bench): Promise<void> {
+  await settle();
+  clock.move(LIMITS.alertRoundEveryMs);
+  await runtime.idle();
+  await settle();
+}
+
+async function failRun(bench: Bench): Promise<void> {
+  await bench.trigger({ settings: { ...SETTINGS, labels: ['vip'] } });
+  await settle();
+}
+
+describe('lifecycle webhooks', () => {
+  const withHook = async (bench: Bench, more: object = {}) => {
+    const put = await bench.runtime.alerts.putDestination(HOOK);
+    assert.ok(typeof put !== 'string');
+    const webhook = { name: 'w', isEnabled: true, events: LIFECYCLE_EVENTS, destination: 'hook', ...more };
+    assert.ok(typeof (await bench.runtime.alerts.putWebhook({ ...OF, webhook })) !== 'string');
+    return put.newSecret ?? '';
+  };
+
+  test('send a signed request for the start and for the end of a run', async () => {
+    const sender = accepted();
+    await withRuntime(
+      new ScriptedCaller(inARow(2)),
+      async (bench) => {
+        const secret = await withHook(bench);
+        await bench.trigger();
+        await settle();
+        assert.deepEqual(sender.sent.map((sent) => bodyOf(sent).type).toSorted(), ['run.started', 'run.succeeded']);
+        assert.match(secret, /^whsec_/);
+        for (const { url, signed, webhook } of sender.sent)
+          assert.deepEqual([url, signed, webhook?.secret], ['http://ops/hook', null, secret]);
+        assert.equal(new Set(sender.sent.map(({ webhook }) => webhook?.id)).size, 2);
+        assert.ok(!JSON.stringify(sender.sent.map(bodyOf)).includes('result'));
+      },
+      { sender },
+    );
+  });
+
+  test('send only the events, workflows and labels that match', async () => {
+    const sender = accepted();
+    await withRuntime(
+      failing(),
+      async (bench) => {
+        await withHook(bench, { events: ['run.failed'], label: 'vip' });
+        await bench.trigger();
+        await failRun(bench);
+        const [only, ...others] = sender.sent.map(bodyOf);
+        assert.deepEqual([only.type, only.run.labels, others.length], ['run.failed', ['vip'], 0]);
+      },
+      { sender },
+    );
+  });
+
+  test('survive the end of the process between the commit and the request', async () => {
+    const sender = new ScriptedSender(() => ({ kind: 'answered', status: 503, headers: {}, body: new Uint8Array() }));
+    await withRuntime(
+      new ScriptedCaller(inARow(1)),
+      async (bench) => {
+        await withHook(bench, { events: ['run.succeeded'] });
+        await bench.trigger();
+        await settle();
+        const [task] = await bench.store.dueTasks({ before: Number.MAX_SAFE_INTEGER, after: null, limit: 10 });
+        assert.deepEqual([task?.kind, task?.workflowUrl], ['message', 'http://ops/hook']);
+        assert.equal(sender.sent.length, 1);
+      },
+      { sender },
+    );
+  });
+
+  test('are not created for messages, or for an instance without webhooks', async () => {
+    const sender = accepted();
+    await withRuntime(
+      new ScriptedCaller(inARow(1)),
+      async (bench) => {
+        await withHook(bench);
+        await bench.trigger({ instanceId: 'qi_2' });
+        await bench.trigger({ settings: { ...SETTINGS, message: { method: 'POST' } } });
+        await settle();
+        assert.deepEqual(
+          sender.sent.map(({ url }) => url),
+          ['http://app/flow'],
+        );
+      },
+      { sender },
+    );
+  });
+});
+
+describe('alert rules', () => {
+  test('one alert opens for many failures of a workflow, and ends when nothing fails any more', async () => {
+    const sender = accepted();
+    await withRuntime(
+      failing(),
+      async (bench) => {
+        await putRule(bench, FAILED, ['hook', 'chat']);
+        for (let n = 0; n < 3; n++) await failRun(bench);
+        await round(bench);
+        const [alert, ...others] = await bench.runtime.alerts.list({ ...OF, after: null, limit: 10 });
+        assert.deepEqual([alert?.subject, alert?.occurrences, others.length], ['http://app/flow', 3, 0]);
+        await round(bench);
+        assert.deepEqual(
+          sender.sent.map(({ url }) => url),
+          ['http://ops/hook', 'https://hooks.test/services/secret'],
+        );
+        const [toHook, toChat] = sender.sent.map(bodyOf);
+        assert.deepEqual([toHook.type, toHook.alert.rule], ['alert.opened', 'r']);
+        assert.match(toChat.text, /^Alert: A run of http:\/\/app\/flow failed\./);
+        await failRun(bench);
+        await round(bench);
+        assert.equal(sender.sent.length, 2, 'an open alert is not announced again');
+        bench.clock.move(900_000);
+        await round(bench);
+        assert.deepEqual(bodyOf(sender.sent[2] as Message).type, 'alert.ended');
+        assert.deepEqual(await bench.store.alerts.events({ ...OF, limit: 10 }), []);
+      },
+      { sender },
+    );
+  });
+
+  test('a new error opens an alert until its group is acknowledged', async () => {
+    const sender = accepted();
+    await withRuntime(
+      failing(),
+      async (bench) => {
+        await putRule(bench, { kind: 'error-group' }, ['hook']);
+        await failRun(bench);
+        await round(bench);
+        const [alert] = await bench.store.alerts.open(OF);
+        const { fingerprint = '' } = alert?.details ?? {};
+        const mark = { kind: 'acknowledge' as const, at: bench.clock.now(), by: 'ann' };
+        const audit = { auditId: 'a', at: 0, actor: 'ann', action: 'x', subject: 'x', address: '', accountIds: [], details: {} };
+        assert.ok(await bench.store.deadLetterGroups.mark({ ...OF, fingerprint, mark, audit }));
+        await round(bench);
+        await failRun(bench);
+        await round(bench);
+        assert.deepEqual(
+          sender.sent.map((sent) => bodyOf(sent).type),
+          ['alert.opened', 'alert.ended'],
+        );
+      },
+      { sender },
+    );
+  });
+
+  test('a notice that fails opens no alert, and its dead letter does not contain the secret URL', async () => {
+    const sender = new ScriptedSender(() => ({ kind: 'answered', status: 400, headers: {}, body: new Uint8Array() }));
+    await withRuntime(
+      failing(),
+      async (bench) => {
+        await putRule(bench, FAILED, ['chat']);
+        await failRun(bench);
+        for (let n = 0; n < 20; n++) {
+          await round(bench);
+          bench.clock.move(86_400_000);
+        }
+        assert.ok(sender.sent.length > 1);
+        assert.deepEqual(await bench.store.alerts.open(OF), []);
+        const letters = await bench.store.listDeadLetters({
+          ...OF,
+          filter: { kind: 'message' },
+          order: 'newest-first',
+          after: null,
+          horizon: null,
+          limit: 10,
+        });
+        assert.equal(letters.items.length, 2);
+        assert.ok(!JSON.stringify(letters).includes('services/secret'));
+      },
+      { sender },
+    );
+  });
+
+  test('notices above the hourly limit are postponed', async () => {
+    const sender = accepted();
+    await withRuntime(
+      failing(),
+      async (bench) => {
+        await putRule(bench, FAILED, ['hook']);
+        const most = LIMITS.maxAlertNoticesPerHour;
+        for (let n = 0; n <= most; n++) {
+          await bench.trigger({ workflowUrl: `http://app/${n}` });
+          if (n % 20 === 0) await settle();
+        }
+        await settle();
+        await round(bench);
+        await round(bench);
+        await round(bench);
+        assert.equal(sender.sent.length, most);
+        for (let n = 0; n < 13; n++) {
+          bench.clock.move(LIMITS.alertNoticePostponeMs);
+          await round(bench);
+        }
+        assert.ok(sender.sent.length > most);
+      },
+      { sender },
+    );
+  });
+
+  test('the alerts of a deleted rule end without a notice', async () => {
+    const sender = accepted();
+    await withRuntime(
+      failing(),
+      async (bench) => {
+        await putRule(bench, FAILED, ['hook']);
+        await failRun(bench);
+        await round(bench);
+        assert.equal(await bench.runtime.alerts.deleteDestination({ ...OF, name: 'hook' }), 'in-use');
+        assert.equal(await bench.runtime.alerts.deleteRule({ ...OF, name: 'r' }), null);
+        assert.deepEqual(await bench.store.alerts.open(OF), []);
+        assert.equal(await bench.runtime.alerts.deleteDestination({ ...OF, name: 'hook' }), null);
+        assert.equal(sender.sent.length, 1);
+      },
+      { sender },
+    );
+  });
+});

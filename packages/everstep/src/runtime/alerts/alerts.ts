@@ -1,0 +1,154 @@
+/** The alert settings of an instance for its users, and the list of its alerts. */
+import { LIMITS } from '../../config/limits.js';
+import type { Alert } from '../../engine/alerts/alert.js';
+import {
+  type AlertDestination,
+  type AlertRule,
+  type AlertSettings,
+  type LifecycleWebhook,
+  NO_ALERT_SETTINGS,
+} from '../../engine/alerts/alert-settings.js';
+import {
+  deleteDestination,
+  deleteRule,
+  deleteWebhook,
+  putDestination,
+  putRule,
+  putWebhook,
+  type SettingsRefusal,
+} from '../../engine/alerts/settings-changes.js';
+import type { AlertPage, AlertStore } from '../../ports/stores/alerts/alert-store.js';
+import type { AlertService, DestinationRequest, PutDestination } from '../interface/alerts.js';
+import type { RunStarts } from '../runs/run-starts.js';
+import type { AlertRounds } from './alert-rounds.js';
+import type { AlertSettingsCache } from './known-settings.js';
+import { newWebhookSecret } from './notice-target.js';
+import type { Notices } from './notices.js';
+
+const HOUR_MS = 3_600_000;
+
+interface Named {
+  readonly instanceId: string;
+  readonly name: string;
+}
+
+export interface AlertsOptions {
+  readonly store: Pick<AlertStore, 'list'>;
+  readonly settings: AlertSettingsCache;
+  readonly rounds: Pick<AlertRounds, 'roundOf' | 'look'>;
+  readonly notices: Pick<Notices, 'send'>;
+  readonly context: RunStarts['context'];
+}
+
+const createdAtOf = <Item extends { readonly name: string; readonly createdAt: number }>(
+  items: readonly Item[],
+  name: string,
+  now: number,
+): number => items.find((item) => item.name === name)?.createdAt ?? now;
+
+export class Alerts implements AlertService {
+  private readonly options: AlertsOptions;
+  /** Times of the test notices of the last hour, by instance. */
+  private readonly tests = new Map<string, readonly number[]>();
+
+  constructor(options: AlertsOptions) {
+    this.options = options;
+  }
+
+  settings({ instanceId }: { readonly instanceId: string }) {
+    return this.options.settings.of(instanceId) ?? NO_ALERT_SETTINGS;
+  }
+
+  async putDestination({
+    instanceId,
+    name,
+    kind,
+    url,
+    rotateSecret,
+  }: DestinationRequest): Promise<PutDestination | SettingsRefusal> {
+    const { random, now } = this.options.context();
+    const fresh = newWebhookSecret(random);
+    const changed = await this.options.settings.change<SettingsRefusal>(instanceId, (settings) => {
+      const createdAt = createdAtOf(settings.destinations, name, now);
+      const known = settings.destinations.find((each) => each.name === name);
+      const kept = known?.kind === 'webhook' && !rotateSecret ? known.secret : fresh;
+      const destination: AlertDestination =
+        kind === 'webhook' ? { name, createdAt, kind, url, secret: kept } : { name, createdAt, kind, url };
+      return putDestination(settings, destination);
+    });
+    if (typeof changed === 'string') return changed;
+    const stored = changed.destinations.find((each) => each.name === name);
+    if (!stored) return 'not-found';
+    return { destination: stored, newSecret: stored.kind === 'webhook' && stored.secret === fresh ? fresh : null };
+  }
+
+  async putRule({
+    instanceId,
+    rule,
+  }: {
+    readonly instanceId: string;
+    readonly rule: Omit<AlertRule, 'createdAt'>;
+  }): Promise<AlertRule | SettingsRefusal> {
+    const { settings, context, rounds } = this.options;
+    const { now } = context();
+    const changed = await settings.change<SettingsRefusal>(instanceId, (was) =>
+      putRule(was, { ...rule, createdAt: createdAtOf(was.rules, rule.name, now) }),
+    );
+    if (typeof changed === 'string') return changed;
+    rounds.look();
+    return changed.rules.find(({ name }) => name === rule.name) ?? 'not-found';
+  }
+
+  async putWebhook({
+    instanceId,
+    webhook,
+  }: {
+    readonly instanceId: string;
+    readonly webhook: Omit<LifecycleWebhook, 'createdAt'>;
+  }): Promise<LifecycleWebhook | SettingsRefusal> {
+    const { settings, context } = this.options;
+    const { now } = context();
+    const changed = await settings.change<SettingsRefusal>(instanceId, (was) =>
+      putWebhook(was, { ...webhook, createdAt: createdAtOf(was.webhooks, webhook.name, now) }),
+    );
+    return typeof changed === 'string' ? changed : (changed.webhooks.find(({ name }) => name === webhook.name) ?? 'not-found');
+  }
+
+  async deleteDestination({ instanceId, name }: Named): Promise<SettingsRefusal | null> {
+    return this.delete(instanceId, (settings) => deleteDestination(settings, name));
+  }
+
+  async deleteRule({ instanceId, name }: Named): Promise<SettingsRefusal | null> {
+    const refusal = await this.delete(instanceId, (settings) => deleteRule(settings, name));
+    // Without rules, no later round would end its alerts.
+    if (refusal === null) await this.options.rounds.roundOf(instanceId);
+    return refusal;
+  }
+
+  async deleteWebhook({ instanceId, name }: Named): Promise<SettingsRefusal | null> {
+    return this.delete(instanceId, (settings) => deleteWebhook(settings, name));
+  }
+
+  async test({ instanceId, name }: Named): Promise<{ readonly messageId: string } | 'not-found' | 'too-many-tests'> {
+    const { settings, notices, context } = this.options;
+    const destination = settings.destination(instanceId, name);
+    if (!destination) return 'not-found';
+    const { now } = context();
+    const recent = (this.tests.get(instanceId) ?? []).filter((at) => at > now - HOUR_MS);
+    if (recent.length >= LIMITS.maxTestNoticesPerHour) return 'too-many-tests';
+    this.tests.set(instanceId, [...recent, now]);
+    return { messageId: await notices.send(instanceId, destination, { kind: 'test' }, null) };
+  }
+
+  list(page: AlertPage): Promise<readonly Alert[]> {
+    return this.options.store.list(page);
+  }
+
+  private async delete(
+    instanceId: string,
+    of: (settings: AlertSettings) => AlertSettings | SettingsRefusal,
+  ): Promise<SettingsRefusal | null> {
+    const changed = await this.options.settings.change<SettingsRefusal>(instanceId, of);
+    return typeof changed === 'string' ? changed : null;
+  }
+}

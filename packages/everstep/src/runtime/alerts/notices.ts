@@ -1,0 +1,70 @@
+/** Creates the messages of due notices. A notice is a row until each of its messages is durable. */
+import { LIMITS } from '../../config/limits.js';
+import type { Alert } from '../../engine/alerts/alert.js';
+import type { AlertDestination } from '../../engine/alerts/alert-settings.js';
+import { createNotice } from '../../engine/alerts/lifecycle.js';
+import { type AlertNotice, noticeContent } from '../../engine/alerts/notice-content.js';
+import type { Log } from '../../ports/log.js';
+import type { AlertStore } from '../../ports/stores/alerts/alert-store.js';
+import type { RunStarts } from '../runs/run-starts.js';
+import type { KnownAlertSettings } from './known-settings.js';
+
+const HOUR_MS = 3_600_000;
+const NOTICES_PER_STEP = 50;
+
+export interface NoticesOptions extends RunStarts {
+  readonly store: Pick<AlertStore, 'dueNotices' | 'countNotified' | 'moveNotice'>;
+  readonly settings: KnownAlertSettings;
+  readonly log: Log;
+}
+
+export class Notices {
+  private readonly options: NoticesOptions;
+
+  constructor(options: NoticesOptions) {
+    this.options = options;
+  }
+
+  /** Creates the messages of all notices of the instance that are due, as far as its hourly limit allows. */
+  async sendDue(instanceId: string): Promise<void> {
+    const { store, context, log } = this.options;
+    const { now } = context();
+    const due = await store.dueNotices({ instanceId, before: now, limit: NOTICES_PER_STEP });
+    if (due.length === 0) return;
+    const free = LIMITS.maxAlertNoticesPerHour - (await store.countNotified({ instanceId, since: now - HOUR_MS }));
+    for (const [index, alert] of due.entries()) {
+      if (index < free) await this.sendOf(instanceId, alert);
+      else await store.moveNotice({ instanceId, alert, notifyAt: now + LIMITS.alertNoticePostponeMs, now });
+    }
+    if (due.length > free) log.warn({ instanceId, postponed: due.length - Math.max(0, free) }, 'alert notices were postponed');
+  }
+
+  /** Creates the message and returns its id. `deduplicationId`: see `createNotice`. */
+  async send(
+    instanceId: string,
+    destination: AlertDestination,
+    notice: AlertNotice,
+    deduplicationId: string | null,
+  ): Promise<string> {
+    const { context, commit, drive } = this.options;
+    const current = context();
+    const content = noticeContent(notice, destination, { instanceId, at: current.now });
+    const { payload, ...started } = createNotice({ instanceId, callerIp: '' }, destination, content, current, deduplicationId);
+    const result = await commit(started.unit);
+    if (result.kind === 'applied') drive(started, payload);
+    return started.run.workflowRunId;
+  }
+
+  private async sendOf(instanceId: string, alert: Alert): Promise<void> {
+    const { store, settings, context } = this.options;
+    const { alertId, notice: kind, rule: ruleName } = alert;
+    if (kind === null) return;
+    const rule = settings.of(instanceId)?.rules.find(({ name }) => name === ruleName);
+    for (const name of rule?.destinations ?? []) {
+      const destination = settings.destination(instanceId, name);
+      // A notice that is sent again after a crash has the same id, so it creates no second message.
+      if (destination) await this.send(instanceId, destination, { kind, alert }, `${alertId}/${kind}/${name}`);
+    }
+    await store.moveNotice({ instanceId, alert, notifyAt: null, now: context().now });
+  }
+}

@@ -1,0 +1,45 @@
+/** Alerts: rules, destinations and lifecycle webhooks of an instance, and the alerts that its rules have opened. */
+import type { Alert } from '../../engine/alerts/alert.js';
+import type { AlertDestination, AlertRule, AlertSettings, LifecycleWebhook } from '../../engine/alerts/alert-settings.js';
+import type { SettingsRefusal } from '../../engine/alerts/settings-changes.js';
+import type { AlertPage } from '../../ports/stores/alerts/alert-store.js';
+
+interface Named {
+  readonly instanceId: string;
+  readonly name: string;
+}
+
+/** A destination as a user specifies it. `rotateSecret`: an existing webhook gets a new secret. */
+export interface DestinationRequest {
+  readonly instanceId: string;
+  readonly name: string;
+  readonly kind: AlertDestination['kind'];
+  readonly url: string;
+  readonly rotateSecret: boolean;
+}
+
+export interface PutDestination {
+  readonly destination: AlertDestination;
+  /** The secret of the webhook if it is new; null if it did not change, or if there is none. */
+  readonly newSecret: string | null;
+}
+
+export interface AlertService {
+  settings(query: { readonly instanceId: string }): AlertSettings;
+  putDestination(request: DestinationRequest): Promise<PutDestination | SettingsRefusal>;
+  putRule(request: {
+    readonly instanceId: string;
+    readonly rule: Omit<AlertRule, 'createdAt'>;
+  }): Promise<AlertRule | SettingsRefusal>;
+  putWebhook(request: {
+    readonly instanceId: string;
+    readonly webhook: Omit<LifecycleWebhook, 'createdAt'>;
+  }): Promise<LifecycleWebhook | SettingsRefusal>;
+  deleteDestination(which: Named): Promise<SettingsRefusal | null>;
+  /** Its open alerts end. */
+  deleteRule(which: Named): Promise<SettingsRefusal | null>;
+  deleteWebhook(which: Named): Promise<SettingsRefusal | null>;
+  /** Sends a test notice. Returns the id of the message. */
+  test(which: Named): Promise<{ readonly messageId: string } | 'not-found' | 'too-many-tests'>;
+  list(page: AlertPage): Promise<readonly Alert[]>;
+}

@@ -1,0 +1,110 @@
+/** Alerts: rules, destinations of notices, lifecycle webhooks, and the alerts that the rules have opened. */
+import type {
+  AlertCondition,
+  AlertDestination,
+  AlertDestinationKind,
+  AlertPage,
+  AlertRule,
+  LifecycleEvent,
+  LifecycleWebhook,
+} from './generated/index.js';
+import { type Call, jsonCall } from './transport.js';
+
+/** Options of a destination. */
+export interface AlertDestinationOptions {
+  readonly kind: AlertDestinationKind;
+  readonly url: string;
+  /** Creates a new secret for an existing webhook. Default: false. */
+  readonly rotateSecret?: boolean;
+}
+
+/** Options of an alert rule. */
+export interface AlertRuleOptions {
+  readonly condition: AlertCondition;
+  /** Names of destinations. */
+  readonly destinations: readonly string[];
+  /** Default: true. */
+  readonly enabled?: boolean;
+}
+
+/** Options of a lifecycle webhook. */
+export interface LifecycleWebhookOptions {
+  readonly events: readonly LifecycleEvent[];
+  /** Name of a destination of the kind `webhook`. */
+  readonly destination: string;
+  /** Only runs of this workflow. */
+  readonly workflowUrl?: string;
+  /** Only runs with this label. */
+  readonly label?: string;
+  /** Default: true. */
+  readonly enabled?: boolean;
+}
+
+/** Options of a page of alerts. */
+export interface AlertListOptions {
+  readonly state?: 'open' | 'ended';
+  readonly cursor?: string;
+  /** Number of alerts per page, 1 to 200. */
+  readonly count?: number;
+}
+
+const ALERTS = '/v2/alerts';
+
+/** Objects with a name. Methods reject with EverstepError. */
+class Named<Options extends object, Entry> {
+  protected readonly call: <T>(call: Call) => Promise<T>;
+  private readonly kind: 'destinations' | 'rules' | 'webhooks';
+
+  constructor(call: <T>(call: Call) => Promise<T>, kind: 'destinations' | 'rules' | 'webhooks') {
+    this.call = call;
+    this.kind = kind;
+  }
+
+  /** Returns all of them. */
+  async list(): Promise<readonly Entry[]> {
+    const listed = await this.call<Readonly<Record<string, readonly Entry[]>>>({ method: 'GET', path: `${ALERTS}/${this.kind}` });
+    return listed[this.kind] ?? [];
+  }
+
+  /** Creates or replaces the one with this name. */
+  put(name: string, options: Options): Promise<Entry> {
+    return this.call(jsonCall('PUT', this.pathOf(name), options));
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.call({ method: 'DELETE', path: this.pathOf(name) });
+  }
+
+  protected pathOf(name: string): string {
+    return `${ALERTS}/${this.kind}/${encodeURIComponent(name)}`;
+  }
+}
+
+/** Destinations of notices. The secret of a new webhook is only in the response of `put`. */
+class AlertDestinations extends Named<AlertDestinationOptions, AlertDestination> {
+  /** Sends a test notice. Returns the id of the message. */
+  async test(name: string): Promise<{ readonly messageId: string }> {
+    return this.call({ method: 'POST', path: `${this.pathOf(name)}/test` });
+  }
+}
+
+/** Alerts. Use it through `Client.alerts`. Methods reject with EverstepError. */
+export class Alerts {
+  readonly destinations: AlertDestinations;
+  readonly rules: Named<AlertRuleOptions, AlertRule>;
+  /** Lifecycle webhooks. */
+  readonly webhooks: Named<LifecycleWebhookOptions, LifecycleWebhook>;
+  private readonly call: <T>(call: Call) => Promise<T>;
+
+  constructor(call: <T>(call: Call) => Promise<T>) {
+    this.call = call;
+    this.destinations = new AlertDestinations(call, 'destinations');
+    this.rules = new Named(call, 'rules');
+    this.webhooks = new Named(call, 'webhooks');
+  }
+
+  /** Returns one page of alerts, newest first. */
+  list(options: AlertListOptions = {}): Promise<AlertPage> {
+    return this.call({ method: 'GET', path: ALERTS, query: options });
+  }
+}
