@@ -6,7 +6,7 @@ import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-quer
 import { useMemo } from 'react';
 import { type Query, request } from './client.js';
 import { useInstanceId } from './instances.js';
-import type { Topic } from './live.js';
+import type { Topic } from './live-changes.js';
 import { type ApiFailure, valueIn } from './outcome.js';
 import { stableRows } from './stable-rows.js';
 

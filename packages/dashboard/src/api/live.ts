@@ -1,24 +1,12 @@
 /**
- * Live updates. The server sends one stream of hints per instance, and each hint refetches the queries of its topics. Query keys
+ * Live updates. The server sends one stream of hints per instance, and each hint refetches the queries that it affects. Query keys
  * start with [instanceId, topic]. While the stream is unavailable, all active queries are polled every few seconds.
  */
 import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
-import type { LiveTopic } from '../../../everstep/src/contract/live.js';
 import { queryText } from './client.js';
+import { ALL_CHANGED, type Change, changeOf, isAffected, mergeChanges } from './live-changes.js';
 import { reportReachable } from './reachable.js';
-
-/** Topics of hints. They repeat those in the contract because the dashboard imports only types from it. */
-export const TOPICS = [
-  'runs',
-  'dlq',
-  'repairs',
-  'flow-control',
-  'schedules',
-  'queues',
-  'settings',
-] as const satisfies readonly LiveTopic[];
-export type Topic = LiveTopic;
 
 /** connected: the server pushes changes; waiting: the stream is unavailable and queries are polled. */
 export type LiveState = 'connecting' | 'connected' | 'waiting';
@@ -45,25 +33,11 @@ export const useLiveState = (): LiveState =>
     () => state,
   );
 
-const isTopic = (topic: unknown): topic is Topic => TOPICS.some((known) => known === topic);
-
-/** Returns the topics of a `change` event, or all topics if it cannot be parsed: an extra refetch does no harm. */
-export function topicsOf(data: string): readonly Topic[] {
-  try {
-    const hint: unknown = JSON.parse(data);
-    if (typeof hint === 'object' && hint !== null && 'topics' in hint && Array.isArray(hint.topics))
-      return hint.topics.filter(isTopic);
-  } catch {
-    // Not JSON: handled below.
-  }
-  return TOPICS;
-}
-
 /** Refetches what changed, at most once per second for all hints together. A hidden page is refetched when it becomes visible. */
 class RefreshScheduler {
   private readonly client: QueryClient;
   private readonly instanceId: string;
-  private readonly due = new Set<Topic>();
+  private due: Change | null = null;
   private timer: number | undefined;
   private lastMs = Number.NEGATIVE_INFINITY;
 
@@ -72,26 +46,30 @@ class RefreshScheduler {
     this.instanceId = instanceId;
   }
 
-  add(topics: readonly Topic[]): void {
-    for (const topic of topics) this.due.add(topic);
+  add(change: Change): void {
+    this.due = this.due === null ? change : mergeChanges(this.due, change);
     this.plan();
   }
 
   plan(): void {
-    if (this.due.size === 0 || this.timer !== undefined || document.hidden) return;
+    if (this.due === null || this.timer !== undefined || document.hidden) return;
     const waitMs = Math.max(0, this.lastMs + LEAST_INTERVAL_MS - performance.now());
     this.timer = window.setTimeout(() => {
       this.timer = undefined;
       this.lastMs = performance.now();
-      const topics = [...this.due];
-      this.due.clear();
-      for (const topic of topics) void this.client.invalidateQueries({ queryKey: [this.instanceId, topic] });
+      const change = this.due;
+      this.due = null;
+      if (change === null) return;
+      void this.client.invalidateQueries({
+        queryKey: [this.instanceId],
+        predicate: ({ queryKey, meta, state: { data } }) => isAffected(change, queryKey[1], meta?.live, data),
+      });
     }, waitMs);
   }
 
   stop(): void {
     window.clearTimeout(this.timer);
-    this.due.clear();
+    this.due = null;
   }
 }
 
@@ -113,10 +91,10 @@ export function useLive(instanceId: string): void {
         setLiveState('connected');
         reportReachable(true);
         // Catch up on changes made while the stream was closed.
-        if (wasAway) scheduler.add(TOPICS);
+        if (wasAway) scheduler.add(ALL_CHANGED);
         wasAway = false;
       };
-      source.addEventListener('change', (event) => scheduler.add(topicsOf(event.data)));
+      source.addEventListener('change', (event) => scheduler.add(changeOf(event.data)));
       source.onerror = () => {
         wasAway = true;
         setLiveState('waiting');
@@ -135,7 +113,7 @@ export function useLive(instanceId: string): void {
     };
     open();
     const polling = window.setInterval(() => {
-      if (wasAway) scheduler.add(TOPICS);
+      if (wasAway) scheduler.add(ALL_CHANGED);
     }, ASK_AGAIN_MS);
     const onVisible = () => {
       if (document.hidden) return close();

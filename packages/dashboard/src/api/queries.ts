@@ -4,7 +4,7 @@ import { useCallback } from 'react';
 import { toastDone, toastFailure } from '../components/toasts.js';
 import { type Query, type RequestOptions, request } from './client.js';
 import { useInstanceId } from './instances.js';
-import type { Topic } from './live.js';
+import type { LiveQuery, Topic } from './live-changes.js';
 import { type ApiFailure, type Outcome, valueIn } from './outcome.js';
 import { noteOwnChange } from './own-changes.js';
 
@@ -17,6 +17,8 @@ export interface ApiSource {
   readonly url: string;
   readonly query?: Query | undefined;
   readonly enabled?: boolean;
+  /** Run that the resource is about, so that hints about other runs do not refetch it. Absent: every hint of the topic does. */
+  readonly live?: LiveQuery;
   /** Polling interval for data that has no live hints, ms. */
   readonly refreshMs?: number;
   /** Shows the previous result while the result for other parameters loads. */
@@ -25,13 +27,14 @@ export interface ApiSource {
 
 /** Fetches an API resource and keeps it up to date. `Answer` is the response type in the operation's contract. */
 export function useApi<Answer>(source: ApiSource): UseQueryResult<Answer, ApiFailure> {
-  const { topic, name, url, query, enabled = true, refreshMs, keepPrevious = false } = source;
+  const { topic, name, url, query, enabled = true, live, refreshMs, keepPrevious = false } = source;
   const instanceId = useInstanceId();
   return useQuery<Answer, ApiFailure>({
     queryKey: [instanceId, topic, name, url, query ?? null],
     queryFn: async ({ signal }) =>
       valueIn(await request<Answer>(url, { query, signal, ...(topic === 'account' ? {} : { instanceId }) })),
     enabled,
+    ...(live === undefined ? {} : { meta: { live } }),
     ...(refreshMs === undefined ? {} : { refetchInterval: refreshMs }),
     ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),
   });

@@ -1,7 +1,7 @@
 /** A list that arrives in one response. New rows are counted and removed rows stay crossed out, so that the list does not move. */
 import { useState } from 'react';
 import { useInstanceId } from './instances.js';
-import type { Topic } from './live.js';
+import type { Topic } from './live-changes.js';
 import { lastOwnChange } from './own-changes.js';
 import { stableRows } from './stable-rows.js';
 

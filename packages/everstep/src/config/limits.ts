@@ -260,6 +260,7 @@ export const LIMITS = Object.freeze({
   maxRunsSearched: 20_000,
   runsSearchedAtOnce: 500,
   maxRunSearchMs: 100,
+  journalPageMax: 1_000,
   attemptsPageDefault: 1_000,
   attemptsPageMax: 1_000,
   bulkMax: 50,
@@ -298,6 +299,10 @@ export const LIMITS = Object.freeze({
   maxPageBytes: 16 * MiB,
   /** Approximate size of the parts in which long lists are read and sent. */
   partBytes: MiB,
+  /** Shorter JSON responses are not compressed. */
+  minCompressedBytes: 2 * KiB,
+  /** Responses that are compressed at the same time, in the four threads that Node has for it and for files. */
+  maxCompressions: 3,
   partRows: 2_000,
   /** Size of a list row in addition to its texts. */
   rowBytes: 200,

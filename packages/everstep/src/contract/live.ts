@@ -17,8 +17,13 @@ export const LiveChange = Type.Object(
     }),
     runIds: Type.Array(Type.String(), {
       maxItems: LIVE_RUN_IDS_MAX,
-      description: 'Ids of runs that have changed. Incomplete when many runs changed or another node changed them.',
+      description: 'Ids of runs that have changed. Incomplete if `moreRuns` is set.',
     }),
+    moreRuns: Type.Optional(
+      Type.Literal(true, {
+        description: 'Runs that `runIds` does not name may have changed too. Absent when it names all of them.',
+      }),
+    ),
   },
   { ...CLOSED, description: 'Data of an event named `change`: a hint to request the data again.' },
 );

@@ -353,6 +353,9 @@ const FailedAttemptSchema = Type.Object(
     cause: Type.Enum([...FAILURE_CAUSES], { type: 'string' }),
     error: Type.String(),
     status: Type.Optional(Type.Integer()),
+    startedAt: Type.Optional(
+      unixMs('Time when the request was sent', 'Only in a page of a journal. Absent when nothing was sent or it is unknown.'),
+    ),
     retryAt: Type.Optional(unixMs('Time of the next attempt', 'Absent when this was the last attempt.')),
     thrown: Type.Optional(ThrownError),
   },
@@ -388,6 +391,18 @@ export const RunJournal = Type.Object(
       Type.Array(Type.Object({ eventId: Type.String(), receivedAt: unixMs('Time when the event arrived') }, CLOSED), {
         description: 'Events that arrived before the run waited for them. Absent when there are none.',
       }),
+    ),
+    cursor: Type.Optional(
+      Type.String({
+        description:
+          'Only with `count`: continues after the steps and failed attempts of this page. Also set on the last page, to ask later for what is new.',
+      }),
+    ),
+    complete: Type.Optional(
+      Type.Boolean({ description: 'Only with `count`: there are no more steps and failed attempts after this page.' }),
+    ),
+    moreTasks: Type.Optional(
+      Type.Literal(true, { description: 'Only with `count`: the run has more pending tasks than the page shows.' }),
     ),
   },
   { ...CLOSED, description: 'Run with its journal, pending tasks and failed attempts.' },

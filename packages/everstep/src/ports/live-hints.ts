@@ -7,4 +7,6 @@ export interface LiveHint {
   readonly topics: readonly LiveTopic[];
   /** Run ids as users know them. The list can be incomplete if there are many. */
   readonly runIds: readonly string[];
+  /** Runs that `runIds` does not name may have changed too. */
+  readonly moreRuns?: true;
 }

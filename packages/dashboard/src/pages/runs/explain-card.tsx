@@ -23,6 +23,7 @@ export function ExplainCard({ runId, createdAt }: { readonly runId: string; read
     name: 'explain',
     url: path`/v2/workflows/runs/${runId}/explain`,
     query: { workflowCreatedAt: createdAt },
+    live: { runIds: [runId], isFinal: () => false },
     refreshMs: 5_000,
   });
   const single = data?.tasks.length === 1 && data.tasks[0]?.reasons.length === 1 ? (data.tasks[0].reasons[0] ?? null) : null;

@@ -6,7 +6,9 @@ import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { prettyJson, quantity } from '../../components/times/formats.js';
+import { toastFailure } from '../../components/toasts.js';
 import { readForkForm } from './fork-request.js';
+import { useStepResult } from './journal/use-run-journal.js';
 
 export interface ForkDialogProps {
   readonly journal: RunJournal;
@@ -19,12 +21,15 @@ interface ForkStep {
   readonly name: string;
   /** Result as JSON text; null if the step has not been recorded. */
   readonly out: string | null;
+  /** The result is too long to be part of the journal. */
+  readonly isOmitted?: boolean;
 }
 
 /** Returns recorded and open steps in order of their position. */
 function stepsOf(journal: RunJournal): ForkStep[] {
   const steps = new Map<number, ForkStep>();
-  for (const { stepId, stepName, out } of journal.steps) steps.set(stepId, { stepId, name: stepName, out: out ?? '' });
+  for (const { stepId, stepName, out, outLeftOut } of journal.steps)
+    steps.set(stepId, { stepId, name: stepName, out: out ?? '', isOmitted: outLeftOut !== undefined });
   for (const { stepId, stepName = 'unknown step' } of journal.tasks)
     if (stepId !== undefined && !steps.has(stepId)) steps.set(stepId, { stepId, name: stepName, out: null });
   return [...steps.values()].sort((a, b) => a.stepId - b.stepId);
@@ -47,6 +52,12 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
   const edit = (stepId: number, text: string | null) => {
     const { [stepId]: _removed, ...rest } = results;
     setResults(text === null ? rest : { ...rest, [stepId]: text });
+  };
+  const loadResult = useStepResult(journal);
+  const startEdit = async ({ stepId, out, isOmitted = false }: ForkStep) => {
+    const outcome = isOmitted ? await loadResult(stepId) : { ok: true as const, value: out ?? '' };
+    if (outcome.ok) edit(stepId, prettyJson(outcome.value));
+    else toastFailure(outcome.failure);
   };
   const edited = steps.filter(({ stepId }) => stepId <= fromStep && results[stepId] !== undefined);
   const originalInput = journal.input?.body ?? '';
@@ -157,7 +168,7 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
             value=""
             onChange={(event) => {
               const step = steps.find(({ stepId }) => stepId === Number(event.target.value));
-              if (step) edit(step.stepId, prettyJson(step.out ?? ''));
+              if (step) void startEdit(step);
             }}
           >
             <option value="">Select a step</option>

@@ -1,6 +1,7 @@
 /** Lists related runs: those that this run was started from and those that were started from it. */
 import { Link } from '@tanstack/react-router';
 import type { Relative, RunLineage } from '../../../../everstep/src/contract/run-tools.js';
+import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
@@ -8,6 +9,7 @@ import { Card } from '../../components/card.js';
 import { RunLink } from '../../components/run-link.js';
 import { RunStateBadge } from '../../components/run-state.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
+import { isEnded } from './journal/journal-pages.js';
 
 const ANCESTOR_TEXTS: Readonly<Record<Relative['kind'], string>> = {
   resume: 'Resumed from',
@@ -24,12 +26,19 @@ const DESCENDANT_TEXTS: Readonly<Record<Relative['kind'], string>> = {
   schedule: 'Started',
 };
 
-export function LineageCard({ runId, createdAt }: { readonly runId: string; readonly createdAt: number }) {
+const idsIn = (data: unknown): readonly string[] => {
+  const { ancestors = [], descendants = [] } = (data ?? {}) as Partial<RunLineage>;
+  return [...ancestors, ...descendants].flatMap(({ workflowRunId }) => workflowRunId ?? []);
+};
+
+export function LineageCard({ journal }: { readonly journal: RunJournal }) {
+  const { workflowRunId: runId, workflowCreatedAt: createdAt } = journal;
   const { data, error, refetch } = useApi<RunLineage>({
     topic: 'runs',
     name: 'lineage',
     url: path`/v2/workflows/runs/${runId}/lineage`,
     query: { createdAt },
+    live: { runIds: [runId], relatedIn: idsIn, isFinal: () => isEnded(journal) },
   });
   const none = data !== undefined && data.ancestors.length === 0 && data.descendants.length === 0;
   return (

@@ -1,10 +1,7 @@
 /** Page of one run: its status, timeline, input, output and related runs, with actions. */
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
-import type { RunAttempts } from '../../../../everstep/src/contract/attempts.js';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
-import { path } from '../../api/client.js';
-import { useApi } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { DialogClose, DialogWindow } from '../../components/dialogs.js';
@@ -23,6 +20,7 @@ import { UrlText, WorkflowUrl } from '../../components/url-text.js';
 import { workflowName } from '../../components/workflow-name.js';
 import { ExplainCard } from './explain-card.js';
 import { FailureCard } from './failure-card.js';
+import { useRunJournal } from './journal/use-run-journal.js';
 import { LineageCard } from './lineage-card.js';
 import { RunActions } from './run-actions.js';
 import { StepPanel } from './step-panel.js';
@@ -39,12 +37,7 @@ export function useCreatedAt(): number | undefined {
 export default function RunPage() {
   const { runId = '' } = useParams({ strict: false });
   const createdAt = useCreatedAt();
-  const run = useApi<RunJournal>({
-    topic: 'runs',
-    name: 'journal',
-    url: path`/v2/workflows/runs/${runId}`,
-    query: { workflowCreatedAt: createdAt },
-  });
+  const { query: run, loadMore } = useRunJournal(runId, createdAt);
   if (run.data === undefined)
     return (
       <>
@@ -56,25 +49,20 @@ export default function RunPage() {
         )}
       </>
     );
-  return <Run key={`${runId} ${run.data.workflowCreatedAt}`} journal={run.data} failure={run.error} />;
+  return <Run key={`${runId} ${run.data.workflowCreatedAt}`} journal={run.data} failure={run.error} loadMore={loadMore} />;
 }
 
-function Run({
-  journal,
-  failure,
-}: {
+interface RunProps {
   readonly journal: RunJournal;
   readonly failure: Parameters<typeof FailureNotice>[0]['failure'] | null;
-}) {
+  /** Loads more steps; null if all are loaded. */
+  readonly loadMore: (() => void) | null;
+}
+
+function Run({ journal, failure, loadMore }: RunProps) {
   const { workflowRunId: runId, workflowCreatedAt: createdAt, workflowState: state } = journal;
-  const attempts = useApi<RunAttempts>({
-    topic: 'runs',
-    name: 'attempts',
-    url: path`/v2/workflows/runs/${runId}/attempts`,
-    query: { createdAt },
-  });
   const name = workflowName(journal.workflowUrl);
-  const rows = useMemo(() => timelineOf(journal, attempts.data?.attempts), [journal, attempts.data]);
+  const rows = useMemo(() => timelineOf(journal), [journal]);
   const { selected, select } = useSelectedStep(rows);
   const wide = ['wide', 'full'].includes(useWindowWidth());
   const completedAt = journal.workflowRunCompletedAt ?? null;
@@ -83,7 +71,7 @@ function Run({
   const [watched] = useState(state === 'RUN_STARTED' || callbackPending);
   const notEnded = <span className="muted">not yet</span>;
   const timeline = (
-    <Card title={`Timeline (${quantity(rows.length, 'step')})`} flush>
+    <Card title={`Timeline (${loadMore === null ? '' : 'first '}${quantity(rows.length, 'step')})`} flush>
       {rows.length === 0 && !watched ? (
         <p className="card-body muted">No steps recorded</p>
       ) : (
@@ -96,12 +84,16 @@ function Run({
           fixed={watched}
         />
       )}
+      {loadMore === null ? null : (
+        <div className="card-body">
+          <button type="button" className="button button-small" onClick={loadMore}>
+            Load more steps
+          </button>
+        </div>
+      )}
     </Card>
   );
-  const panel =
-    selected === null ? null : (
-      <StepPanel key={selected.key} journal={journal} row={selected} attempts={attempts.data?.attempts ?? []} />
-    );
+  const panel = selected === null ? null : <StepPanel key={selected.key} journal={journal} row={selected} />;
   return (
     <>
       <PageTitle
@@ -174,7 +166,7 @@ function Run({
           </FixedHeight>
         </div>
         <FixedHeight fixed={watched} className="run-related" label="Lineage">
-          <LineageCard runId={runId} createdAt={createdAt} />
+          <LineageCard journal={journal} />
         </FixedHeight>
         {/* Last on the page because it can appear at any time. */}
         {journal.keptEvents === undefined ? null : (

@@ -1,22 +1,24 @@
 /** Details of one step, with its result and attempts. */
 import { useState } from 'react';
-import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
-import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
+import type { RunAttempts } from '../../../../everstep/src/contract/attempts.js';
+import type { JournalStep, RunJournal } from '../../../../everstep/src/contract/runs.js';
+import { path } from '../../api/client.js';
+import { useApi } from '../../api/queries.js';
 import { Facts } from '../../components/facts.js';
 import { JsonView } from '../../components/json-view.js';
 import { RunLink } from '../../components/run-link.js';
+import { FailureNotice, Skeleton } from '../../components/states.js';
 import { durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { AttemptsView } from './attempts-view.js';
+import { isEnded } from './journal/journal-pages.js';
 import type { TimelineRow } from './timeline.js';
 
 export interface StepPanelProps {
   readonly journal: RunJournal;
   readonly row: TimelineRow;
-  readonly attempts: readonly RunAttempt[];
 }
 
-type JournalStep = RunJournal['steps'][number];
 type OpenTask = RunJournal['tasks'][number];
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -32,9 +34,12 @@ const TYPES: Readonly<Record<string, string>> = {
   Code: 'Workflow code',
 };
 
+/** Attempts of one step that are shown. */
+const MAX_ATTEMPTS = 100;
+
 const messageOf = (row: TimelineRow): string => row.key.slice(row.key.indexOf(' ') + 1);
 
-export function StepPanel({ journal, row, attempts }: StepPanelProps) {
+export function StepPanel({ journal, row }: StepPanelProps) {
   const messageId = messageOf(row);
   const step = journal.steps.find(({ stepId }) => stepId === row.stepId);
   const task = journal.tasks.find((each) => each.messageId === messageId);
@@ -42,9 +47,18 @@ export function StepPanel({ journal, row, attempts }: StepPanelProps) {
   const [opened] = useState({ task, seen: step === undefined });
   const { seen } = opened;
   const known: Partial<JournalStep & OpenTask> = { ...opened.task, ...(step ?? task) };
-  const own = attempts.filter(
-    (attempt) => attempt.messageId === messageId || (row.stepId !== null && attempt.stepId === row.stepId),
-  );
+  const { workflowRunId, workflowCreatedAt } = journal;
+  const attempts = useApi<RunAttempts>({
+    topic: 'runs',
+    name: 'attempts',
+    url: path`/v2/workflows/runs/${workflowRunId}/attempts`,
+    query: {
+      createdAt: workflowCreatedAt,
+      count: MAX_ATTEMPTS,
+      ...(row.stepId === null ? { messageId } : { stepId: row.stepId }),
+    },
+    live: { runIds: [workflowRunId], isFinal: () => step !== undefined || isEnded(journal) },
+  });
   // If the panel was opened while the step was running, the result appears below the attempts.
   const missing = journal.workflowState === 'RUN_STARTED' ? 'not yet' : '–';
   const notYet = seen && step === undefined ? <span className="muted">{missing}</span> : null;
@@ -53,7 +67,9 @@ export function StepPanel({ journal, row, attempts }: StepPanelProps) {
   const attemptsPart = (
     <section className="stack">
       <h3>Attempts</h3>
-      <AttemptsView attempts={own} />
+      {attempts.error ? <FailureNotice failure={attempts.error} onRetry={() => void attempts.refetch()} /> : null}
+      {attempts.isPending ? <Skeleton lines={3} /> : <AttemptsView attempts={attempts.data?.attempts ?? []} />}
+      {attempts.data?.cursor === undefined ? null : <p className="muted">The first {MAX_ATTEMPTS} attempts are shown.</p>}
     </section>
   );
   return (
@@ -89,14 +105,33 @@ export function StepPanel({ journal, row, attempts }: StepPanelProps) {
       {step === undefined ? null : (
         <section className="stack">
           <h3>Result</h3>
-          {step.out === undefined ? (
-            <p className="muted">No result</p>
-          ) : (
-            <JsonView text={step.out} label={`Result of ${row.name}`} />
-          )}
+          <StepResult journal={journal} step={step} name={row.name} />
         </section>
       )}
       {seen ? null : attemptsPart}
     </div>
   );
+}
+
+interface StepResultProps {
+  readonly journal: RunJournal;
+  readonly step: JournalStep;
+  readonly name: string;
+}
+
+/** Result of a recorded step. A long one is not part of the journal and is fetched here. */
+function StepResult({ journal: { workflowRunId, workflowCreatedAt }, step, name }: StepResultProps) {
+  const { data, error, refetch } = useApi<JournalStep>({
+    topic: 'runs',
+    name: 'step',
+    url: path`/v2/workflows/runs/${workflowRunId}/steps/${step.stepId}`,
+    query: { workflowCreatedAt },
+    enabled: step.outLeftOut !== undefined,
+    // A recorded result never changes.
+    live: { runIds: [], isFinal: () => true },
+  });
+  const { out } = data ?? step;
+  if (error) return <FailureNotice failure={error} onRetry={() => void refetch()} />;
+  if (out !== undefined) return <JsonView text={out} label={`Result of ${name}`} />;
+  return step.outLeftOut === undefined ? <p className="muted">No result</p> : <Skeleton lines={3} />;
 }

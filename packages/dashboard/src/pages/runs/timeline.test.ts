@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { type TimelineRow, timelineOf } from './timeline.js';
 
@@ -75,8 +74,7 @@ describe('the timeline of a run', () => {
   });
 
   test('time before the start of a step counts as queued', () => {
-    const attempt = { messageId: 'msg_1', retried: 0, startedAt: 3_010, durationMs: 40, at: 3_050 } as RunAttempt;
-    const [row] = timelineOf(run({ steps: [step(1, { createdAt: 0, completedAt: 3_050 })] }), [attempt]);
+    const [row] = timelineOf(run({ steps: [step(1, { createdAt: 0, startedAt: 3_010, completedAt: 3_050 })] }));
     assert.deepEqual(shape(row), [
       ['queued', 0, 3_010],
       ['work', 3_010, 3_050],
@@ -99,30 +97,13 @@ describe('the timeline of a run', () => {
   });
 
   test('a recorded start time separates queued time from a failed attempt', () => {
-    const attempt: RunAttempt = {
-      kind: 'step',
-      stepId: 1,
-      stepName: 'step-1',
-      messageId: 'msg_1',
-      retried: 0,
-      startedAt: 25,
-      at: 30,
-      durationMs: 5,
-      outcome: 'failed',
-      cause: 'step',
-      message: 'no',
-      request: null,
-      response: null,
-      retryAt: null,
-    };
     const [row] = timelineOf(
       run({
         workflowState: 'RUN_FAILED',
         workflowRunCompletedAt: 30,
         tasks: [{ kind: 'step', stepId: 1, stepName: 'step-1', stepType: 'Run', messageId: 'msg_1', createdAt: 10 }],
-        attempts: [failed('msg_1', 0, 30, { stepId: 1 })],
+        attempts: [failed('msg_1', 0, 30, { stepId: 1, startedAt: 25 })],
       }),
-      [attempt],
     );
     assert.deepEqual(shape(row), [
       ['queued', 10, 25],

@@ -1,5 +1,4 @@
 /** Builds the timeline of a run from its journal: a row per step with its attempts, waits and sleeps. */
-import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 
 export type SegmentKind =
@@ -60,21 +59,9 @@ const LAST_SEGMENTS: Readonly<Record<string, SegmentKind>> = {
 };
 const lastSegment = (type: string): SegmentKind => LAST_SEGMENTS[type] ?? 'work';
 
-/** Start times of attempts, as far as they were recorded. */
-type Starts = ReadonlyMap<string, number>;
-const attemptKey = (messageId: string, retried: number): string => `${messageId} ${retried}`;
-
-function startsOf(attempts: readonly RunAttempt[]): Starts {
-  const starts = new Map<string, number>();
-  for (const { messageId, retried, startedAt, durationMs, at } of attempts) {
-    const start = startedAt ?? (durationMs === null ? null : at - durationMs);
-    if (start !== null) starts.set(attemptKey(messageId, retried), start);
-  }
-  return starts;
-}
-
 interface StepTimes {
-  readonly messageId: string;
+  /** When the last attempt started; null if that is unknown. */
+  readonly startedAt: number | null;
   readonly type: string;
   readonly createdAt: number;
   /** When the step succeeded; null if it has not. */
@@ -83,8 +70,8 @@ interface StepTimes {
   readonly runEnd: number | null;
 }
 
-function segmentsOf(times: StepTimes, failed: readonly FailedAttempt[], starts: Starts): Segment[] {
-  const { messageId, type, createdAt, completedAt, runEnd } = times;
+function segmentsOf(times: StepTimes, failed: readonly FailedAttempt[]): Segment[] {
+  const { startedAt, type, createdAt, completedAt, runEnd } = times;
   const segments: Segment[] = [];
   const add = (kind: SegmentKind, from: number, to: number | null) => {
     if (to === null || to > from || kind === 'failed' || kind === 'work') segments.push({ kind, from, to });
@@ -92,22 +79,22 @@ function segmentsOf(times: StepTimes, failed: readonly FailedAttempt[], starts: 
   let at = createdAt;
   /** Kind of the time before the next attempt. */
   let idle: SegmentKind = 'queued';
-  for (const { retried, time, retryAt } of failed) {
-    const start = Math.min(time, Math.max(at, starts.get(attemptKey(messageId, retried)) ?? at));
+  for (const [index, { startedAt: sentAt, time, retryAt }] of failed.entries()) {
+    const start = Math.min(time, Math.max(at, sentAt ?? at));
     add(idle, at, start);
     add('failed', start, time);
     at = time;
     idle = 'backoff';
     if (retryAt === undefined) return segments;
     // Without a recorded start, assume that the next attempt started when it was due.
-    const next = starts.get(attemptKey(messageId, retried + 1)) ?? retryAt;
+    const following = failed[index + 1];
+    const next = (following === undefined ? startedAt : following.startedAt) ?? retryAt;
     const end = Math.min(next, completedAt ?? runEnd ?? next);
     add('backoff', at, Math.max(at, end));
     at = Math.max(at, end);
     idle = 'queued';
   }
-  const retried = (failed.at(-1)?.retried ?? -1) + 1;
-  const start = Math.max(at, starts.get(attemptKey(messageId, retried)) ?? at);
+  const start = Math.max(at, startedAt ?? at);
   const kind = lastSegment(type);
   const end = completedAt ?? runEnd;
   if (completedAt === null && runEnd !== null && (kind === 'work' || kind === 'call')) {
@@ -135,8 +122,7 @@ function groupOfOpen(journal: RunJournal, { createdAt }: OpenTask): number | nul
 }
 
 /** Returns the rows of a run ordered by start time; steps of a group stay together. */
-export function timelineOf(journal: RunJournal, attempts: readonly RunAttempt[] = []): TimelineRow[] {
-  const starts = startsOf(attempts);
+export function timelineOf(journal: RunJournal): TimelineRow[] {
   const runEnd = journal.workflowRunCompletedAt ?? null;
   const failedOf = new Map<string, FailedAttempt[]>();
   for (const attempt of journal.attempts) {
@@ -152,13 +138,18 @@ export function timelineOf(journal: RunJournal, attempts: readonly RunAttempt[] 
   const rowOf = (
     { messageId, createdAt }: { readonly messageId: string; readonly createdAt: number },
     named: { readonly stepId: number | null; readonly name: string; readonly type: string; readonly group: number | null },
-    rest: { readonly state: RowState; readonly completedAt: number | null; readonly edited: boolean },
+    rest: {
+      readonly state: RowState;
+      readonly startedAt: number | null;
+      readonly completedAt: number | null;
+      readonly edited: boolean;
+    },
     failed: readonly FailedAttempt[],
   ): UngroupedRow => ({
     key: `${named.stepId ?? ''} ${messageId}`,
     ...named,
     state: rest.state,
-    segments: segmentsOf({ messageId, type: named.type, createdAt, completedAt: rest.completedAt, runEnd }, failed, starts),
+    segments: segmentsOf({ ...rest, type: named.type, createdAt, runEnd }, failed),
     from: createdAt,
     to: rest.completedAt ?? (rest.state === 'failed' ? (failed.at(-1)?.time ?? runEnd) : runEnd),
     failedAttempts: failed.length,
@@ -170,7 +161,12 @@ export function timelineOf(journal: RunJournal, attempts: readonly RunAttempt[] 
     const row = rowOf(
       step,
       { stepId: step.stepId, name: step.stepName, type: step.stepType, group: step.concurrent > 1 ? step.group : null },
-      { state: 'done', completedAt: step.completedAt, edited: 'edited' in step && step.edited === true },
+      {
+        state: 'done',
+        startedAt: step.startedAt ?? null,
+        completedAt: step.completedAt,
+        edited: 'edited' in step && step.edited === true,
+      },
       take(step.messageId),
     );
     // Recorded by an earlier run, so the step has no duration in this one.
@@ -188,20 +184,20 @@ export function timelineOf(journal: RunJournal, attempts: readonly RunAttempt[] 
       rowOf(
         task,
         { stepId, name, type: task.stepType ?? 'Code', group: stepId === null ? null : groupOfOpen(journal, task) },
-        { state, completedAt: null, edited: false },
+        { state, startedAt: null, completedAt: null, edited: false },
         failed,
       ),
     ];
   });
   const loose = [...failedOf].map(([messageId, failed]) => {
     const [first] = failed;
-    const startedAt = starts.get(attemptKey(messageId, first?.retried ?? 0)) ?? first?.time ?? journal.workflowCreatedAt;
+    const startedAt = first?.startedAt ?? first?.time ?? journal.workflowCreatedAt;
     const last = failed.at(-1);
     const state: RowState = last?.retryAt === undefined ? 'failed' : 'done';
     const row = rowOf(
       { messageId, createdAt: startedAt },
       { stepId: first?.stepId ?? null, name: first?.stepName ?? 'Workflow code', type: 'Code', group: null },
-      { state, completedAt: last?.retryAt ?? null, edited: false },
+      { state, startedAt: null, completedAt: last?.retryAt ?? null, edited: false },
       failed,
     );
     // The result of the last attempt has its own row.

@@ -1,7 +1,8 @@
 /** Responses with files of the dashboard: security headers, caching and compression. */
 import { type AnswerHeaders, answer, type RequestContext } from '../operation.js';
 import { RawBody } from '../requests/raw-body.js';
-import { ENCODINGS, type Encoding, type StaticFile } from './static-files.js';
+import { encodingFor, headerText } from '../responses/encodings.js';
+import type { StaticFile } from './static-files.js';
 
 /** Allows scripts, styles, fonts and requests of the service only. Nothing inline, and no frames. */
 const POLICY = [
@@ -27,28 +28,12 @@ const PAGE_HEADERS: AnswerHeaders = {
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 const REVALIDATED = 'no-cache';
 
-const textOf = (header: RequestContext['headers'][string]): string =>
-  typeof header === 'string' ? header : (header ?? []).join();
-
-/** Returns the first supported encoding that the client accepts. */
-function encodingFor(accepted: string, offered: readonly Encoding[]): Encoding | null {
-  const weights = new Map(
-    accepted.split(',').map((part) => {
-      const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-      const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-      return [name, weight === undefined ? 1 : Number(weight)] as const;
-    }),
-  );
-  const weightOf = (encoding: Encoding): number => weights.get(encoding) ?? weights.get('*') ?? 0;
-  return ENCODINGS.find((encoding) => offered.includes(encoding) && weightOf(encoding) > 0) ?? null;
-}
-
 const isKnown = (ifNoneMatch: string, tag: string): boolean =>
   ifNoneMatch.split(',').some((each) => ['*', tag].includes(each.trim().replace(/^W\//, '')));
 
 /** `immutable` is for files whose name depends on their content. */
 export async function answerFile(file: StaticFile, caching: 'immutable' | 'revalidate', { headers }: RequestContext) {
-  const encoding = encodingFor(textOf(headers['accept-encoding']), file.encodings);
+  const encoding = encodingFor(headerText(headers['accept-encoding']), file.encodings);
   // Each encoding has its own tag, as strong tags require.
   const tag = `"${file.tag}${encoding === null ? '' : `-${encoding}`}"`;
   const common: AnswerHeaders = {
@@ -57,7 +42,7 @@ export async function answerFile(file: StaticFile, caching: 'immutable' | 'reval
     etag: tag,
     vary: 'accept-encoding',
   };
-  if (isKnown(textOf(headers['if-none-match']), tag)) return answer(304, undefined, common);
+  if (isKnown(headerText(headers['if-none-match']), tag)) return answer(304, undefined, common);
   const bytes = encoding === null ? file.bytes : await file.encodedAs(encoding);
   const encoded: AnswerHeaders = encoding === null ? {} : { 'content-encoding': encoding };
   return answer(200, new RawBody(file.contentType, bytes), { ...common, ...encoded });

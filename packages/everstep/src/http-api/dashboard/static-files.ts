@@ -7,9 +7,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-
-export const ENCODINGS = ['br', 'gzip'] as const;
-export type Encoding = (typeof ENCODINGS)[number];
+import { ENCODINGS, type Encoding } from '../responses/encodings.js';
 
 /** Smaller files do not benefit from compression. */
 const MIN_COMPRESSED_BYTES = 1024;

@@ -28,6 +28,7 @@ export class HintStream extends Readable {
   private readonly options: HintStreamOptions;
   private readonly topics = new Set<LiveTopic>();
   private readonly runIds = new Set<string>();
+  private moreRuns = false;
   private readonly unsubscribe: () => void;
   private readonly pings: NodeJS.Timeout;
   private readonly onAbort = () => this.end();
@@ -59,18 +60,24 @@ export class HintStream extends Readable {
     done(error);
   }
 
-  private add({ topics, runIds }: LiveHint): void {
+  private add({ topics, runIds, moreRuns }: LiveHint): void {
     for (const topic of topics) this.topics.add(topic);
-    for (const runId of runIds) if (this.runIds.size < LIVE_RUN_IDS_MAX) this.runIds.add(runId);
+    if (moreRuns) this.moreRuns = true;
+    for (const runId of runIds) {
+      if (this.runIds.size < LIVE_RUN_IDS_MAX) this.runIds.add(runId);
+      else if (!this.runIds.has(runId)) this.moreRuns = true;
+    }
     this.send();
   }
 
   /** Sends the collected hints, unless the last event is too recent or was not read. */
   private send(): void {
     if (this.topics.size === 0 || this.cooldown !== null || !this.isRead || this.hasEnded) return;
-    const text = textOf({ topics: [...this.topics], runIds: [...this.runIds] });
+    const more = this.moreRuns ? { moreRuns: true as const } : {};
+    const text = textOf({ topics: [...this.topics], runIds: [...this.runIds], ...more });
     this.topics.clear();
     this.runIds.clear();
+    this.moreRuns = false;
     this.cooldown = setTimeout(() => {
       this.cooldown = null;
       this.send();

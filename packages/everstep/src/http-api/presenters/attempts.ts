@@ -97,6 +97,12 @@ export interface AttemptPage {
   readonly next: number | null;
 }
 
+/** All given filters must match. */
+export interface AttemptFilter {
+  readonly stepId?: number | undefined;
+  readonly messageId?: string | undefined;
+}
+
 /** Entry of a page: a failed attempt, a step whose attempt succeeded, or a delivered message. */
 type Entry =
   | { readonly kind: 'failed'; readonly at: number; readonly attempt: FailedAttempt }
@@ -161,11 +167,12 @@ class Attempts {
   }
 
   /** Skips the first `skip` entries and returns the following ones until the page is full. */
-  async page(stepId: number | undefined, skip: number, limit: number): Promise<AttemptPage> {
+  async page({ stepId, messageId }: AttemptFilter, skip: number, limit: number): Promise<AttemptPage> {
     const attempts: RunAttempt[] = [];
     let seen = 0;
     for await (const entry of this.entries()) {
       if (stepId !== undefined && stepIdOfEntry(entry) !== stepId) continue;
+      if (messageId !== undefined && this.messageIdOf(entry) !== messageId) continue;
       if (seen++ < skip) continue;
       if (attempts.length >= limit || this.bytes >= LIMITS.maxPageBytes) return { attempts, next: skip + attempts.length };
       attempts.push(await this.present(entry));
@@ -191,6 +198,11 @@ class Attempts {
     }
     const { settings, status, completedAt: at } = this.source.run;
     if (settings.message && status === 'succeeded' && at !== null) yield { kind: 'message', at };
+  }
+
+  private messageIdOf(entry: Entry): string {
+    if (entry.kind === 'failed') return entry.attempt.messageId;
+    return entry.kind === 'step' ? entry.step.messageId : this.source.run.workflowRunId;
   }
 
   private noteFailed({ messageId, exchange }: FailedAttempt): void {
@@ -345,10 +357,10 @@ function callOutcomeOf({ out }: RecordedStep): CallOutcome | null {
   }
 }
 
-/** Returns a page of attempts, oldest first, of one step or of all steps. A page with long results ends early. */
+/** Returns a page of attempts, oldest first, of one step, of one message or of all. A page with long results ends early. */
 export const presentAttempts = (
   source: AttemptSource,
-  stepId: number | undefined,
+  filter: AttemptFilter,
   skip: number,
   limit: number,
-): Promise<AttemptPage> => new Attempts(source).page(stepId, skip, limit);
+): Promise<AttemptPage> => new Attempts(source).page(filter, skip, limit);

@@ -163,6 +163,7 @@ export const presentAttempt = (attempt: FailedAttempt) => ({
   cause: attempt.cause,
   error: attempt.message,
   ...optional('status', attempt.status),
+  ...optional('startedAt', attempt.exchange?.startedAt ?? null),
   ...optional('retryAt', attempt.retryAt),
   ...optional('thrown', presentThrown(attempt.thrown)),
 });
@@ -184,7 +185,7 @@ export function journalLists({ run, steps, tasks, attempts, invoked }: RunHistor
 /** Returns whether the attempt belongs to the run. Attempts of the failure callback do not. */
 export const isOfRun = ({ slot }: FailedAttempt): boolean => slot !== CALLBACK_SLOT;
 
-/** `payload` is the input of the run, unless it was removed. `history` must contain the whole result. */
+/** `payload` is the input of the run, unless it was removed or is not shown. `history` must contain the whole result. */
 export function presentJournal<Lists>(
   history: Pick<RunHistory, 'run' | 'invoked' | 'tasks' | 'attempts' | 'keptEvents'>,
   payload: RunPayload | null,

@@ -5,6 +5,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { permits } from '../../accounts/tokens/token-scopes.js';
 import { networkOf } from '../../accounts/users/network-of.js';
+import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { Admission, Chosen } from '../admission/admission.js';
 import { type ReadBudget, reserveFor } from '../admission/read-budget.js';
@@ -14,6 +15,7 @@ import { metadataJson, readOnlyJson } from '../presenters/read-only.js';
 import { RawBody } from '../requests/raw-body.js';
 import type { RequestBodies } from '../requests/request-bodies.js';
 import { NO_BODY, readInput } from '../requests/request-input.js';
+import { Compression, type EncodedContent, responseEncoding } from '../responses/compression.js';
 import { API_HEADERS, JSON_TYPE } from '../responses/error-replies.js';
 import { StreamedJson } from '../responses/streamed-json.js';
 import { withoutSecret } from '../sessions/cookie.js';
@@ -54,6 +56,12 @@ const hasBody = ({ method, headers }: FastifyRequest): boolean =>
   method !== 'HEAD' &&
   (headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0');
 
+function sendEncoded(reply: FastifyReply, { content, encoding }: EncodedContent): FastifyReply {
+  reply.header('vary', 'accept-encoding');
+  if (encoding !== null) reply.header('content-encoding', encoding);
+  return reply.send(content);
+}
+
 export interface OperationHandlerOptions {
   readonly context: ApiContext;
   readonly recording: Recording;
@@ -72,6 +80,7 @@ export function createOperationHandler(
   options: OperationHandlerOptions,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   const { context, recording, bodies, reads, waiting, isHttps, admit, admissionOf, endConnection } = options;
+  const compression = new Compression();
 
   async function isStillAdmitted(request: FastifyRequest, { operation, dialect }: Admission): Promise<boolean> {
     try {
@@ -120,13 +129,18 @@ export function createOperationHandler(
     endConnection(reply);
     reply.headers({ ...API_HEADERS, [REQUEST_ID_HEADER]: request.id, ...headers });
     if (answered === undefined) return reply.code(status).send();
-    if (answered instanceof StreamedJson)
-      return reply
-        .code(status)
-        .header('content-type', JSON_TYPE)
-        .send(request.method === 'HEAD' ? '' : answered.stream(jsonFor(admission), (work) => context.slices.run(owner, work)));
     if (answered instanceof RawBody)
       return reply.code(status).header('content-type', answered.contentType).send(answered.content);
-    return reply.code(status).header('content-type', JSON_TYPE).send(jsonFor(admission)(answered));
+    reply.code(status).header('content-type', JSON_TYPE);
+    const encoding = responseEncoding(operation, request);
+    if (answered instanceof StreamedJson) {
+      if (request.method === 'HEAD') return reply.send('');
+      const parts = answered.stream(jsonFor(admission), (work) => context.slices.run(owner, work));
+      return sendEncoded(reply, compression.stream(parts, encoding));
+    }
+    const text = jsonFor(admission)(answered);
+    // The hot path: a short response is sent without another turn of the event loop.
+    if (text.length < LIMITS.minCompressedBytes) return reply.send(text);
+    return sendEncoded(reply, await compression.text(text, encoding));
   };
 }

@@ -69,7 +69,7 @@ test('a change to an unknown run is published to all streams, without its id', (
   const live = new LiveChanges({ clock: new SimulatedClock(0), cluster: null, runOf });
   const [one, two] = [watch(live, 'qi_1'), watch(live, 'qi_2')];
   live.committed([step('unknown')]);
-  for (const { hints } of [one, two]) assert.deepEqual(hints, [{ topics: ['runs'], runIds: [] }]);
+  for (const { hints } of [one, two]) assert.deepEqual(hints, [{ topics: ['runs'], runIds: [], moreRuns: true }]);
 });
 
 test('a change on another node arrives within a quarter of a second, in one notice, while a stream is open', () => {
@@ -117,7 +117,7 @@ test('a notice is short even if run ids are long', () => {
   for (let n = 0; n < 50; n++) one.committed([step(`${n}${LONG}`)]);
   clock.advance();
   const [notice] = notices;
-  assert.ok(notice?.kind === 'live' && notice.runIds.length > 5);
+  assert.ok(notice?.kind === 'live' && notice.runIds.length > 5 && notice.moreRuns);
   assert.ok(JSON.stringify(notice).length < 6_000);
 });
 

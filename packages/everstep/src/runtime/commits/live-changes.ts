@@ -43,20 +43,33 @@ export type LiveListener = (hint: LiveHint) => void;
 class PendingHint {
   readonly topics = new Set<LiveTopic>();
   readonly runIds = new Set<string>();
+  private moreRuns = false;
 
   run({ workflowRunId, isLimited }: Omit<RunOfHint, 'instanceId'>): void {
     this.topics.add('runs');
     if (isLimited) this.topics.add('flow-control');
-    if (this.runIds.size < MAX_RUNS) this.runIds.add(workflowRunId);
+    this.name(workflowRunId);
   }
 
-  add({ topics, runIds }: LiveHint): void {
+  /** Adds a run that is not known by its id. */
+  unnamedRun(): void {
+    this.topics.add('runs');
+    this.moreRuns = true;
+  }
+
+  add({ topics, runIds, moreRuns }: LiveHint): void {
     for (const topic of topics) this.topics.add(topic);
-    for (const runId of runIds) if (this.runIds.size < MAX_RUNS) this.runIds.add(runId);
+    for (const runId of runIds) this.name(runId);
+    if (moreRuns) this.moreRuns = true;
   }
 
   get hint(): LiveHint {
-    return { topics: [...this.topics], runIds: [...this.runIds] };
+    return { topics: [...this.topics], runIds: [...this.runIds], ...(this.moreRuns ? { moreRuns: true } : {}) };
+  }
+
+  private name(runId: string): void {
+    if (this.runIds.size < MAX_RUNS) this.runIds.add(runId);
+    else if (!this.runIds.has(runId)) this.moreRuns = true;
   }
 }
 
@@ -119,7 +132,8 @@ export class LiveChanges {
 
   /** Notices of other nodes may have been lost: everything may have changed. */
   missed(): void {
-    for (const instanceId of this.listeners.keys()) this.received(instanceId, { topics: LIVE_TOPICS, runIds: [] });
+    for (const instanceId of this.listeners.keys())
+      this.received(instanceId, { topics: LIVE_TOPICS, runIds: [], moreRuns: true });
   }
 
   stop(): void {
@@ -145,7 +159,7 @@ export class LiveChanges {
     const run = this.options.runOf(facts.runKey(write) ?? '');
     if (run) of(run.instanceId).run(run);
     // The instance of the run is not known here. Additional hints do no harm.
-    else for (const each of [...this.listeners.keys(), ...this.elsewhere.keys()]) of(each).topics.add('runs');
+    else for (const each of [...this.listeners.keys(), ...this.elsewhere.keys()]) of(each).unnamedRun();
   }
 
   private pass(instanceId: string, hint: LiveHint): void {
@@ -168,7 +182,8 @@ export class LiveChanges {
         remaining -= runId.length;
         return remaining >= 0;
       });
-      if (this.elsewhere.has(instanceId)) this.options.cluster?.notify({ kind: 'live', instanceId, topics: hint.topics, runIds });
+      const change = { ...hint, runIds, ...(runIds.length < hint.runIds.length ? { moreRuns: true as const } : {}) };
+      if (this.elsewhere.has(instanceId)) this.options.cluster?.notify({ kind: 'live', instanceId, ...change });
     }
     this.unpublished.clear();
   }

@@ -7,8 +7,10 @@ export type LiveTopic = 'runs' | 'dlq' | 'repairs' | 'flow-control' | 'schedules
 export interface LiveChange {
   /** Kinds of data that have changed or may have changed. */
   readonly topics: readonly LiveTopic[];
-  /** Ids of runs that have changed. Incomplete when many runs changed or another node changed them. At most 50. */
+  /** Ids of runs that have changed. Incomplete if `moreRuns` is set. At most 50. */
   readonly runIds: readonly string[];
+  /** Runs that `runIds` does not name may have changed too. Absent when it names all of them. */
+  readonly moreRuns?: true;
 }
 
 /** Node: one process of the service. */

@@ -347,6 +347,11 @@ export interface FailedAttempt {
   readonly cause: 'network' | 'timeout' | 'http' | 'step' | 'workflow' | 'not-protocol' | 'refused' | 'blocked-address';
   readonly error: string;
   readonly status?: number;
+  /**
+   * Time when the request was sent, in Unix milliseconds. Only in a page of a journal. Absent when nothing was sent or it is
+   * unknown.
+   */
+  readonly startedAt?: number;
   /** Time of the next attempt, in Unix milliseconds. Absent when this was the last attempt. */
   readonly retryAt?: number;
   /** Details of the error that the app reported. Absent when it reported none. */
@@ -421,4 +426,13 @@ export interface RunJournal extends RunFields {
     /** Time when the event arrived, in Unix milliseconds. */
     readonly receivedAt: number;
   }[];
+  /**
+   * Only with `count`: continues after the steps and failed attempts of this page. Also set on the last page, to ask later for
+   * what is new.
+   */
+  readonly cursor?: string;
+  /** Only with `count`: there are no more steps and failed attempts after this page. */
+  readonly complete?: boolean;
+  /** Only with `count`: the run has more pending tasks than the page shows. */
+  readonly moreTasks?: true;
 }

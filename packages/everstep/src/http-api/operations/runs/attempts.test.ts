@@ -166,6 +166,8 @@ test('lists attempts in pages, and of one step', async () => {
   const second = await page('paged', `count=1&cursor=${first.cursor}`);
   assert.deepEqual([second.attempts[0]?.stepId, second.cursor], [2, undefined]);
   assert.deepEqual((await page('paged', 'stepId=2')).attempts.length, 1);
+  const ofMessage = await page('paged', `messageId=${second.attempts[0]?.messageId}`);
+  assert.deepEqual(ofMessage.attempts, second.attempts);
   const other = await world.call('GET', `/v2/workflows/runs/good/attempts?count=1&cursor=${first.cursor}`);
   assert.deepEqual([other.status, other.headers['svc-error-code']], [400, 'bad-cursor']);
 });

@@ -8,7 +8,7 @@ import { attemptsOf, NO_LENGTH_LIMIT, stepsOf } from '../../../ports/stores/hist
 import type { RunRecord } from '../../../ports/stores/store.js';
 import { answer, operation, type RequestContext } from '../../operation.js';
 import { shown } from '../../parameters/unacceptable.js';
-import { Cursor, UnixMs } from '../../parameters/values.js';
+import { Cursor, Text, UnixMs } from '../../parameters/values.js';
 import { type AttemptSource, presentAttempts } from '../../presenters/attempts.js';
 import type { RunReads } from '../../read-models/reads.js';
 import { historyBytes } from '../../read-models/run-histories.js';
@@ -56,6 +56,11 @@ export const listRunAttempts = operation({
       ),
     ),
     stepId: Type.Optional(Type.Integer({ minimum: 1, description: 'Only attempts of the step at this position.' })),
+    messageId: Type.Optional(
+      Text(LIMITS.maxRunIdLength, {
+        description: 'Only attempts of the message with this id, such as one call of the workflow code.',
+      }),
+    ),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -78,7 +83,7 @@ export const listRunAttempts = operation({
     const source = await sourceOf(reads.runs, run.key, request.reserve);
     if (!source) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
     const limit = count ?? LIMITS.attemptsPageDefault;
-    const { attempts, next } = await presentAttempts(source, asked.stepId, start ? Number(start.after) : 0, limit);
+    const { attempts, next } = await presentAttempts(source, asked, start ? Number(start.after) : 0, limit);
     const position = next === null ? null : { after: String(next), horizon: null, left: null };
     return answer(200, { ...(position ? { cursor: await cursors.seal(scope, position) } : {}), attempts });
   },

@@ -9,11 +9,12 @@ import type { RunId, RunRecord } from '../../../ports/stores/store.js';
 import { change } from '../../audited/audit-rule.js';
 import { answer, operation } from '../../operation.js';
 import { shown } from '../../parameters/unacceptable.js';
-import { Duration, Text, UnixMs } from '../../parameters/values.js';
+import { Cursor, Duration, Text, UnixMs } from '../../parameters/values.js';
 import { presentJournalStep, presentReference, presentResult } from '../../presenters/run.js';
 import type { InvokedByStep } from '../../presenters/step-fields.js';
 import type { RunReads } from '../../read-models/reads.js';
 import { withWholeResult } from '../../read-models/run-histories.js';
+import { journalPageOf, journalPosition, positionText } from './journal-pages.js';
 import { journalOf } from './journals.js';
 
 export const RunIdPath = Type.Object({ workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'Id of the run.' }) });
@@ -38,17 +39,48 @@ export const getRun = operation({
   tag: 'Runs',
   summary: 'Get the journal of a run',
   description:
-    'Returns the input of the run, the recorded steps in the order in which they were recorded, the pending tasks and the failed attempts.',
+    'Returns the input of the run, the recorded steps in the order in which they were recorded, the pending tasks and the failed attempts. With `count`, returns a page of the steps and failed attempts. The cursor of the last page returns what was added since: a client that follows a run reads nothing twice. The input is only on the first page.',
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}',
   unknownQuery: 'ignore',
   pathParameters: RunIdPath,
-  query: Type.Object({ workflowCreatedAt }),
+  query: Type.Object({
+    workflowCreatedAt,
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.journalPageMax,
+        description: 'Maximum number of steps, of failed attempts and of pending tasks to return. Default: all, in one response.',
+      }),
+    ),
+    cursor: Type.Optional(Cursor('With `count`: cursor of the previous page, with the same filters. Empty: first page.')),
+    maxResultBytes: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: LIMITS.maxInlineBytes,
+        default: LIMITS.maxInlineBytes,
+        description: 'With `count`: longer results of steps are omitted. `getRunStep` returns them.',
+      }),
+    ),
+  }),
   responses: { 200: RunJournal },
-  errors: ['bad-parameter', 'not-found'],
-  async handle({ path: { workflowRunId }, query, request }, { reads }, { instanceId }) {
-    const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt: query.workflowCreatedAt });
-    return answer(200, await journalOf(reads.runs, run, request));
+  errors: ['bad-parameter', 'bad-cursor', 'not-found'],
+  async handle({ path: { workflowRunId }, query, request }, { reads, cursors }, { instanceId }) {
+    const {
+      workflowCreatedAt: createdAt,
+      count,
+      cursor: given = '',
+      maxResultBytes: maxOutBytes = LIMITS.maxInlineBytes,
+    } = query;
+    if (count === undefined && given !== '')
+      throw new ApiError('bad-parameter', 'the query parameter "cursor" requires "count"; give both');
+    const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
+    if (count === undefined) return answer(200, await journalOf(reads.runs, run, request));
+    const scope = { operation: 'journal', instanceId, filters: { workflowRunId, createdAt: run.createdAt } };
+    const from = journalPosition(given === '' ? null : (await cursors.open(scope, given)).after);
+    const { journal, next } = await journalPageOf(reads.runs, run, { from, count, maxOutBytes }, request);
+    const cursor = await cursors.seal(scope, { after: positionText(next), horizon: null, left: null });
+    return answer(200, { ...journal, cursor });
   },
 });
 

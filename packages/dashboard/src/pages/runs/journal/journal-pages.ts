@@ -1,0 +1,46 @@
+/** Combines pages of a journal. Later requests fetch only what was added. */
+import type { RunJournal } from '../../../../../everstep/src/contract/runs.js';
+import type { Failure, Outcome } from '../../../api/outcome.js';
+
+/** Steps of one request. */
+export const JOURNAL_PAGE_STEPS = 1_000;
+
+/** Returns the journal so far with the next page, which has everything except the earlier steps, attempts and the input. */
+export function withPage(known: RunJournal, page: RunJournal): RunJournal {
+  return {
+    ...page,
+    ...(known.input === undefined ? {} : { input: known.input }),
+    steps: known.steps.concat(page.steps),
+    attempts: known.attempts.concat(page.attempts),
+  };
+}
+
+/** Returns whether the run changes no more. */
+export const isEnded = (journal: RunJournal): boolean =>
+  journal.workflowState !== 'RUN_STARTED' && journal.failureFunctionInfo?.state !== 'CALLBACK_INPROGRESS';
+
+/** Cursor of an earlier journal whose run was removed, or replaced by a run with the same id. */
+const isOutdated = ({ code }: Failure): boolean => code === 'bad-cursor';
+
+/**
+ * Reads the rest of a journal, at least one page and at most until it has `maxSteps` steps.
+ * @param known what was read before; null for a new journal
+ * @param readPage requests the page of a cursor; undefined for the first page
+ */
+export async function readJournal(
+  known: RunJournal | null,
+  maxSteps: number,
+  readPage: (cursor: string | undefined) => Promise<Outcome<RunJournal>>,
+): Promise<Outcome<RunJournal>> {
+  let journal = known;
+  for (;;) {
+    const outcome = await readPage(journal?.cursor);
+    if (!outcome.ok) {
+      if (journal === null || !isOutdated(outcome.failure)) return outcome;
+      journal = null;
+      continue;
+    }
+    journal = journal === null ? outcome.value : withPage(journal, outcome.value);
+    if (journal.complete !== false || journal.steps.length >= maxSteps) return { ok: true, value: journal };
+  }
+}

@@ -1,0 +1,64 @@
+/** Hooks for one run: its journal, which follows the run, and the whole results of its steps. */
+import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useCallback, useState } from 'react';
+import type { JournalStep, RunJournal } from '../../../../../everstep/src/contract/runs.js';
+import { path, request } from '../../../api/client.js';
+import { useInstanceId } from '../../../api/instances.js';
+import type { LiveQuery } from '../../../api/live-changes.js';
+import { type ApiFailure, type Outcome, valueIn } from '../../../api/outcome.js';
+import { isEnded, JOURNAL_PAGE_STEPS, readJournal } from './journal-pages.js';
+
+/** Longer results are fetched when they are shown. */
+const MAX_RESULT_BYTES = 512;
+/** Steps that are loaded until the user asks for more. */
+const STEPS_AT_ONCE = 5 * JOURNAL_PAGE_STEPS;
+
+/** The cache holds journals under this key only. */
+const isFinal = (data: unknown): boolean => isEnded(data as RunJournal);
+
+export interface FollowedRun {
+  readonly query: UseQueryResult<RunJournal, ApiFailure>;
+  /** Loads more steps of a very long journal; null if all are loaded. */
+  readonly loadMore: (() => void) | null;
+}
+
+export function useRunJournal(runId: string, createdAt: number | undefined): FollowedRun {
+  const instanceId = useInstanceId();
+  const client = useQueryClient();
+  const [maxSteps, setMaxSteps] = useState(STEPS_AT_ONCE);
+  const queryKey = [instanceId, 'runs', 'journal', runId, createdAt ?? null];
+  const live: LiveQuery = { runIds: [runId], isFinal };
+  const query = useQuery<RunJournal, ApiFailure>({
+    queryKey,
+    queryFn: async ({ signal }) => {
+      const readPage = (cursor: string | undefined) =>
+        request<RunJournal>(path`/v2/workflows/runs/${runId}`, {
+          instanceId,
+          signal,
+          query: { workflowCreatedAt: createdAt, count: JOURNAL_PAGE_STEPS, maxResultBytes: MAX_RESULT_BYTES, cursor },
+        });
+      return valueIn(await readJournal(client.getQueryData<RunJournal>(queryKey) ?? null, maxSteps, readPage));
+    },
+    meta: { live },
+    refetchOnWindowFocus: ({ state: { data } }) => data === undefined || !isEnded(data),
+  });
+  const loadMore = () => {
+    setMaxSteps(maxSteps + STEPS_AT_ONCE);
+    // The new limit applies from the next render.
+    window.setTimeout(() => void query.refetch());
+  };
+  return { query, loadMore: query.data?.complete === false ? loadMore : null };
+}
+
+/** Returns a function that fetches the whole result of a step, as JSON text. */
+export function useStepResult({ workflowRunId, workflowCreatedAt }: RunJournal): (stepId: number) => Promise<Outcome<string>> {
+  const instanceId = useInstanceId();
+  return useCallback(
+    async (stepId) => {
+      const url = path`/v2/workflows/runs/${workflowRunId}/steps/${stepId}`;
+      const outcome = await request<JournalStep>(url, { instanceId, query: { workflowCreatedAt } });
+      return outcome.ok ? { ok: true, value: outcome.value.out ?? '' } : outcome;
+    },
+    [instanceId, workflowRunId, workflowCreatedAt],
+  );
+}

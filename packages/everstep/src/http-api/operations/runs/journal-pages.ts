@@ -1,0 +1,92 @@
+/** Reads a journal in pages, and later only what was added to it. */
+import { PART } from '../../../config/limits.js';
+import { ApiError } from '../../../contract/error-codes.js';
+import type { RunJournal } from '../../../contract/runs.js';
+import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
+import type { Position, RunHistory, RunRecord } from '../../../ports/stores/store.js';
+import type { RequestContext } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { journalLists, presentJournal } from '../../presenters/run.js';
+import type { RunReads } from '../../read-models/reads.js';
+import { historyBytes, withWholeResult } from '../../read-models/run-histories.js';
+
+/** Where a page starts. */
+export interface JournalPosition {
+  /** Index of the first step, in recorded order. */
+  readonly step: number;
+  /** Where to read failed attempts from, and how many of those the client already has. */
+  readonly attempts: Position | null;
+  readonly knownAttempts: number;
+}
+
+const START: JournalPosition = { step: 0, attempts: null, knownAttempts: 0 };
+
+/** Parses the text of a cursor. Cursors are signed, so the text has the form that `positionText` writes. */
+export function journalPosition(text: string | null): JournalPosition {
+  if (text === null) return START;
+  const [step, known, attempts] = text.split(' ');
+  return { step: Number(step), knownAttempts: Number(known), attempts: attempts === '' ? null : (attempts ?? null) };
+}
+
+export const positionText = ({ step, attempts, knownAttempts }: JournalPosition): string =>
+  `${step} ${knownAttempts} ${attempts ?? ''}`;
+
+export interface JournalPageOptions {
+  readonly from: JournalPosition;
+  /** Maximum number of steps, of failed attempts and of tasks. */
+  readonly count: number;
+  /** Longer results of steps are omitted. */
+  readonly maxOutBytes: number;
+}
+
+export interface JournalPage {
+  readonly journal: RunJournal;
+  readonly next: JournalPosition;
+}
+
+export async function journalPageOf(
+  store: RunReads,
+  { key: runKey, workflowRunId }: RunRecord,
+  { from, count, maxOutBytes }: JournalPageOptions,
+  { reserve }: Pick<RequestContext, 'reserve'>,
+): Promise<JournalPage> {
+  const query = { runKey, bounds: { maxRows: count, maxBytes: PART.maxBytes }, maxOutBytes, exchanges: true } as const;
+  const history = await store.runHistory(query);
+  if (!history) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
+  const isFirst = from.step === 0 && from.attempts === null && from.knownAttempts === 0;
+  const payloadBytes = isFirst ? ((await store.payloadHead({ runKey }))?.bodyBytes ?? 0) : 0;
+  await reserve(2 * (historyBytes(history) + payloadBytes + (history.run.resultLeftOut ?? 0)));
+  const steps =
+    from.step === 0
+      ? { items: history.steps, next: history.next.steps }
+      : await store.listSteps({ ...query, from: String(from.step), below: history.journalLength });
+  const attempts =
+    from.attempts === null
+      ? { items: history.attempts, next: history.next.attempts }
+      : await store.listAttempts({ ...query, from: from.attempts });
+  const page: RunHistory = {
+    ...history,
+    run: await withWholeResult(store, history.run),
+    steps: steps.items,
+    attempts: attempts.items.slice(from.knownAttempts),
+  };
+  const ofCallback = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
+  const journal = presentJournal(
+    { ...page, attempts: ofCallback.items },
+    isFirst ? await store.loadPayload({ runKey }) : null,
+    journalLists(page),
+  );
+  return {
+    journal: {
+      ...journal,
+      complete: steps.next === null && attempts.next === null,
+      ...(history.next.tasks === null ? {} : { moreTasks: true }),
+    },
+    next: {
+      step: from.step + steps.items.length,
+      ...(attempts.next === null
+        ? { attempts: from.attempts, knownAttempts: attempts.items.length }
+        : { attempts: attempts.next, knownAttempts: 0 }),
+    },
+  };
+}
