@@ -94,6 +94,14 @@ const DIRECTIONS: readonly DirectionRule[] = [
     because: 'the service is observed at its ports',
   },
   {
+    area: 'everstep/src/tracing',
+    may: [
+      ...[`types ${ENGINE}`, PORTS, 'types everstep/src/config/tracing-settings'],
+      ...['everstep/src/metrics/observed-calls', 'everstep/src/step-calls/version', PROTOCOL, 'undici', NODE],
+    ],
+    because: 'as for metrics',
+  },
+  {
     area: 'everstep/src/worker-connections',
     may: [`types ${ENGINE}`, PORTS, ANSWERS, LIMITS_FILE, ...inEverstep('dialects'), PROTOCOL],
     because: 'the frames of workers do not depend on the socket that carries them',

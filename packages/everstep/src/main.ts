@@ -62,6 +62,7 @@ import { createOutbound } from './step-calls/outbound.js';
 import { createProxiedFetch } from './step-calls/proxied-fetch.js';
 import { SERVICE_VERSION } from './step-calls/version.js';
 import type { OpenedNode } from './stores/postgres/index.js';
+import { createTracing } from './tracing/index.js';
 import { ClusterWorkers } from './worker-connections/cluster-workers.js';
 import { WorkerPools } from './worker-connections/worker-pools.js';
 import { WorkerStepCaller } from './worker-connections/worker-step-caller.js';
@@ -189,6 +190,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
     let publicUrl = config.publicUrl ?? localUrl(config, config.host, config.port);
     const upkeepClock = virtualClock?.upkeep ?? clock;
     if (metrics) opened.push(async () => metrics.close());
+    const tracing = createTracing(config.tracing, { clock: steadyClock, now: () => clock.now(), log, observer });
+    opened.push(() => tracing.close());
     const store: Store = metrics ? observedStore(plainStore, observer, elapsedMs) : plainStore;
     const writes = new StoreWrites({ store, clock: upkeepClock, random, log });
     const now = () => clock.now();
@@ -234,8 +237,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
     const pools = new WorkerPools(steadyClock);
     const clusterWorkers = cluster && new ClusterWorkers({ local: pools, board: cluster, clock: steadyClock, log });
     const overConnections = new WorkerStepCaller({ pools, others: outbound, now: machineTime });
-    const stepCaller = metrics ? observedCaller(overConnections, observer, elapsedMs) : overConnections;
-    const messageSender = metrics ? observedSender(overConnections, observer, elapsedMs) : overConnections;
+    const stepCaller = observedCaller(overConnections, tracing.observer, elapsedMs);
+    const messageSender = observedSender(overConnections, tracing.observer, elapsedMs);
     const budgetAlerts = new BudgetAlerts({
       accounts,
       standing: (instanceId) => limits.budgets.standingNow(instanceId),
@@ -276,7 +279,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       stepCaller,
       messageSender,
       workers: clusterWorkers ?? pools,
-      observer,
+      ...{ observer: tracing.observer, traces: tracing.traces },
       writes,
       log,
       ...(cluster ? { cluster } : {}),

@@ -194,7 +194,10 @@ export interface InvokeSpec {
 }
 
 /** Content of an event: the data of a notification, or the request that a webhook received. */
-export type EventContent =
+export type EventContent = {
+  /** Trace context of the notification. The service uses it; it is not part of the result of a wait. */
+  readonly trace?: TraceContext;
+} & (
   | { readonly kind: 'data'; readonly body: EncodedBody; readonly contentType?: string }
   | {
       readonly kind: 'request';
@@ -204,7 +207,8 @@ export type EventContent =
       /** By lower-case name. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: EncodedBody;
-    };
+    }
+);
 
 /** A planned step with the data that its type needs. Durations are in milliseconds, instants in Unix milliseconds. */
 export type PlannedStep =

@@ -38,6 +38,7 @@ test('by default, dev listens on 127.0.0.1:8080 and stores its data in ./.everst
     metricsAddress: null,
     metricsNames: 50,
     metricsToken: null,
+    tracing: null,
     envFile: null,
     printCredentials: true,
     demo: true,
@@ -87,6 +88,17 @@ const GOOD: readonly [string, Partial<ConfigSources>, Partial<Config>][] = [
     { metricsAddress: { host: '127.0.0.1', port: 9464 } },
   ],
   ['a token for metrics', { env: { EVERSTEP_METRICS_TOKEN: 'm'.repeat(32) } }, { metricsToken: 'm'.repeat(32) }],
+  [
+    'an endpoint for traces',
+    { env: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces', OTEL_TRACES_SAMPLER: 'always_on' } },
+    {
+      tracing: {
+        ...{ url: 'http://collector:4318/v1/traces', headers: {}, timeoutMs: 10_000, isCompressed: false },
+        ...{ resource: { 'service.name': 'everstep' }, sampler: 'always_on', ratio: 1 },
+        ...{ maxQueuedSpans: 2_048, maxBatchSpans: 512, delayMs: 5_000 },
+      },
+    },
+  ],
   ['a number of names in metrics', { flags: { metricsNames: '0' } }, { metricsNames: 0 }],
   ['a maximum timeout', { env: { EVERSTEP_MAX_TIMEOUT: '90m' } }, { maxTimeoutMs: 5_400_000 }],
   ['a maximum timeout in seconds', { flags: { maxTimeout: '30' } }, { maxTimeoutMs: 30_000 }],

@@ -8,6 +8,7 @@ import type { SecretKeys } from './secret-keys.js';
 import type { Mode, Setting } from './setting.js';
 import { CLIENT_VARIABLES, type Commits, type ListenAddress, SETTINGS, type StoreSetting } from './settings.js';
 import { readSignIn, type SignInSettings } from './sign-in-settings.js';
+import { readTracing, type TracingSettings } from './tracing-settings.js';
 
 export interface Config {
   readonly mode: Mode;
@@ -82,6 +83,8 @@ export interface Config {
   readonly metricsNames: number;
   readonly region: Region;
   readonly adminEmail: string;
+  /** Export of traces; null: none. */
+  readonly tracing: TracingSettings | null;
   /** Single sign-on; null: users log in with API keys only. */
   readonly signIn: SignInSettings | null;
 }
@@ -225,6 +228,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     metricsNames: read(SETTINGS.metricsNames),
     region: read(SETTINGS.region),
     adminEmail: read(SETTINGS.adminEmail),
+    tracing: readTracing(env, (sentence) => problems.push(sentence)),
     signIn: readSignIn(read, (sentence) => problems.push(sentence)),
   });
   if (config.auditWebhookUrl !== null && (config.auditWebhookKey ?? '').length < MIN_KEY_LENGTH)

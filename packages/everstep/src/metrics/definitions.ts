@@ -141,6 +141,11 @@ export const METRICS = {
     buckets: SHORT_S,
   },
   // service
+  everstep_spans_total: {
+    type: 'counter',
+    help: 'Spans, by result: exported, dropped (the queue was full) or failed (the receiver did not accept them).',
+    labels: ['result'],
+  },
   everstep_http_requests_total: {
     type: 'counter',
     help: 'Requests of the HTTP API, by route and status.',

@@ -1,6 +1,7 @@
 /** Turns what the service does into metrics. Never records ids, payloads, headers or queries of URLs. */
+import type { Run } from '../engine/runs/run.js';
 import type { CommitResult, CommitUnit, StoreWrite } from '../engine/writes.js';
-import type { ObservedDelivery, ObservedRun, Observer } from '../ports/observer.js';
+import type { ObservedDelivery, Observer, SpanResult } from '../ports/observer.js';
 import { isWorkerUrl } from '../ports/workers.js';
 import { LabelValues, labelOfUrl, OTHER } from './label-values.js';
 import type { MetricRegistry } from './registry.js';
@@ -28,7 +29,7 @@ export class Metrics implements Observer {
     });
   }
 
-  committed(units: readonly CommitUnit[], runOf: (runKey: string) => ObservedRun | null): void {
+  committed(units: readonly CommitUnit[], runOf: (runKey: string) => Run | null): void {
     for (const { writes } of units) for (const write of writes) this.written(write, runOf);
   }
 
@@ -73,13 +74,17 @@ export class Metrics implements Observer {
       this.registry.observe('everstep_schedule_delay_seconds', NO_LABELS, Math.max(0, delayMs) / SECOND_MS);
   }
 
+  spansExported(result: SpanResult, count: number): void {
+    this.registry.count('everstep_spans_total', { result }, count);
+  }
+
   answered({ method, route, status, durationMs }: Parameters<Observer['answered']>[0]): void {
     const shown = route ?? UNKNOWN_ROUTE;
     this.registry.count('everstep_http_requests_total', { method, route: shown, status: String(status) });
     this.registry.observe('everstep_http_request_duration_seconds', { method, route: shown }, durationMs / SECOND_MS);
   }
 
-  private written(write: StoreWrite, runOf: (runKey: string) => ObservedRun | null): void {
+  private written(write: StoreWrite, runOf: (runKey: string) => Run | null): void {
     const { registry } = this;
     switch (write.kind) {
       case 'create-run': {
@@ -110,9 +115,9 @@ export class Metrics implements Observer {
     }
   }
 
-  private ended(state: string, completedAt: number, run: ObservedRun | null): void {
+  private ended(state: string, completedAt: number, run: Run | null): void {
     const { registry } = this;
-    if (run?.isMessage) {
+    if (run?.settings.message) {
       registry.count('everstep_messages_ended_total', { state });
       return;
     }

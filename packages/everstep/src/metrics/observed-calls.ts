@@ -1,8 +1,8 @@
 /** Observes the requests to apps and other destinations, at the ports that send them. */
 
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
-import type { DeliveryKind, Observer } from '../ports/observer.js';
-import type { StepAnswer, StepCaller } from '../ports/step-caller.js';
+import { type DeliveryKind, NO_OBSERVER, type Observer } from '../ports/observer.js';
+import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 
 /** Returns a clock in milliseconds that is not set. */
 type ElapsedMs = () => number;
@@ -13,6 +13,8 @@ const outcomeOfStep = (answer: StepAnswer): number | string => {
 };
 const outcomeOfMessage = (answer: MessageAnswer): number | string =>
   answer.kind === 'failure' ? (answer.failure.status ?? answer.failure.cause) : answer.status;
+
+const isJournalNeeded = (answer: StepAnswer): boolean => answer.kind === 'reply' && answer.reply.kind === 'journal-needed';
 
 function kindOf({ signed }: Message): DeliveryKind {
   switch (signed?.kind) {
@@ -26,8 +28,20 @@ function kindOf({ signed }: Message): DeliveryKind {
   }
 }
 
+/** Whether the code executed the step of the message, or failed in it. A reply to a request without a target can only plan steps. */
+function isOfStep({ request: { target } }: StepCall, answer: StepAnswer): boolean {
+  if (target !== null) return true;
+  if (answer.kind !== 'reply') return false;
+  const { reply } = answer;
+  return (
+    (reply.kind === 'progress' || reply.kind === 'failed') &&
+    (reply.done.length > 0 || (reply.kind === 'failed' && reply.step !== undefined))
+  );
+}
+
 /** Only requests that were sent count: others never left the process. */
 export function observedCaller(caller: StepCaller, observer: Observer, elapsedMs: ElapsedMs): StepCaller {
+  if (observer === NO_OBSERVER) return caller;
   const observed: StepCaller = {
     async call(call, signal, onSent) {
       let sentAt: number | null = null;
@@ -42,6 +56,10 @@ export function observedCaller(caller: StepCaller, observer: Observer, elapsedMs
           url: call.workflowUrl,
           durationMs: elapsedMs() - startedAt,
           outcome: outcomeOfStep(answer),
+          method: 'POST',
+          isOfStep: !signal.aborted && isOfStep(call, answer),
+          // A worker that needs the journal gets it at once, in the same attempt.
+          ...(call.span && !isJournalNeeded(answer) ? { span: call.span } : {}),
         });
       return answer;
     },
@@ -51,12 +69,15 @@ export function observedCaller(caller: StepCaller, observer: Observer, elapsedMs
 }
 
 export function observedSender(sender: MessageSender, observer: Observer, elapsedMs: ElapsedMs): MessageSender {
+  if (observer === NO_OBSERVER) return sender;
   return {
     async send(message, signal, onSent) {
       const startedAt = elapsedMs();
       const answer = await sender.send(message, signal, onSent);
       const outcome = outcomeOfMessage(answer);
-      observer.delivered({ kind: kindOf(message), url: message.url, durationMs: elapsedMs() - startedAt, outcome });
+      const { url, method, trace } = message;
+      const sent = { kind: kindOf(message), url, method, durationMs: elapsedMs() - startedAt, outcome };
+      observer.delivered({ ...sent, isOfStep: !signal.aborted, ...(trace?.span ? { span: trace.span } : {}) });
       return answer;
     },
   };

@@ -1,16 +1,10 @@
 /**
- * Observes the work of the service, for metrics. Every method is cheap, never throws and keeps nothing of its arguments. The
+ * Observes the work of the service, for metrics and traces. Every method is cheap, never throws and keeps nothing of its arguments. The
  * names of workflows and other labels are bounded by the implementation.
  */
+import type { Run } from '../engine/runs/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
-
-/** What is known about a run in memory. */
-export interface ObservedRun {
-  readonly workflowUrl: string;
-  /** Unix ms. */
-  readonly createdAt: number;
-  readonly isMessage: boolean;
-}
+import type { AttemptSpan } from './traces.js';
 
 export type DeliveryKind = 'step' | 'call' | 'message' | 'failure-callback' | 'check';
 
@@ -21,7 +15,16 @@ export interface ObservedDelivery {
   readonly durationMs: number;
   /** HTTP status of the response, or the cause of a failure without one. */
   readonly outcome: number | string;
+  /** HTTP method. Without effect for a request to a worker. */
+  readonly method: string;
+  /** Span of the attempt; absent if none is exported. */
+  readonly span?: AttemptSpan;
+  /** Whether the attempt was one of the step of its message. If not, the code of the run was between steps. */
+  readonly isOfStep: boolean;
 }
+
+/** What became of spans: `dropped` did not fit in the queue, `failed` were not accepted by the receiver. */
+export type SpanResult = 'exported' | 'failed' | 'dropped';
 
 /** How many deliveries wait and are in flight. */
 export interface KeyCounts {
@@ -38,8 +41,8 @@ export interface GateCounts extends KeyCounts {
 }
 
 export interface Observer {
-  /** Units became durable. `runOf` returns a run that is in memory. */
-  committed(units: readonly CommitUnit[], runOf: (runKey: string) => ObservedRun | null): void;
+  /** Units became durable. `runOf` returns a run that is in memory. A run that has just ended is still there, with its open tasks. */
+  committed(units: readonly CommitUnit[], runOf: (runKey: string) => Run | null): void;
   /** The store finished a batch. `results` is null if it failed. */
   batchWritten(units: number, results: readonly CommitResult[] | null, durationMs: number): void;
   /** The embedded store has synced its log to the disk. */
@@ -56,6 +59,8 @@ export interface Observer {
   delivered(delivery: ObservedDelivery): void;
   /** A tick of a schedule has started runs so many milliseconds after its time, or was skipped. */
   scheduleTicked(result: 'started' | 'skipped', delayMs: number): void;
+  /** Spans were exported, or lost. */
+  spansExported(result: SpanResult, count: number): void;
   /** A request of the HTTP API was answered. `route` is null for an unknown path. */
   answered(request: {
     readonly method: string;
@@ -75,5 +80,24 @@ export const NO_OBSERVER: Observer = {
   deliverySent() {},
   delivered() {},
   scheduleTicked() {},
+  spansExported() {},
   answered() {},
 };
+
+/** Returns an observer that also passes on what the second one observes. */
+export function observers(first: Observer, second: Pick<Observer, 'committed' | 'delivered'>): Observer {
+  const { committed, delivered, ...others } = NO_OBSERVER;
+  const names = Object.keys(others) as (keyof typeof others)[];
+  return {
+    ...others,
+    ...Object.fromEntries(names.map((name) => [name, first[name].bind(first)])),
+    committed(units, runOf) {
+      first.committed(units, runOf);
+      second.committed(units, runOf);
+    },
+    delivered(delivery) {
+      first.delivered(delivery);
+      second.delivered(delivery);
+    },
+  };
+}

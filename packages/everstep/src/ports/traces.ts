@@ -3,7 +3,7 @@
  * that an app finds the spans of its caller.
  */
 import type { SpanReference, TraceContext } from '@everstep/sdk/protocol';
-import type { Run, RunTrace } from '../engine/runs/run.js';
+import type { AttemptedTask, Run, RunTrace } from '../engine/runs/run.js';
 
 /** The span of an attempt, and the spans that can be its parent. */
 export interface AttemptSpan extends SpanReference {
@@ -23,10 +23,12 @@ export interface AttemptTrace {
 }
 
 export interface Traces {
-  /** Returns the trace of an attempt to deliver a message of the run; undefined if nothing is sent. */
-  ofAttempt(run: Run, message: { readonly messageId: string; readonly retried: number }): AttemptTrace | undefined;
+  /** Returns the trace of an attempt of a task of the run; undefined if nothing is sent. */
+  ofAttempt(run: Run, task: AttemptedTask): AttemptTrace | undefined;
   /** Returns the trace of a run that a step of this run creates; `messageId` is that of the step. */
   ofInvoked(run: Run, messageId: string): RunTrace | undefined;
+  /** Returns the trace of a notification that a step of this run makes; undefined if no span links to it. */
+  ofNotified(run: Run, messageId: string): TraceContext | undefined;
 }
 
 const passedOn = ({ settings: { trace } }: Run): RunTrace | undefined => (trace?.isLinked ? undefined : trace);
@@ -38,4 +40,5 @@ export const PASSED_ON: Traces = {
     return trace && { context: trace };
   },
   ofInvoked: passedOn,
+  ofNotified: () => undefined,
 };

@@ -18,6 +18,7 @@ import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import { type InstanceLimits, NO_LIMITS } from '../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../ports/stores/instance-owners.js';
 import type { DueTask, Store } from '../ports/stores/store.js';
+import { PASSED_ON, type Traces } from '../ports/traces.js';
 import { NO_WORKERS, type WorkerPresence } from '../ports/workers.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { createRuntime, type Runtime } from './runtime.js';
@@ -157,6 +158,7 @@ export async function withRuntime(
     cluster,
     workers = NO_WORKERS,
     observer = NO_OBSERVER,
+    traces = PASSED_ON,
   }: {
     readonly wrap?: (store: Store) => Store;
     readonly sender?: MessageSender;
@@ -165,6 +167,7 @@ export async function withRuntime(
     readonly cluster?: Cluster;
     readonly workers?: WorkerPresence;
     readonly observer?: Observer;
+    readonly traces?: Traces;
   } = {},
 ): Promise<void> {
   const store = await openSqliteStore({ file: ':memory:' });
@@ -181,6 +184,7 @@ export async function withRuntime(
     owners,
     workers,
     observer,
+    traces,
     ...(cluster ? { cluster } : {}),
   });
   await runtime.start();

@@ -3,7 +3,7 @@
  * so that no rule of the engine can change one and forget the other.
  * Keeps invariants 7 and 8.
  */
-import type { StepResult } from '@everstep/sdk/protocol';
+import type { StepResult, TraceContext } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { failureEvent } from '../alerts/alert-events.js';
 import { lifecycleNotices } from '../alerts/lifecycle.js';
@@ -86,6 +86,7 @@ export interface ResultTimes {
 /** How a result was produced, as far as it is known and stored. */
 interface ResultDetails extends ResultTimes {
   readonly sent?: KeptRequest | undefined;
+  readonly notifiedBy?: TraceContext | undefined;
 }
 
 /** A decision under construction. Call `finish` to get the decision. */
@@ -177,7 +178,7 @@ export class Draft {
   recordStep(
     result: StepResult,
     from: Pick<Task, 'messageId' | 'createdAt'>,
-    { startedAt, completedAt, sent }: ResultDetails = {},
+    { startedAt, completedAt, sent, notifiedBy }: ResultDetails = {},
   ): void {
     const own = this.tasks.get(result.stepId);
     const planned = own && 'name' in own ? own : null;
@@ -200,6 +201,7 @@ export class Draft {
       sleepMs: planned?.kind === 'sleep' ? planned.sleepMs : null,
       wakeAt: planned?.kind === 'sleep' ? planned.wakeAt : null,
       ...(sent ? { sent } : {}),
+      ...(notifiedBy ? { notifiedBy } : {}),
     });
   }
 

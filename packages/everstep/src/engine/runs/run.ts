@@ -2,7 +2,7 @@
  * The state of a run that the engine decides on: plain immutable data. It does not contain the results of steps,
  * which are only transported, so a decision costs the same at step 10 and at step 10,000.
  */
-import type { CallSpec, EventContent, InvokeSpec, StepType } from '@everstep/sdk/protocol';
+import type { CallSpec, EventContent, InvokeSpec, StepType, TraceContext } from '@everstep/sdk/protocol';
 import type { ErrorDetails, FailedBy } from '../failures/error-details.js';
 import type { KeptExchange, KeptRequest, SentRequest } from './exchanges.js';
 import type { RunSettings } from './settings.js';
@@ -191,6 +191,8 @@ export interface RecordedStep {
   readonly edited?: true;
   /** Request of a call whose first attempt succeeded. It is read only on demand. */
   readonly sent?: KeptRequest;
+  /** Trace context of the notification that ended a wait. For observers; it is not stored. */
+  readonly notifiedBy?: TraceContext;
 }
 
 export const FAILURE_CAUSES = [

@@ -1,18 +1,20 @@
 /** Events: how they end waits, and how early events are stored. */
-import type { EventContent, WaitOutcome } from '@everstep/sdk/protocol';
+import type { EventContent, TraceContext, WaitOutcome } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { Draft } from './decision.js';
 import type { KeptEvent, Task } from './run.js';
 
 type WaitTask = Extract<Task, { kind: 'wait' }>;
 
-function recordWait(draft: Draft, task: WaitTask, outcome: WaitOutcome): void {
-  draft.recordStep({ stepId: task.slot, name: task.name, type: task.stepType, out: JSON.stringify(outcome) }, task);
+function recordWait(draft: Draft, task: WaitTask, outcome: WaitOutcome, notifiedBy?: TraceContext): void {
+  const result = { stepId: task.slot, name: task.name, type: task.stepType, out: JSON.stringify(outcome) };
+  draft.recordStep(result, task, { notifiedBy });
 }
 
 /** Ends the wait with the event as its result. */
-export function notifyWait(draft: Draft, task: WaitTask, eventId: string, content: EventContent): void {
-  recordWait(draft, task, { timeout: false, eventId, content });
+export function notifyWait(draft: Draft, task: WaitTask, eventId: string, event: EventContent): void {
+  const { trace, ...content } = event;
+  recordWait(draft, task, { timeout: false, eventId, content }, trace);
 }
 
 /** Ends the wait with a timeout as its result. */

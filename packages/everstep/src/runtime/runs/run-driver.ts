@@ -10,7 +10,7 @@ import type { Decision, NewRun } from '../../engine/runs/decision.js';
 import { CALLBACK_SLOT, type FlowControl, type Run, type Task } from '../../engine/runs/run.js';
 import type { Submission } from '../../engine/runs/submissions.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
-import { NO_OBSERVER, type ObservedRun } from '../../ports/observer.js';
+import { NO_OBSERVER } from '../../ports/observer.js';
 import type { DueTask } from '../../ports/stores/store.js';
 import { Membership } from '../cluster/membership.js';
 import { Committer, type DurableWatcher } from '../commits/committer.js';
@@ -75,7 +75,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const due = new DueTasks({ ...deps, handler: this });
     this.due = due;
     this.work = new WorkInProgress(deps, due);
-    this.events = new Events({ store, decisions, context, isDeleted });
+    this.events = new Events({ store, decisions, context, isDeleted, traces });
     this.invocations = new Invocations({
       ...{ store, decisions, context, limits, traces },
       begin: (run, payload) => this.begin(run, payload),
@@ -275,9 +275,8 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     return run && { ...run, isLimited: run.settings.flowControl !== null };
   }
 
-  private observedRun(runKey: string): ObservedRun | null {
-    const run = this.cache.peek(runKey)?.run;
-    return run ? { ...run, isMessage: run.settings.message !== undefined } : null;
+  private observedRun(runKey: string): Run | null {
+    return this.cache.peek(runKey)?.run ?? null;
   }
 
   /** Commits a write of the gates. Other nodes keep settings and holds in memory as well. */

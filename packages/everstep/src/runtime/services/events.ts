@@ -8,6 +8,7 @@ import { exceedsEventLimits } from '../../engine/runs/waits.js';
 import type { EventStore } from '../../ports/stores/event-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { WaiterRecord } from '../../ports/stores/store.js';
+import type { Traces } from '../../ports/traces.js';
 import type { EventService, Notified, NotifyCommand, NotifyOutcome, WebhookId } from '../interface/events.js';
 import type { Decisions } from '../runs/decisions.js';
 import type { CachedRun } from '../runs/run-cache.js';
@@ -21,6 +22,7 @@ export interface EventsOptions {
   readonly decisions: Decisions;
   readonly context: () => DecisionContext;
   readonly isDeleted: (instanceId: string) => boolean;
+  readonly traces: Pick<Traces, 'ofNotified'>;
 }
 
 /** Returns the id of the message that continues the code of a notified run. */
@@ -114,7 +116,9 @@ export class Events implements EventService {
   private async notifyFor(entry: CachedRun, task: NotifyTask): Promise<void> {
     const { instanceId } = entry.run;
     const { slot, messageId, eventId, workflowRunId, content } = task;
-    const result = await this.notify({ instanceId, eventId, workflowRunId, content });
+    const trace = this.options.traces.ofNotified(entry.run, messageId);
+    const sent = trace ? { ...content, trace } : content;
+    const result = await this.notify({ instanceId, eventId, workflowRunId, content: sent });
     const notified = result.kind === 'notified' ? result.notified : [];
     const outcome: NotifyStepOutcome = {
       notified: notified.map(({ waiter, messageId }) => ({

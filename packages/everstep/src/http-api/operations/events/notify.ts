@@ -1,6 +1,6 @@
 /** Notifies runs that wait for an event, and lists the waiters of an event. */
 
-import type { EventContent } from '@everstep/sdk/protocol';
+import { type EventContent, readTraceContext } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -11,6 +11,7 @@ import { answer, operation, type RequestContext } from '../../operation.js';
 import { readValue } from '../../parameters/read-value.js';
 import { shown, Unacceptable } from '../../parameters/unacceptable.js';
 import { KeptText, Text } from '../../parameters/values.js';
+import { optional } from '../../presenters/optional.js';
 import { presentKept, presentNotified, presentWaiter } from '../../presenters/waiter.js';
 import { encodedBody } from '../../responses/encoded-bytes.js';
 import { requireRun } from '../runs/runs.js';
@@ -39,7 +40,12 @@ const body = {
 
 function contentOf(data: Uint8Array, { headers }: RequestContext): EventContent {
   const contentType = stringOrNull(headers['content-type']);
-  return { kind: 'data', body: encodedBody(data), ...(contentType === null ? {} : { contentType }) };
+  return {
+    kind: 'data',
+    body: encodedBody(data),
+    ...(contentType === null ? {} : { contentType }),
+    ...optional('trace', readTraceContext(headers)),
+  };
 }
 
 export const notifyEvent = operation({

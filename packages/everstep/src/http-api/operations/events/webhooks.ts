@@ -1,6 +1,6 @@
 /** Requests to the webhooks that runs created. Each request becomes an event for the run. Requires no token. */
 
-import type { EventContent } from '@everstep/sdk/protocol';
+import { type EventContent, readTraceContext } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -10,6 +10,7 @@ import { IS_AN_EVENT } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, type Method, type Operation, openOperation, type RequestContext } from '../../operation.js';
 import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
 import { Text } from '../../parameters/values.js';
+import { optional } from '../../presenters/optional.js';
 import { encodedBody } from '../../responses/encoded-bytes.js';
 import { KEPT_MOST } from './notify.js';
 
@@ -46,6 +47,7 @@ export function contentOf(method: Method, body: Uint8Array, { headers, target }:
     query: target.query === '' ? '' : `?${target.query}`,
     headers: recordedHeaders(headers),
     body: encodedBody(body),
+    ...optional('trace', readTraceContext(headers)),
   };
 }
 

@@ -1,0 +1,167 @@
+/** Settings of the export of traces: the environment variables of OpenTelemetry that every SDK of it reads. */
+
+export const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const;
+export type SamplerName = (typeof SAMPLERS)[number];
+
+/** Where and how spans are exported. */
+export interface TracingSettings {
+  /** URL that receives the spans (OTLP over HTTP, as JSON). */
+  readonly url: string;
+  /** Additional headers, which can contain a token. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Maximum time to export a batch, with all attempts. */
+  readonly timeoutMs: number;
+  readonly isCompressed: boolean;
+  /** Attributes of the service, such as `service.name`. */
+  readonly resource: Readonly<Record<string, string>>;
+  readonly sampler: SamplerName;
+  /** Share of the traces that are sampled, from 0 to 1, for the samplers with a ratio. */
+  readonly ratio: number;
+  readonly maxQueuedSpans: number;
+  readonly maxBatchSpans: number;
+  /** Time after which a batch is exported even if it is small. */
+  readonly delayMs: number;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const DEFAULT_ENDPOINT = 'http://localhost:4318';
+const DEFAULT_SERVICE_NAME = 'everstep';
+const PROTOCOL = 'http/json';
+const MAX_LIST_LENGTH = 16 * 1024;
+const MAX_ENTRIES = 128;
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
+
+/** Reads variables. Notes a problem for each value that is invalid, and returns the default instead. */
+class Reader {
+  private readonly env: Environment;
+  private readonly problem: (sentence: string) => void;
+
+  constructor(env: Environment, problem: (sentence: string) => void) {
+    this.env = env;
+    this.problem = problem;
+  }
+
+  /** Returns the first of the variables that is set; an empty one counts as unset. */
+  text(...names: readonly string[]): { readonly name: string; readonly text: string } | null {
+    for (const name of names) {
+      const text = this.env[name]?.trim() ?? '';
+      if (text !== '') return { name, text };
+    }
+    return null;
+  }
+
+  /** `parse` throws an Error with the allowed values. Values are not shown, because some contain secrets. */
+  read<Value>(names: readonly string[], fallback: Value, parse: (text: string) => Value): Value {
+    const given = this.text(...names);
+    if (!given) return fallback;
+    try {
+      return parse(given.text);
+    } catch (error) {
+      this.problem(`${given.name} ${error instanceof Error ? error.message : String(error)}`);
+      return fallback;
+    }
+  }
+}
+
+const wholeNumber =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (!/^\d{1,9}$/.test(text) || value < least || value > most)
+      throw new Error(`must be a whole number from ${least} to ${most}`);
+    return value;
+  };
+
+const oneOf =
+  <Value extends string>(values: readonly Value[]) =>
+  (text: string): Value => {
+    const found = values.find((value) => value === text);
+    if (found === undefined) throw new Error(`must be one of ${values.join(', ')}`);
+    return found;
+  };
+
+function parseRatio(text: string): number {
+  const ratio = Number(text);
+  if (!/^[\d.]{1,20}(e-\d+)?$/.test(text) || !(ratio >= 0 && ratio <= 1)) throw new Error('must be a number from 0 to 1');
+  return ratio;
+}
+
+function parseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (!url || !/^https?:$/.test(url.protocol)) throw new Error('must be an http or https URL, such as http://collector:4318');
+  if (url.username !== '' || url.password !== '')
+    throw new Error('must not contain a user or password; set OTEL_EXPORTER_OTLP_HEADERS instead');
+  return url.href;
+}
+
+/** Parses a list of the form `name=value,name=value`, with percent-encoded values. */
+function parseList(text: string): Readonly<Record<string, string>> {
+  const entries = text.length > MAX_LIST_LENGTH ? null : text.split(',').map((entry) => /^\s*([^=\s]+)\s*=(.*)$/s.exec(entry));
+  if (!entries || entries.length > MAX_ENTRIES || entries.some((entry) => entry === null))
+    throw new Error(`must be a list of at most ${MAX_ENTRIES} entries of the form name=value, separated by commas`);
+  try {
+    return Object.fromEntries(entries.map((entry) => [entry?.[1] ?? '', decodeURIComponent((entry?.[2] ?? '').trim())]));
+  } catch {
+    throw new Error('contains a value that is not percent-encoded correctly');
+  }
+}
+
+function parseHeaders(text: string): Readonly<Record<string, string>> {
+  const headers = parseList(text);
+  for (const [name, value] of Object.entries(headers))
+    if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value)) throw new Error('contains a header that cannot be sent');
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+const isOn = (text: string | undefined): boolean => text?.toLowerCase() === 'true';
+
+function urlOf(reader: Reader): string {
+  const general = reader.read(['OTEL_EXPORTER_OTLP_ENDPOINT'], DEFAULT_ENDPOINT, parseUrl);
+  return reader.read(['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'], `${general.replace(/\/+$/, '')}/v1/traces`, parseUrl);
+}
+
+/**
+ * Returns null if traces are not exported: no endpoint is set, or the export is disabled. The other variables are read only if it
+ * is not, because they may be set for other programs.
+ */
+export function readTracing(env: Environment, problem: (sentence: string) => void): TracingSettings | null {
+  const reader = new Reader(env, problem);
+  if (isOn(reader.text('OTEL_SDK_DISABLED')?.text)) return null;
+  const hasEndpoint = reader.text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT') !== null;
+  const exporter = reader.read(['OTEL_TRACES_EXPORTER'], hasEndpoint ? 'otlp' : 'none', oneOf(['otlp', 'none']));
+  if (exporter === 'none') return null;
+  reader.read(['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'], PROTOCOL, oneOf([PROTOCOL]));
+  const named = reader.read(['OTEL_RESOURCE_ATTRIBUTES'], {}, parseList);
+  const serviceName = reader.text('OTEL_SERVICE_NAME')?.text ?? named['service.name'] ?? DEFAULT_SERVICE_NAME;
+  const maxQueuedSpans = reader.read(['OTEL_BSP_MAX_QUEUE_SIZE'], 2_048, wholeNumber(1, 1_000_000));
+  const most = wholeNumber(1, 10_000);
+  return {
+    url: urlOf(reader),
+    headers: {
+      ...reader.read(['OTEL_EXPORTER_OTLP_HEADERS'], {}, parseHeaders),
+      ...reader.read(['OTEL_EXPORTER_OTLP_TRACES_HEADERS'], {}, parseHeaders),
+    },
+    timeoutMs: reader.read(['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT', 'OTEL_EXPORTER_OTLP_TIMEOUT'], 10_000, wholeNumber(1, 600_000)),
+    isCompressed:
+      reader.read(
+        ['OTEL_EXPORTER_OTLP_TRACES_COMPRESSION', 'OTEL_EXPORTER_OTLP_COMPRESSION'],
+        'none',
+        oneOf(['gzip', 'none']),
+      ) === 'gzip',
+    resource: { ...named, 'service.name': serviceName },
+    sampler: reader.read(['OTEL_TRACES_SAMPLER'], 'parentbased_always_on', oneOf(SAMPLERS)),
+    ratio: reader.read(['OTEL_TRACES_SAMPLER_ARG'], 1, parseRatio),
+    maxQueuedSpans,
+    maxBatchSpans: Math.min(maxQueuedSpans, reader.read(['OTEL_BSP_MAX_EXPORT_BATCH_SIZE'], 512, most)),
+    delayMs: reader.read(['OTEL_BSP_SCHEDULE_DELAY'], 5_000, wholeNumber(1, 600_000)),
+  };
+}

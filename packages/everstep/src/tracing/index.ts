@@ -1,0 +1,33 @@
+/** Traces of one process: the trace contexts that it sends, and the observer that makes and exports spans. */
+import type { TracingSettings } from '../config/tracing-settings.js';
+import { type Observer, observers } from '../ports/observer.js';
+import { PASSED_ON, type Traces } from '../ports/traces.js';
+import { SERVICE_VERSION } from '../step-calls/version.js';
+import { RunTraces } from './run-traces.js';
+import { createSampler } from './sampler.js';
+import { SpanExporter, type SpanExporterOptions } from './span-exporter.js';
+import { observeSpans } from './span-observer.js';
+
+export interface Tracing {
+  readonly traces: Traces;
+  readonly observer: Observer;
+  /** Exports the last spans, for a limited time. */
+  close(): Promise<void>;
+}
+
+export interface TracingOptions extends Pick<SpanExporterOptions, 'clock' | 'log'> {
+  /** Unix ms, by the clock of the service. */
+  readonly now: () => number;
+  /** The other observer of the service. It is also notified of exported spans. */
+  readonly observer: Observer;
+}
+
+/** `settings` null: no spans are made, and the observer is the given one. */
+export function createTracing(settings: TracingSettings | null, { clock, log, now, observer }: TracingOptions): Tracing {
+  if (!settings) return { traces: PASSED_ON, observer, close: async () => {} };
+  const traces = new RunTraces(createSampler(settings.sampler, settings.ratio));
+  const exported = observer.spansExported.bind(observer);
+  const resource = { 'service.version': SERVICE_VERSION, ...settings.resource };
+  const exporter = new SpanExporter({ settings: { ...settings, resource }, clock, log, exported });
+  return { traces, observer: observers(observer, observeSpans(traces, exporter, now)), close: () => exporter.close() };
+}

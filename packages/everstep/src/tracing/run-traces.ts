@@ -1,0 +1,80 @@
+/** The place of runs in traces, derived from what is stored with them. */
+import { formatTraceparent, parseTraceparent } from '@everstep/sdk/protocol';
+import type { AttemptedTask, Run } from '../engine/runs/run.js';
+import type { AttemptTrace, Traces } from '../ports/traces.js';
+import type { Sampler } from './sampler.js';
+import type { SpanLink } from './span.js';
+import { attemptSpanId, runSpanId, stepSpanId, traceIdOf } from './span-ids.js';
+
+/** What the place of a run depends on. */
+export type TracedRun = Pick<Run, 'key' | 'origin' | 'settings'>;
+
+/** Where a run belongs. */
+export interface RunPlace {
+  readonly traceId: string;
+  readonly isSampled: boolean;
+  /** Span id of the parent of its trigger; null if the trace starts with it. */
+  readonly parentSpanId: string | null;
+}
+
+/** A message that reports a response belongs to the trace of the message that it reports. */
+const reportedKey = ({ settings }: TracedRun): string | null => settings.message?.callbackOf?.replace(/^msg_/, '') ?? null;
+
+export class RunTraces implements Traces {
+  private readonly sampler: Sampler;
+
+  constructor(sampler: Sampler) {
+    this.sampler = sampler;
+  }
+
+  placeOf(run: TracedRun): RunPlace {
+    const { trace } = run.settings;
+    const reported = reportedKey(run);
+    const parent = trace && !trace.isLinked ? parseTraceparent(trace.traceparent) : null;
+    const traceId = parent?.traceId ?? traceIdOf(reported ?? run.key);
+    return {
+      traceId,
+      isSampled: this.sampler(traceId, parent?.isSampled ?? null),
+      parentSpanId: reported === null ? (parent?.spanId ?? null) : runSpanId(reported),
+    };
+  }
+
+  /** Returns the links of a run: to the run that it continues, and to the request that created its schedule. */
+  linksOf({ origin, settings }: TracedRun): readonly SpanLink[] {
+    const links: SpanLink[] = [];
+    const linked = settings.trace?.isLinked ? parseTraceparent(settings.trace.traceparent) : null;
+    if (linked)
+      links.push({ traceId: linked.traceId, spanId: linked.spanId, attributes: { 'everstep.link': 'schedule-created-by' } });
+    if (origin?.kind === 'resume' || origin?.kind === 'restart' || origin?.kind === 'fork') {
+      // The run has the trace setting of the run that it continues.
+      const { traceId } = this.placeOf({ key: origin.runKey, origin: null, settings });
+      const attributes = { 'everstep.link': `${origin.kind}-of`, 'everstep.run.id': origin.workflowRunId };
+      links.push({ traceId, spanId: runSpanId(origin.runKey), attributes });
+    }
+    return links;
+  }
+
+  ofAttempt(run: Run, { kind, messageId, retried }: AttemptedTask): AttemptTrace {
+    const { traceId, isSampled } = this.placeOf(run);
+    const spanId = attemptSpanId(messageId, retried);
+    const context = this.contextOf(run, { traceId, spanId, isSampled });
+    if (!isSampled) return { context };
+    const ofStep = kind === 'message' || kind === 'callback' ? null : stepSpanId(messageId);
+    return { context, span: { traceId, spanId, isSampled, runSpanId: runSpanId(run.key), stepSpanId: ofStep, retried } };
+  }
+
+  ofInvoked(run: Run, messageId: string): AttemptTrace['context'] {
+    const { traceId, isSampled } = this.placeOf(run);
+    return this.contextOf(run, { traceId, spanId: stepSpanId(messageId), isSampled });
+  }
+
+  ofNotified(run: Run, messageId: string): AttemptTrace['context'] {
+    return this.ofInvoked(run, messageId);
+  }
+
+  private contextOf({ settings: { trace } }: Run, span: Parameters<typeof formatTraceparent>[0]): AttemptTrace['context'] {
+    const traceparent = formatTraceparent(span);
+    const tracestate = trace?.isLinked ? undefined : trace?.tracestate;
+    return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
+  }
+}

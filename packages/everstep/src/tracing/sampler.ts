@@ -1,0 +1,28 @@
+/** Decides which traces are exported. The decision depends only on stored data, so every node makes the same one. */
+import type { SamplerName } from '../config/tracing-settings.js';
+
+/** Returns whether a trace is exported. `parent`: the decision of the caller; null if the trace starts here. */
+export type Sampler = (traceId: string, parent: boolean | null) => boolean;
+
+/** Digits of the trace id that count: 48 bits, which a number represents exactly. */
+const DIGITS = 12;
+const VALUES = 16 ** DIGITS;
+
+type Root = (traceId: string) => boolean;
+
+/** Samples a trace in every process that uses the same ratio, and with each larger ratio too. */
+const byRatio =
+  (ratio: number): Root =>
+  (traceId) =>
+    Number.parseInt(traceId.slice(-DIGITS), 16) >= (1 - ratio) * VALUES;
+
+const rootOf = (name: SamplerName, ratio: number): Root => {
+  if (name.endsWith('always_on')) return () => true;
+  return name.endsWith('always_off') ? () => false : byRatio(ratio);
+};
+
+/** `ratio`: from 0 to 1. */
+export function createSampler(name: SamplerName, ratio: number): Sampler {
+  const root = rootOf(name, ratio);
+  return name.startsWith('parentbased_') ? (traceId, parent) => parent ?? root(traceId) : root;
+}
