@@ -241,6 +241,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   { area: 'sdk/src', may: [NODE], because: "the SDK adds no dependency to the user's app" },
   {
+    area: 'sdk/src/opentelemetry',
+    may: ['sdk/src', '@opentelemetry/api'],
+    because: 'only apps that are traced install this package',
+  },
+  {
     area: 'sdk/src/protocol',
     may: ['bounded-json', 'journal-digest', 'step-protocol', 'trace-context', 'worker/frames', 'worker/worker-url'].map(
       (file) => `sdk/src/${file}`,

@@ -14,6 +14,15 @@ import type {
   WebhookResult,
 } from './steps/step-types.js';
 
+/** Fields for log lines. */
+export interface LogFields {
+  /** Id of the run. */
+  readonly runId: string;
+  /** Position of the step; absent between steps. */
+  readonly stepId?: number;
+  readonly stepName?: string;
+}
+
 /**
  * The run and the steps that it can take.
  *
@@ -91,6 +100,18 @@ export interface WorkflowContext<Payload> {
    * the wait at once.
    */
   waitForWebhook(name: string, webhook: Pick<Webhook, 'eventId'>, options?: WaitOptions): Promise<WebhookResult>;
+
+  /**
+   * Returns fields for log lines, so that logs can be searched by run and step. In a step, they include the step. If several steps
+   * run at the same time, call it before the first await of the step.
+   *
+   * @example
+   * await context.run('charge', async () => {
+   *   const log = logger.child(context.logFields());
+   *   log.info('charging');
+   * });
+   */
+  logFields(): LogFields;
 
   /** Ends the run as canceled. Code after it does not run. */
   cancel(): Promise<never>;

@@ -42,7 +42,7 @@ export {
   type SearchNamespace,
 } from './client/search.js';
 export type { FlowControlSettings, RunOverrides, SingleRecoverOptions, TriggerOptions } from './client/settings.js';
-export type { Workflow, WorkflowContext } from './context.js';
+export type { LogFields, Workflow, WorkflowContext } from './context.js';
 export type { Duration, Instant } from './duration.js';
 export type { Endpoint, EndpointRequest, EndpointResponse, ServeOptions, WorkflowEndpoint } from './endpoint.js';
 export { createEndpoint } from './endpoint.js';

@@ -117,6 +117,10 @@ export function contextOf<Payload>(
         read: webhookResultOf,
       });
     },
+    logFields() {
+      const step = execution.currentStep;
+      return step ? { runId: id, stepId: step.stepId, stepName: step.name } : { runId: id };
+    },
     cancel() {
       execution.settle({ kind: 'canceled' });
       return new Promise<never>(() => {});

@@ -17,11 +17,20 @@ interface SnippetContext {
   readonly isPart?: true;
 }
 
+/** A step that logs. */
+const LOGGING: SnippetContext = {
+  declares: `import { type WorkflowContext } from '@everstep/sdk'; declare const context: WorkflowContext<unknown>;
+    declare const logger: { child(fields: object): { info(text: string): void } };`,
+  isPart: true,
+};
+
 /** Snippets that use names of the reader's app, by page and first line. */
 const CONTEXTS: Readonly<Record<string, SnippetContext>> = {
   "docs/guides/search.md: import { Search } from '@upstash/search';": {
     declares: 'declare const endpoint: string, token: string;',
   },
+  "docs/guides/tracing.md: await context.run('charge', async () => {": LOGGING,
+  "packages/sdk/README.md: await context.run('charge', async () => {": LOGGING,
   "packages/sdk/README.md: import { createServer } from 'node:http';": {
     declares: `declare function reserve(id: string): { available: boolean };
       declare function chargeCard(id: string, cents: number): { chargeId: string };

@@ -25,6 +25,7 @@ import {
   type StepRequest,
 } from '../protocol.js';
 import { microtasksDrained, nextTurn } from './quiet.js';
+import type { StepScope } from './step-scope.js';
 
 /** A step that the code has requested and that is not resolved. */
 export interface RequestedStep {
@@ -99,7 +100,7 @@ export class Execution {
   private isTurnTaken = false;
   private readonly queue: (() => void)[] = [];
   private onActivity: (() => void) | null = null;
-  private insideStep: string | null = null;
+  private insideStep: PlannedStep | null = null;
 
   constructor(name: string) {
     this.name = name;
@@ -158,7 +159,7 @@ export class Execution {
   requestStep<T>(planAt: (stepId: number) => PlannedStep, { action, read }: StepOptions<T> = {}): Promise<T> {
     if (this.insideStep !== null) {
       throw new NonRetryableError(
-        `step ${JSON.stringify(this.insideStep)} requests another step: steps cannot be nested; request the other step after this one`,
+        `step ${JSON.stringify(this.insideStep.name)} requests another step: steps cannot be nested; request the other step after this one`,
       );
     }
     const plan = planAt(++this.asked);
@@ -314,12 +315,20 @@ export class Execution {
     throw new JournalMismatchError(`${this.whyNotRequested(stepId, 'is planned')} ${HOW_IT_HAPPENS}`);
   }
 
-  /** Runs the action of a step. Rejects with the error that it throws. */
-  async execute(step: RequestedStep): Promise<unknown> {
+  /** The step that calls this, as far as it is known: until its first await always, after that only while no other step runs. */
+  get currentStep(): PlannedStep | null {
+    if (this.insideStep) return this.insideStep;
+    const running = [...this.pending.values()].filter(({ executing }) => executing);
+    return running.length === 1 ? (running[0]?.plan ?? null) : null;
+  }
+
+  /** Runs the action of a step, in the scope of its request. Rejects with the error that it throws. */
+  async execute(step: RequestedStep, scope: StepScope | null): Promise<unknown> {
+    const { plan, action } = step;
     let result: unknown;
-    this.insideStep = step.plan.name;
+    this.insideStep = plan;
     try {
-      result = step.action?.();
+      result = scope && action ? scope(action) : action?.();
     } finally {
       this.insideStep = null;
     }

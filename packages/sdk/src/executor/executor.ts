@@ -21,6 +21,7 @@ import { type Checkpoint, ExchangeResults } from './checkpoint.js';
 import { Execution, type RequestedStep, type Settlement } from './execution.js';
 import type { HeldRuns } from './held-runs.js';
 import { nextTurn } from './quiet.js';
+import { type StepScope, stepScopeOf } from './step-scope.js';
 
 /** What an executor depends on. */
 export interface ExecutorOptions {
@@ -88,6 +89,8 @@ export class Executor {
 
   /** Returns the reply to a step request. */
   async handle(request: StepRequest): Promise<StepReply> {
+    // Before anything else, because the code of a held run continues in the async context of an earlier request.
+    const scope = stepScopeOf(request);
     for (;;) {
       const execution = this.find(request);
       if (!execution) return JOURNAL_NEEDED;
@@ -102,7 +105,7 @@ export class Executor {
       const isFresh = !execution.started;
       execution.exchanges.add(request.messageId);
       try {
-        const reply = await this.exchange(execution, request);
+        const reply = await this.exchange(execution, request, scope);
         if (reply) return reply;
       } catch (error) {
         this.release(request, execution);
@@ -140,7 +143,7 @@ export class Executor {
    * Handles one request on an execution whose turn we hold. Returns null if the execution was dropped; the caller
    * starts again with a fresh one.
    */
-  private async exchange(execution: Execution, request: StepRequest): Promise<StepReply | null> {
+  private async exchange(execution: Execution, request: StepRequest, scope: StepScope | null): Promise<StepReply | null> {
     const results = new ExchangeResults(this.options.checkpoint ?? null, request);
     let state: CodeState;
     let step: RequestedStep | null;
@@ -159,7 +162,10 @@ export class Executor {
     for (;;) {
       const executed: RequestedStep = step;
       try {
-        const outcome: StepReply | RequestedStep = await this.executeStep(execution, request, results, executed, state);
+        const outcome: StepReply | RequestedStep = await this.executeStep(execution, request, results, executed, {
+          ...state,
+          scope,
+        });
         if (!('plan' in outcome)) return outcome;
         step = outcome;
       } finally {
@@ -208,13 +214,13 @@ export class Executor {
     request: StepRequest,
     results: ExchangeResults,
     step: RequestedStep,
-    state: CodeState,
+    state: CodeState & { readonly scope: StepScope | null },
   ): Promise<StepReply | RequestedStep> {
     const { stepId, name, type } = step.plan;
     const startedMs = results.elapsedMs;
     let out: string | undefined;
     try {
-      out = resultToJson(await execution.execute(step), `step ${JSON.stringify(name)}`);
+      out = resultToJson(await execution.execute(step, state.scope), `step ${JSON.stringify(name)}`);
     } catch (error) {
       const reply = this.failure(request, error, results, { stepId, name, type });
       if (reply.retry.kind === 'never') this.release(request, execution);

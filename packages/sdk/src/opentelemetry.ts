@@ -1,0 +1,30 @@
+/** Connects steps to the traces of OpenTelemetry. Requires the package `@opentelemetry/api`, which the rest of the SDK does not. */
+import { context, createTraceState, ROOT_CONTEXT, TraceFlags, trace } from '@opentelemetry/api';
+import { setStepScope } from './executor/step-scope.js';
+import { parseTraceparent } from './trace-context.js';
+
+/**
+ * Makes the spans of your steps children of the attempts that the service exports, in all workflows of this process, served over
+ * HTTP and over connections. Call it once, after the OpenTelemetry SDK is started. Without an SDK it has no effect.
+ *
+ * While the function of a step runs, its attempt is the active span. If your HTTP server is instrumented, it is the span of the
+ * server, which is a child of the attempt. Returns a function that ends this.
+ */
+export function traceSteps(): () => void {
+  setStepScope(({ traceparent, tracestate }) => {
+    const parent = parseTraceparent(traceparent);
+    if (!parent) return null;
+    const { traceId, spanId, isSampled } = parent;
+    const active = context.active();
+    const isInstrumented = trace.getSpanContext(active)?.traceId === traceId;
+    const scope = isInstrumented
+      ? active
+      : trace.setSpanContext(ROOT_CONTEXT, {
+          ...{ traceId, spanId, isRemote: true },
+          traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+          ...(tracestate === undefined ? {} : { traceState: createTraceState(tracestate) }),
+        });
+    return (action) => context.with(scope, action);
+  });
+  return () => setStepScope(null);
+}
