@@ -112,6 +112,11 @@ const workers = createRoute({
   path: '/workers',
   component: lazyRouteComponent(() => loadPageFiles(import('./pages/workers/workers-page.js'))),
 });
+const alerts = createRoute({
+  getParentRoute: () => instance,
+  path: '/alerts',
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/alerts/alerts-page.js'))),
+});
 const flowControl = createRoute({
   getParentRoute: () => instance,
   path: '/flow-control',
@@ -194,6 +199,7 @@ const tree = root.addChildren([
       repair,
       events,
       workers,
+      alerts,
       flowControl,
       flowControlKey,
       schedules,

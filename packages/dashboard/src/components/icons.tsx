@@ -14,6 +14,7 @@ const PATHS = {
   audit: 'M4 2h8v12H4zM6 5h4M6 8h4M6 11h2',
   nodes: 'M3 3h4v4H3zM9 9h4v4H9zM7 5h4v4',
   workers: 'M6 2v4M10 2v4M4 6h8v2a4 4 0 0 1-8 0zM8 12v3',
+  alerts: 'M4 11V7a4 4 0 0 1 8 0v4l1 1.500H3zM6.500 14h3',
   info: 'M8 7.500V11.500M8 4.700v.1M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0z',
   check: 'M3 8.500 6.500 12 13 4.500',
   cross: 'M4 4l8 8M12 4l-8 8',

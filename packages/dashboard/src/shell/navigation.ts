@@ -8,6 +8,7 @@ export interface NavigationEntry {
     | '/q/$instanceId/repairs'
     | '/q/$instanceId/events'
     | '/q/$instanceId/workers'
+    | '/q/$instanceId/alerts'
     | '/q/$instanceId/flow-control'
     | '/q/$instanceId/schedules'
     | '/q/$instanceId/queues'
@@ -38,6 +39,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { to: '/q/$instanceId/repairs', text: 'Repairs', icon: 'repairs' },
       { to: '/q/$instanceId/events', text: 'Events', icon: 'events' },
       { to: '/q/$instanceId/workers', text: 'Workers', icon: 'workers' },
+      { to: '/q/$instanceId/alerts', text: 'Alerts', icon: 'alerts' },
     ],
   },
   {

@@ -36,7 +36,8 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     secrets: options.store.accounts,
     onChange(instanceId) {
       // Other nodes read the settings again.
-      if (instanceId !== null) options.cluster?.notify({ kind: 'settings', instanceId });
+      options.cluster?.notify({ kind: 'settings', instanceId });
+      driver.live.changed(instanceId, 'settings');
     },
   });
   const driver: RunDriver = new RunDriver({
@@ -100,6 +101,7 @@ function createAlerts(options: RunDriverOptions, driver: RunDriver, settings: Al
   const { store, clock, upkeepClock = clock, log, cluster } = options;
   const { decisions, writes } = driver;
   const context = () => driver.context;
+  const changed = (instanceId: string): void => driver.live.changed(instanceId, 'settings');
   const notices = new Notices({
     context,
     commit: decisions.commit.bind(decisions),
@@ -109,7 +111,7 @@ function createAlerts(options: RunDriverOptions, driver: RunDriver, settings: Al
     log,
   });
   const oneNode = cluster ? { tryExclusively: (work: () => Promise<void>) => cluster.tryExclusively('alerts', work) } : {};
-  const rounds = new AlertRounds({ store, settings, notices, context, clock: upkeepClock, log, writes, ...oneNode });
+  const rounds = new AlertRounds({ store, settings, notices, context, clock: upkeepClock, log, writes, changed, ...oneNode });
   return { rounds, alerts: new Alerts({ store: store.alerts, settings, rounds, notices, context }) };
 }
 

@@ -153,6 +153,7 @@ export const AlertEntry = Type.Object(
 );
 export type AlertEntry = Static<typeof AlertEntry>;
 
+export type AlertPage = Static<typeof AlertPage>;
 export const AlertPage = Type.Object(
   {
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),

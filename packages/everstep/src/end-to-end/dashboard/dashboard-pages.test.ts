@@ -30,6 +30,7 @@ const PAGES: Readonly<Record<string, string>> = {
   'repair-missing': 'repairs/rep_none',
   events: 'events',
   workers: 'workers',
+  alerts: 'alerts',
   'flow-control': 'flow-control',
   schedules: 'schedules',
   queues: 'queues',

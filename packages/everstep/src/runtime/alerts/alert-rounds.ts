@@ -25,6 +25,8 @@ export interface AlertRoundsOptions {
   /** Sets the timers of rounds. */
   readonly clock: Clock;
   readonly log: Log;
+  /** Reports a change of the alerts of an instance to clients that watch it. */
+  readonly changed: (instanceId: string) => void;
   /** While it is closed, there are no rounds. */
   readonly writes: StoreWritesState;
   /** Does the work unless another node is doing it; then it returns false. Absent: no other node shares the store. */
@@ -79,7 +81,7 @@ export class AlertRounds {
   }
 
   private async evaluate(instanceId: string): Promise<void> {
-    const { store, settings, notices, context } = this.options;
+    const { store, settings, notices, context, changed } = this.options;
     const rules = settings.of(instanceId)?.rules ?? [];
     const limit = LIMITS.alertEventsPerStep;
     for (;;) {
@@ -96,7 +98,9 @@ export class AlertRounds {
       if (events.length === 0 && changes.length === 0) break;
       const eventIds = events.map(({ eventId }) => eventId);
       // If another node has done this round, the next one continues from its result.
-      if (!(await store.alerts.record({ instanceId, changes, eventIds })) || events.length < limit) break;
+      if (!(await store.alerts.record({ instanceId, changes, eventIds }))) break;
+      if (changes.length > 0) changed(instanceId);
+      if (events.length < limit) break;
     }
     await notices.sendDue(instanceId);
   }

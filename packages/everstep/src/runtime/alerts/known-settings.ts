@@ -19,8 +19,8 @@ export const NO_ALERTS: KnownAlertSettings = Object.freeze({ isEmpty: true, of: 
 
 export interface AlertSettingsCacheOptions {
   readonly secrets: InstallationSecretStore;
-  /** The settings of the instance have changed by this process, or all of them were read again (null). */
-  readonly onChange: (instanceId: string | null) => void;
+  /** This process has changed the settings of the instance. */
+  readonly onChange: (instanceId: string) => void;
 }
 
 // A settings value is written only by `change`.

@@ -1,0 +1,147 @@
+/** Destinations of notices, with a test notice. The secret of a new webhook is shown once. */
+import { useState } from 'react';
+import type { AlertDestinationEntry } from '../../../../everstep/src/contract/alerts/alerts.js';
+import { path } from '../../api/client.js';
+import { usePermissions } from '../../api/instances.js';
+import { useChange } from '../../api/queries.js';
+import { ActionButton } from '../../components/action-button.js';
+import { CopyId } from '../../components/copy-id.js';
+import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
+import type { Column } from '../../components/tables/data-table.js';
+import { ChoiceField, TextField } from './fields.js';
+import { NamedSection } from './named-section.js';
+
+type Kind = AlertDestinationEntry['kind'];
+const KINDS = { webhook: 'Signed webhook', slack: 'Slack-compatible webhook' } as const satisfies Record<Kind, string>;
+
+const COLUMNS: readonly Column<AlertDestinationEntry>[] = [
+  {
+    id: 'name',
+    header: 'Name',
+    width: 'minmax(0, 1fr)',
+    cell: ({ name }) => (
+      <div className="clip" title={name}>
+        {name}
+      </div>
+    ),
+  },
+  { id: 'kind', header: 'Kind', width: '190px', from: 'medium', stackUnder: 'name', cell: ({ kind }) => KINDS[kind] },
+  {
+    id: 'url',
+    header: 'URL',
+    width: 'minmax(0, 2fr)',
+    from: 'wide',
+    cell: ({ url }) => (
+      <div className="clip mono" title={url}>
+        {url}
+      </div>
+    ),
+  },
+];
+
+interface FormProps {
+  readonly row: AlertDestinationEntry | null;
+  readonly onClose: () => void;
+  readonly onSecret: (secret: string) => void;
+}
+
+function DestinationForm({ row, onClose, onSecret }: FormProps) {
+  const [name, setName] = useState(row?.name ?? '');
+  const [kind, setKind] = useState<Kind>(row?.kind ?? 'webhook');
+  // The stored URL of Slack is not shown, so it must be entered again.
+  const [url, setUrl] = useState(row?.kind === 'webhook' ? row.url : '');
+  const [rotateSecret, setRotateSecret] = useState(false);
+  const change = useChange();
+  return (
+    <ConfirmDialog
+      title={row ? `Edit ${row.name}` : 'New destination'}
+      open
+      onClose={onClose}
+      confirmText="Save destination"
+      disabled={name.trim() === '' || url.trim() === ''}
+      onConfirm={async () => {
+        const outcome = await change<AlertDestinationEntry>({
+          method: 'PUT',
+          url: path`/v2/alerts/destinations/${name.trim()}`,
+          body: { kind, url: url.trim(), rotateSecret },
+          topics: ['settings'],
+          done: `Saved destination ${name.trim()}`,
+        });
+        if (outcome.ok && outcome.value.secret !== undefined) onSecret(outcome.value.secret);
+        return outcome;
+      }}
+    >
+      <TextField label="Name" value={name} onChange={setName} disabled={row !== null} />
+      <ChoiceField
+        label="Kind"
+        value={kind}
+        choices={KINDS}
+        onChange={(value) => setKind(value === 'slack' ? 'slack' : 'webhook')}
+      />
+      <TextField
+        label="URL"
+        value={url}
+        onChange={setUrl}
+        hint={kind === 'slack' ? 'It is stored encrypted and not shown again.' : 'Receives signed JSON.'}
+      />
+      {row?.kind === 'webhook' && kind === 'webhook' ? (
+        <label className="line">
+          <input type="checkbox" checked={rotateSecret} onChange={(event) => setRotateSecret(event.target.checked)} />
+          <span>Create a new secret. The old one becomes invalid.</span>
+        </label>
+      ) : null}
+    </ConfirmDialog>
+  );
+}
+
+export function Destinations() {
+  const { readOnly } = usePermissions();
+  const change = useChange();
+  const [secret, setSecret] = useState<string | null>(null);
+  return (
+    <>
+      <NamedSection<AlertDestinationEntry>
+        title="Destinations"
+        what="destination"
+        url="/v2/alerts/destinations"
+        urlOf={(name) => path`/v2/alerts/destinations/${name}`}
+        field="destinations"
+        columns={COLUMNS}
+        empty="Alert rules and lifecycle webhooks send their notices to destinations."
+        deletion="Pending notices to it fail. A destination that a rule or a webhook uses cannot be deleted."
+        form={(props) => <DestinationForm {...props} onSecret={setSecret} />}
+        actions={({ name }) => (
+          <ActionButton
+            small
+            disabledReason={readOnly}
+            aria-label={`Test destination ${name}`}
+            onClick={() =>
+              change({
+                method: 'POST',
+                url: path`/v2/alerts/destinations/${name}/test`,
+                topics: ['queues'],
+                done: `Sent a test notice to ${name}`,
+                showFailure: true,
+              })
+            }
+          >
+            Test
+          </ActionButton>
+        )}
+      />
+      {secret === null ? null : (
+        <DialogWindow
+          title="Secret of the webhook"
+          open
+          onClose={() => setSecret(null)}
+          actions={<DialogClose>Done</DialogClose>}
+        >
+          <div className="stack">
+            <p>Save this secret now: it is shown only once. The receiver verifies the signature of each request with it.</p>
+            <CopyId value={secret} what="secret" />
+          </div>
+        </DialogWindow>
+      )}
+    </>
+  );
+}

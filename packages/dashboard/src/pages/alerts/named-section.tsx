@@ -1,0 +1,123 @@
+/** A section of the page: a table of objects with names, and the dialogs that create, change and delete them. */
+import { type ReactNode, useId, useState } from 'react';
+import { usePermissions } from '../../api/instances.js';
+import { useApi, useChange } from '../../api/queries.js';
+import { useWholeList } from '../../api/whole-list.js';
+import { ActionButton } from '../../components/action-button.js';
+import { ConfirmDialog } from '../../components/dialogs.js';
+import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
+import type { Column } from '../../components/tables/data-table.js';
+import { WholeTable } from '../../components/tables/list-table.js';
+
+interface Named {
+  readonly name: string;
+}
+
+export interface NamedSectionProps<Row extends Named> {
+  readonly title: string;
+  /** What one of them is called, such as `rule`. */
+  readonly what: string;
+  readonly url: string;
+  /** Returns the URL of one of them. */
+  readonly urlOf: (name: string) => string;
+  /** Field of the response with the rows. */
+  readonly field: string;
+  readonly columns: readonly Column<Row>[];
+  /** What will appear in the empty table. */
+  readonly empty: string;
+  /** What a deletion means. */
+  readonly deletion: string;
+  /** Shows the form. `row` null: for a new one. */
+  readonly form: (props: { readonly row: Row | null; readonly onClose: () => void }) => ReactNode;
+  /** Further actions of a row. */
+  readonly actions?: (row: Row) => ReactNode;
+}
+
+type OpenDialog<Row> = { readonly kind: 'edit' | 'delete'; readonly row: Row } | { readonly kind: 'new' };
+
+const idOf = ({ name }: Named): string => name;
+
+export function NamedSection<Row extends Named>(props: NamedSectionProps<Row>) {
+  const { title, what, url, urlOf, field, columns, empty, deletion, form, actions } = props;
+  const heading = useId();
+  const { readOnly } = usePermissions();
+  const change = useChange();
+  const [dialog, setDialog] = useState<OpenDialog<Row> | null>(null);
+  const onClose = () => setDialog(null);
+  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<Readonly<Record<string, readonly Row[]>>>({
+    topic: 'settings',
+    name: url,
+    url,
+  });
+  const list = useWholeList({ topic: 'settings', rows: data?.[field], readAt: dataUpdatedAt, idOf });
+  const actionColumn: Column<Row> = {
+    id: 'actions',
+    header: 'Actions',
+    width: actions ? '218px' : '148px',
+    align: 'right',
+    cell: (row) => (
+      <div className="alerts-actions">
+        {actions?.(row)}
+        <ActionButton
+          small
+          disabledReason={readOnly}
+          aria-label={`Edit ${what} ${row.name}`}
+          onClick={() => setDialog({ kind: 'edit', row })}
+        >
+          Edit
+        </ActionButton>
+        <ActionButton
+          small
+          variant="danger"
+          disabledReason={readOnly}
+          aria-label={`Delete ${what} ${row.name}`}
+          onClick={() => setDialog({ kind: 'delete', row })}
+        >
+          Delete
+        </ActionButton>
+      </div>
+    ),
+  };
+  return (
+    <section className="alerts-section" aria-labelledby={heading}>
+      <div className="section-head">
+        <h2 id={heading}>{title}</h2>
+        <ActionButton disabledReason={readOnly} onClick={() => setDialog({ kind: 'new' })}>
+          {`New ${what}`}
+        </ActionButton>
+      </div>
+      {isPending ? (
+        <Skeleton lines={3} />
+      ) : error && !data ? (
+        <FailureNotice failure={error} onRetry={() => void refetch()} />
+      ) : list.rows.length === 0 ? (
+        <div className="table">
+          <EmptyState title={`No ${title.toLowerCase()}`}>{empty}</EmptyState>
+        </div>
+      ) : (
+        <WholeTable label={title} what={`${what}s`} list={list} columns={[...columns, actionColumn]} idOf={idOf} />
+      )}
+      {dialog?.kind === 'new' ? form({ row: null, onClose }) : null}
+      {dialog?.kind === 'edit' ? form({ row: dialog.row, onClose }) : null}
+      {dialog?.kind === 'delete' ? (
+        <ConfirmDialog
+          title={`Delete ${dialog.row.name}?`}
+          open
+          onClose={onClose}
+          confirmText={`Delete ${what}`}
+          danger
+          onConfirm={() =>
+            change({
+              method: 'DELETE',
+              url: urlOf(dialog.row.name),
+              topics: ['settings'],
+              done: `Deleted ${what} ${dialog.row.name}`,
+            })
+          }
+        >
+          <p>{deletion}</p>
+        </ConfirmDialog>
+      ) : null}
+    </section>
+  );
+}
