@@ -205,6 +205,17 @@ const DIRECTIONS: readonly DirectionRule[] = [
     because: 'a backup is made where the store is, even if no service runs',
   },
   {
+    area: 'everstep/src/cli/doctor/store-checks',
+    may: inEverstep(
+      'backup/contents',
+      'bootstrap',
+      'cli',
+      'stores/postgres/storage/examination',
+      'stores/sqlite/connection',
+    ).concat(NODE),
+    because: 'the store is examined where it is, even if no service runs',
+  },
+  {
     area: 'everstep/src/cli/commands/installation/rotate-secrets',
     may: [...inEverstep('rotation', 'bootstrap', 'cli', 'config'), 'commander', NODE],
     because: 'secrets are replaced where the store is, even if no service runs',

@@ -83,6 +83,7 @@ export const EXCEPTIONS: readonly Exception[] = [
       'stores/postgres/commit/confirmations.ts',
       'stores/postgres/connection/connection.ts',
       'stores/postgres/connection/primary.ts',
+      'stores/postgres/storage/examination.ts',
       'stores/sqlite/connection/durable-mark.ts',
       'stores/sqlite/connection/log-sync.ts',
       'stores/sqlite/storage/online-copy.ts',

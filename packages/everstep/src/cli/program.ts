@@ -17,6 +17,7 @@ import { deadLetterCommand } from './commands/dead-letters/dead-letters.js';
 import { repairCommand } from './commands/dead-letters/repairs.js';
 import { backupCommand, restoreCommand, verifyBackupCommand, verifyCommand } from './commands/installation/backup.js';
 import { copyStoreCommand } from './commands/installation/copy-store.js';
+import { doctorCommand } from './commands/installation/doctor.js';
 import { envCommand } from './commands/installation/env.js';
 import { rotateSecretsCommand } from './commands/installation/rotate-secrets.js';
 import { serviceCommand } from './commands/installation/service.js';
@@ -81,6 +82,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(adminCommand(shell))
     .addCommand(auditLogCommand(shell))
     .commandsGroup('Maintenance:')
+    .addCommand(doctorCommand(shell, finish))
     .addCommand(verifyCommand(shell))
     .addCommand(backupCommand(shell))
     .addCommand(verifyBackupCommand(shell))

@@ -2,14 +2,14 @@
 import { relative } from 'node:path';
 import { Command } from 'commander';
 import type { Credentials } from '../../../bootstrap/credentials.js';
-import { type Config, parseConfig } from '../../../config/config.js';
+import type { Config } from '../../../config/config.js';
 import type { Mode } from '../../../config/setting.js';
-import { SETTINGS } from '../../../config/settings.js';
 import type { RunningService } from '../../../main.js';
 import { nextStepsText } from '../../demo/next-steps.js';
-import { EXIT, UsageError } from '../../exit-codes.js';
+import { EXIT } from '../../exit-codes.js';
 import { type Screen, type Shell, styled } from '../../output.js';
 import { untilSignal } from '../../shutdown.js';
+import { configOf, withConfig } from './config-options.js';
 
 const ABOUT: Readonly<Record<Mode, readonly [string, string]>> = {
   dev: [
@@ -22,28 +22,11 @@ const ABOUT: Readonly<Record<Mode, readonly [string, string]>> = {
   ],
 };
 
-function settingsHelp(): string {
-  const rows = Object.values(SETTINGS).map(({ env, flag }) => `  ${flag.padEnd(26)}${env}`);
-  return `\nEnvironment variables (a flag takes precedence):\n${rows.join('\n')}\n`;
-}
-
 export function serviceCommand(mode: Mode, shell: Shell, finish: (code: number) => void): Command {
   const [summary, description] = ABOUT[mode];
   const command = new Command(mode).summary(summary).description(`${summary}.\n${description}`).usage('[options]');
-  for (const { flag, help, defaultText } of Object.values(SETTINGS)) {
-    if (mode === 'serve' && flag === SETTINGS.demo.flag) continue;
-    command.option(flag, flag.startsWith('--no-') ? help : `${help} (default: ${defaultText})`);
-  }
-  command.addHelpText('after', settingsHelp());
-  command.action(async () => {
-    const flags: Record<string, string | boolean | undefined> = {};
-    for (const { option } of Object.values(SETTINGS)) {
-      // Commander presets --no-x to true; only typed options count as given.
-      if (command.getOptionValueSource(option) === 'cli') flags[option] = command.getOptionValue(option);
-    }
-    const parsed = parseConfig({ mode, flags, env: shell.env, cwd: shell.cwd });
-    if (!parsed.ok) throw new UsageError(parsed.problems.join('\n'));
-    finish(await runService(parsed.config, shell.screen));
+  withConfig(command, mode).action(async () => {
+    finish(await runService(configOf(command, mode, shell), shell.screen));
   });
   return command;
 }

@@ -104,6 +104,25 @@ export function inspectLiveStore(
   return { ...inspectStore(file), doubts: reading(file, (database) => doubtsOf(database, file)) };
 }
 
+export interface QuickInspection {
+  readonly schema: number;
+  /** Version that this program uses. */
+  readonly currentSchema: number;
+  readonly doubts: readonly StoreNotice[];
+}
+
+/** Like `inspectLiveStore`, without reading the whole file. */
+export function inspectQuickly(file: string, belongings: readonly string[]): QuickInspection | null {
+  const loss = findLoss(file, belongings);
+  if (loss !== null) throw new StoreOpenError('damaged', loss);
+  if (!existsSync(file)) return null;
+  return reading(file, (database) => ({
+    schema: assertStore(database, file),
+    currentSchema: MIGRATIONS.length,
+    doubts: doubtsOf(database, file),
+  }));
+}
+
 /** For the file of a search index. Throws StoreOpenError if it is not one, or too damaged to be read. */
 export function inspectDocuments(file: string): Inspection & { readonly documents: number } {
   return reading(file, (database) => {

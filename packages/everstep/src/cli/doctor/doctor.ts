@@ -1,0 +1,142 @@
+/** Examines an installation: its files, store, limits and settings, and the server if it runs. Changes nothing. */
+import { X509Certificate } from 'node:crypto';
+import { constants, readFileSync } from 'node:fs';
+import { access, readdir, stat, statfs } from 'node:fs/promises';
+import { totalmem } from 'node:os';
+import { dirname, join } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
+import { readCredentials } from '../../bootstrap/credentials.js';
+import { localUrl } from '../../bootstrap/listeners.js';
+import { readTlsFiles } from '../../bootstrap/tls-files.js';
+import type { Config } from '../../config/config.js';
+import { descriptorLimitIn } from '../../config/connection-limits.js';
+import { SERVICE_VERSION } from '../../step-calls/version.js';
+import { type Finding, findingsOf } from './findings.js';
+import { type FileFacts, judgeBackups, judgeDescriptors, judgeDisk, judgeFiles, judgeMemory } from './machine-checks.js';
+import { judgeSettings } from './risky-settings.js';
+import { judgeAddress, judgeCertificate, judgeServerClock, judgeService, judgeVersions, versionIn } from './service-checks.js';
+import type { Probe } from './service-probe.js';
+import { checkDatabase, checkFile, findBackups } from './store-checks.js';
+
+export interface DoctorOptions {
+  /** Directory with backups; null: their age is not checked. */
+  readonly backups: string | null;
+  readonly maxBackupAgeMs: number;
+  readonly probe: Probe;
+}
+
+const SECRET_FILES = ['secrets.key', 'control.sock', 'everstep.db', 'everstep.db-wal', 'everstep.db-mark'];
+const CGROUP_LIMITS = ['/sys/fs/cgroup/memory.max', '/sys/fs/cgroup/memory/memory.limit_in_bytes'];
+
+/** Text of a file of the system; null where it does not exist. */
+function systemText(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+/** Memory of the container, or of the machine. */
+function memoryLimit(): number {
+  const limits = CGROUP_LIMITS.map((path) => Number(systemText(path)?.trim() ?? Number.NaN)).filter((bytes) => bytes > 0);
+  return Math.min(totalmem(), ...limits);
+}
+
+async function fileFacts(path: string): Promise<FileFacts> {
+  const found = await stat(path).catch(() => null);
+  const wanted = constants.R_OK | constants.W_OK;
+  const isUsable =
+    found !== null &&
+    (await access(path, wanted).then(
+      () => true,
+      () => false,
+    ));
+  return { path, mode: found?.mode ?? null, isDirectory: found?.isDirectory() ?? false, isUsable };
+}
+
+async function checkFiles({ dataDir, envFile, tls, store }: Config): Promise<readonly Finding[]> {
+  if (process.platform === 'win32') return [findingsOf('files').skipped('Windows has no permission bits')];
+  const credentials = (await readdir(dataDir).catch(() => [])).filter((name) => /^credentials\..*json$/.test(name));
+  const inDataDir = [...SECRET_FILES, ...credentials, 'search'].map((name) => join(dataDir, name));
+  const elsewhere = [...(envFile === null ? [] : [envFile]), ...(tls ? [tls.key] : [])];
+  const stores = store.kind === 'file' ? [store.file, `${store.file}-wal`, `${store.file}-mark`] : [];
+  const paths = new Set([dataDir, ...inDataDir, ...stores, ...elsewhere]);
+  return judgeFiles(await Promise.all([...paths].map(fileFacts)));
+}
+
+async function checkDisk({ dataDir, store }: Config): Promise<Finding> {
+  const place = store.kind === 'file' ? dirname(store.file) : dataDir;
+  const disk = await statfs(place).catch(() => null);
+  if (!disk) return findingsOf('disk').skipped(`${place} does not exist yet`);
+  const storeBytes = store.kind === 'file' ? ((await stat(store.file).catch(() => null))?.size ?? 0) : 0;
+  return judgeDisk({ path: place, freeBytes: disk.bavail * disk.bsize, totalBytes: disk.blocks * disk.bsize, storeBytes });
+}
+
+/** Certificates: the files of this server, and those that the public URL shows. */
+async function checkTls({ tls, publicUrl }: Config, probe: Probe): Promise<readonly Finding[]> {
+  const { problem, skipped } = findingsOf('tls');
+  const found: Finding[] = [];
+  if (tls) {
+    try {
+      const { cert } = await readTlsFiles(tls);
+      const { validFrom, validTo } = new X509Certificate(cert);
+      found.push(judgeCertificate(tls.cert, { validFrom: Date.parse(validFrom), validTo: Date.parse(validTo) }, Date.now()));
+    } catch (error) {
+      found.push(
+        problem(error instanceof Error ? error.message : String(error), 'Correct the files, then start the server again.'),
+      );
+    }
+  }
+  if (publicUrl?.startsWith('https:')) {
+    // Also shows a certificate that is not trusted.
+    const reply = await probe(`${publicUrl}/health`, { verifies: false });
+    if (reply.kind === 'replied' && reply.certificate) found.push(judgeCertificate(publicUrl, reply.certificate, Date.now()));
+  }
+  return found.length > 0 ? found : [skipped('neither the server nor the public URL uses TLS')];
+}
+
+async function checkAddresses(config: Config, version: string | null, probe: Probe): Promise<readonly Finding[]> {
+  const named = [
+    ['EVERSTEP_PUBLIC_URL', config.publicUrl],
+    ['EVERSTEP_NODE_URL', config.nodeUrl],
+  ] as const;
+  const found: Finding[] = [];
+  for (const [name, url] of named) if (url !== null) found.push(judgeAddress(name, url, await probe(`${url}/health`), version));
+  if (found.length > 0) return found;
+  return [
+    findingsOf('addresses').warning(
+      'EVERSTEP_PUBLIC_URL is not set: webhook URLs and links contain the address of this machine',
+      'Set it to the URL at which apps and people reach the server.',
+    ),
+  ];
+}
+
+/** Never rejects: what cannot be checked is a finding. */
+export async function examine(config: Config, { backups, maxBackupAgeMs, probe }: DoctorOptions): Promise<readonly Finding[]> {
+  const { dataDir, store } = config;
+  const stored = await readCredentials(dataDir).catch(() => null);
+  const url = stored?.url ?? localUrl(config, config.host, config.port);
+  const [health, ready] = await Promise.all(['/health', '/ready'].map((path) => probe(`${url}${path}`, { verifies: false })));
+  if (!health || !ready) throw new RangeError('two requests have two results');
+  const version = versionIn(health);
+  const isPostgres = store.kind === 'postgres';
+  const clock = version === null ? null : judgeServerClock(url, health);
+  const inspected = isPostgres ? await checkDatabase(store.url) : checkFile(store.file, dataDir, version !== null);
+  const found = backups === null ? null : await findBackups(backups);
+  const limits = systemText('/proc/self/limits');
+  return [
+    judgeService(url, health, ready),
+    judgeVersions(SERVICE_VERSION, version),
+    ...inspected,
+    await checkDisk(config),
+    ...(await checkFiles(config)),
+    judgeBackups(found, { now: Date.now(), maxAgeMs: maxBackupAgeMs, isPostgres }),
+    ...(clock ? [clock] : []),
+    ...(await checkTls(config, probe)),
+    ...(await checkAddresses(config, version, probe)),
+    ...judgeSettings(config),
+    judgeDescriptors(limits === null ? null : descriptorLimitIn(limits)),
+    judgeMemory({ limitBytes: memoryLimit(), heapBytes: getHeapStatistics().heap_size_limit }),
+  ];
+}

@@ -1,0 +1,157 @@
+/** Every judgment of `everstep doctor`, from facts. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseConfig } from '../../config/config.js';
+import type { Finding } from './findings.js';
+import { judgeBackups, judgeDescriptors, judgeDisk, judgeFiles, judgeMemory, size } from './machine-checks.js';
+import { judgeSettings } from './risky-settings.js';
+import { judgeAddress, judgeCertificate, judgeClock, judgeServerClock, judgeService, judgeVersions } from './service-checks.js';
+import type { NoReply, Reply } from './service-probe.js';
+import { judgeDatabase } from './store-checks.js';
+
+const NOW = Date.UTC(2026, 10, 23);
+const HOUR_MS = 3_600_000;
+const GIB = 2 ** 30;
+
+const statuses = (...findings: readonly Finding[]) => findings.map(({ status }) => status);
+const says = (finding: Finding | undefined, status: Finding['status'], message: RegExp) => {
+  assert.equal(finding?.status, status, JSON.stringify(finding));
+  assert.match(finding.message, message);
+  assert.equal(finding.fix !== null, status === 'warning' || status === 'problem', 'what to do');
+};
+
+test('disk: a nearly full disk is a problem, a disk smaller than a copy of the store a warning', () => {
+  const disk = { path: '/data', freeBytes: 50 * GIB, totalBytes: 100 * GIB, storeBytes: GIB };
+  says(judgeDisk(disk), 'ok', /^50\.0 GiB of 100\.0 GiB are free on the disk of \/data$/);
+  says(judgeDisk({ ...disk, freeBytes: 10 * GIB }), 'warning', /free/);
+  says(judgeDisk({ ...disk, freeBytes: 4 * GIB }), 'problem', /free/);
+  says(judgeDisk({ ...disk, freeBytes: 2 ** 27, totalBytes: 2 ** 28 }), 'problem', /free/);
+  says(judgeDisk({ ...disk, storeBytes: 60 * GIB }), 'warning', /less than the store/);
+  assert.equal(size(512), '512 B');
+});
+
+test('files: those that other users can access, and those that this user cannot use, are problems', () => {
+  const file = { path: '/data/secrets.key', mode: 0o100600, isDirectory: false, isUsable: true };
+  says(judgeFiles([file, { ...file, mode: null, isUsable: false }])[0], 'ok', /^1 files/);
+  const [open] = judgeFiles([{ ...file, mode: 0o100644 }]);
+  says(open, 'problem', /other users can access \/data\/secrets\.key \(mode 644\)/);
+  assert.equal(open?.fix, 'chmod 600 /data/secrets.key');
+  assert.equal(judgeFiles([{ ...file, path: '/data', mode: 0o40755, isDirectory: true }])[0]?.fix, 'chmod 700 /data');
+  says(judgeFiles([{ ...file, isUsable: false }])[0], 'problem', /this user cannot use/);
+});
+
+test('backups: a missing or old one is a problem', () => {
+  const options = { now: NOW, maxAgeMs: 26 * HOUR_MS, isPostgres: false };
+  const newest = { directory: '/backups/1', startedAt: NOW - 20 * HOUR_MS };
+  says(judgeBackups({ directory: '/backups', newest }, options), 'ok', /\/backups\/1, is 20 h 00 m old/);
+  says(judgeBackups({ directory: '/backups', newest }, { ...options, maxAgeMs: HOUR_MS }), 'problem', /allowed: 1 h 00 m/);
+  says(judgeBackups({ directory: '/backups', newest: null }, options), 'problem', /no complete backup/);
+  says(judgeBackups(null, options), 'skipped', /--backups/);
+  says(judgeBackups(null, { ...options, isPostgres: true }), 'skipped', /PostgreSQL/);
+});
+
+test('limits: few file descriptors and a heap larger than the memory are warnings', () => {
+  says(judgeDescriptors(65_536), 'ok', /65536 files/);
+  says(judgeDescriptors(1_024), 'warning', /1024 files, enough for \d+ client connections/);
+  says(judgeDescriptors(null), 'skipped', /unknown/);
+  says(judgeMemory({ limitBytes: 8 * GIB, heapBytes: 4 * GIB }), 'ok', /8\.0 GiB/);
+  const tight = judgeMemory({ limitBytes: GIB, heapBytes: 2 * GIB });
+  says(tight, 'warning', /together more than the memory/);
+  assert.match(String(tight.fix), /--max-old-space-size=614 /);
+  says(judgeMemory({ limitBytes: 2 ** 28, heapBytes: 2 ** 27 }), 'problem', /256\.0 MiB/);
+});
+
+const reply = (changes: Partial<Reply> = {}): Reply => ({
+  ...{ kind: 'replied', status: 200, body: { status: 'ok', version: '1.0.0' }, date: NOW, at: NOW + 500, roundTripMs: 0 },
+  ...{ certificate: null, ...changes },
+});
+const failed: NoReply = { kind: 'failed', error: 'ECONNREFUSED' };
+
+test('service: one that does not run is a warning, one that is not ready or is another program a problem', () => {
+  const at = 'http://127.0.0.1:8080';
+  says(judgeService(at, reply(), reply()), 'ok', /runs and is ready/);
+  says(judgeService(at, failed, failed), 'warning', /no server answers .*ECONNREFUSED/);
+  says(judgeService(at, reply({ status: 404 }), reply()), 'problem', /another program/);
+  const body = { error: 'the store refuses writes: disk full', reason: 'store-unavailable' };
+  says(
+    judgeService(at, reply(), reply({ status: 503, body })),
+    'problem',
+    /not ready: store-unavailable \(the store refuses writes/,
+  );
+  says(judgeService(at, reply(), failed), 'problem', /not ready: ECONNREFUSED/);
+});
+
+test('versions: a command of another version is a warning', () => {
+  assert.deepEqual(statuses(...['1.0.0', '1.1.0', null].map((version) => judgeVersions('1.0.0', version))), [
+    ...(['ok', 'warning', 'skipped'] as const),
+  ]);
+});
+
+test('clock: the uncertainty of the reading is not counted as skew', () => {
+  says(judgeClock('x', 1_900, 0), 'ok', /agrees/);
+  says(judgeClock('x', -2_900, 1_000), 'ok', /agrees/);
+  says(judgeClock('x', -5_000, 0), 'warning', /5\.0 s behind that of this machine/);
+  says(judgeClock('x', 60_000, 0), 'problem', /ahead of/);
+  // The header is rounded down to a second.
+  assert.equal(judgeServerClock('u', reply({ at: NOW + 999 }))?.status, 'ok');
+  assert.equal(judgeServerClock('u', reply({ at: NOW + 10_000 }))?.status, 'warning');
+  assert.equal(judgeServerClock('u', reply({ date: null })), null);
+  assert.equal(judgeServerClock('u', failed), null);
+});
+
+test('tls: an expired certificate is a problem, one that expires soon a warning', () => {
+  const valid = { validFrom: NOW - HOUR_MS, validTo: NOW + 60 * 24 * HOUR_MS };
+  says(judgeCertificate('c', valid, NOW), 'ok', /valid until 2027-01-22/);
+  says(judgeCertificate('c', { ...valid, validTo: NOW + 24 * HOUR_MS }, NOW), 'warning', /expires on/);
+  says(judgeCertificate('c', { ...valid, validTo: NOW }, NOW), 'problem', /expired/);
+  says(judgeCertificate('c', { ...valid, validFrom: NOW + 1 }, NOW), 'problem', /valid only from/);
+});
+
+test('addresses: one that does not lead to this version of the server is reported', () => {
+  const [name, url] = ['EVERSTEP_PUBLIC_URL', 'https://e.test'];
+  says(judgeAddress(name, url, reply(), '1.0.0'), 'ok', /EVERSTEP_PUBLIC_URL \(https:\/\/e\.test\) answers/);
+  says(judgeAddress(name, url, reply(), null), 'ok', /answers/);
+  says(judgeAddress(name, url, failed, null), 'problem', /does not answer/);
+  says(judgeAddress(name, url, reply({ body: '<html>' }), null), 'problem', /another program/);
+  says(judgeAddress(name, url, reply(), '1.1.0'), 'warning', /version 1\.0\.0, this one has 1\.1\.0/);
+});
+
+test('store: fsync off and a newer schema are problems, an older schema and a slow database warnings', () => {
+  const facts = { version: '15.4', hasFsync: true, now: NOW, roundTripMs: 2, schema: 9, currentSchema: 9 };
+  assert.deepEqual(statuses(...judgeDatabase(facts, NOW)), ['ok', 'ok']);
+  const of = (changes: Partial<typeof facts>) => judgeDatabase({ ...facts, ...changes }, NOW)[0];
+  says(of({ hasFsync: false }), 'problem', /fsync is off/);
+  says(of({ schema: 10 }), 'problem', /newer than 9/);
+  says(of({ schema: 8 }), 'warning', /migrates it to 9/);
+  says(of({ schema: 0 }), 'skipped', /no schema/);
+  says(of({ roundTripMs: 300 }), 'warning', /300 ms/);
+  assert.equal(judgeDatabase({ ...facts, now: NOW - 60_000 }, NOW)[1]?.status, 'problem');
+});
+
+function settings(env: Readonly<Record<string, string>>): readonly Finding[] {
+  const parsed = parseConfig({ mode: 'serve', flags: {}, env, cwd: '/tmp' });
+  assert.ok(parsed.ok, JSON.stringify(parsed));
+  return judgeSettings(parsed.config);
+}
+
+test('settings: each that is risky in production is a warning', () => {
+  assert.deepEqual(statuses(...settings({})), ['ok']);
+  const behindProxy = { EVERSTEP_HOST: '0.0.0.0', EVERSTEP_PUBLIC_URL: 'https://e.test', EVERSTEP_TRUSTED_PROXIES: '10.0.0.1' };
+  assert.deepEqual(statuses(...settings({ ...behindProxy, EVERSTEP_QUERY_TOKENS: '0' })), ['ok']);
+  const cases: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
+    [{ EVERSTEP_ACCEPT_LOSS: '1' }, /EVERSTEP_ACCEPT_LOSS/],
+    [{ EVERSTEP_ALLOW_ADDRESSES: '10.0.0.0/8' }, /millions of addresses/],
+    [{ EVERSTEP_HOST: '0.0.0.0', EVERSTEP_QUERY_TOKENS: '0' }, /without TLS/],
+    [{ EVERSTEP_PUBLIC_URL: 'https://e.test' }, /without a trusted proxy/],
+    [{ EVERSTEP_STORE: 'postgres://db/e' }, /not encrypted/],
+    [{ EVERSTEP_STORE: 'postgres://db/e', EVERSTEP_SECRETS_KEY: 'k'.repeat(43), EVERSTEP_NODE_LEASE: '1' }, /lease/],
+    [{ EVERSTEP_METRICS_ADDRESS: '0.0.0.0:9464' }, /metrics are served without a token/],
+    [behindProxy, /query of a URL/],
+    [{ EVERSTEP_LOG_LEVEL: 'debug' }, /EVERSTEP_LOG_LEVEL is debug/],
+  ];
+  for (const [env, message] of cases) {
+    const found = settings(env);
+    assert.equal(found.length, 1, `${JSON.stringify(env)}: ${JSON.stringify(found)}`);
+    says(found[0], 'warning', message);
+  }
+});

@@ -1,0 +1,104 @@
+/** Judges what servers answer: whether they run and are ready, their versions, clocks, certificates and addresses. */
+import { duration, instant } from '../output.js';
+import { type Finding, findingsOf } from './findings.js';
+import type { Certificate, NoReply, Reply } from './service-probe.js';
+
+const DAY_MS = 86_400_000;
+const EXPIRES_SOON_MS = 14 * DAY_MS;
+const SKEW_WARNING_MS = 2_000;
+const SKEW_PROBLEM_MS = 30_000;
+
+const text = (body: unknown, field: string): string | null => {
+  if (typeof body !== 'object' || body === null) return null;
+  const value = new Map<string, unknown>(Object.entries(body)).get(field);
+  return typeof value === 'string' ? value : null;
+};
+
+/** Version of a server that answered `GET /health`; null if something else answered. */
+export const versionIn = (reply: Reply | NoReply): string | null =>
+  reply.kind === 'replied' && reply.status === 200 && text(reply.body, 'status') === 'ok' ? text(reply.body, 'version') : null;
+
+export function judgeService(url: string, health: Reply | NoReply, ready: Reply | NoReply): Finding {
+  const { ok, warning, problem } = findingsOf('service');
+  if (health.kind === 'failed')
+    return warning(
+      `no server answers at ${url} (${health.error})`,
+      'Start it with everstep serve. Other checks look at its files.',
+    );
+  if (versionIn(health) === null)
+    return problem(
+      `another program answers at ${url} (status ${health.status})`,
+      'Stop it, or set EVERSTEP_PORT to a free port.',
+    );
+  if (ready.kind === 'replied' && ready.status === 200) return ok(`the server at ${url} runs and is ready`);
+  const reason = ready.kind === 'failed' ? ready.error : (text(ready.body, 'reason') ?? `status ${ready.status}`);
+  const error = ready.kind === 'failed' ? null : text(ready.body, 'error');
+  return problem(
+    `the server at ${url} runs but is not ready: ${reason}${error === null ? '' : ` (${error})`}`,
+    'See "Health checks" in docs/operations/running.md for each reason.',
+  );
+}
+
+/** `server`: null without an answer. */
+export function judgeVersions(own: string, server: string | null): Finding {
+  const { ok, skipped, warning } = findingsOf('versions');
+  if (server === null) return skipped('the version of the server is unknown, because it does not answer');
+  if (server === own) return ok(`the server and this command have version ${own}`);
+  return warning(`the server has version ${server}, this command ${own}`, 'Use the command of the same version as the server.');
+}
+
+/**
+ * Compares a clock with that of this machine. `uncertainMs`: half of the time during which the other clock was read.
+ */
+export function judgeClock(whose: string, skewMs: number, uncertainMs: number): Finding {
+  const { ok, warning, problem } = findingsOf('clock');
+  const certainMs = Math.max(0, Math.abs(skewMs) - uncertainMs);
+  if (certainMs < SKEW_WARNING_MS) return ok(`the clock of ${whose} agrees with that of this machine`);
+  const message = `the clock of ${whose} is ${duration(certainMs)} ${skewMs > 0 ? 'ahead of' : 'behind'} that of this machine`;
+  const fix =
+    'Synchronize the clocks of all machines (chrony or systemd-timesyncd). Tokens, signatures and schedules depend on them.';
+  return certainMs < SKEW_PROBLEM_MS ? warning(message, fix) : problem(message, fix);
+}
+
+/** Of the Date header, which is rounded down to a second. Null without a reply or a date. */
+export function judgeServerClock(url: string, reply: Reply | NoReply): Finding | null {
+  if (reply.kind === 'failed' || reply.date === null) return null;
+  const readAt = reply.at - reply.roundTripMs / 2;
+  return judgeClock(`the server at ${url}`, reply.date + 500 - readAt, 500 + reply.roundTripMs / 2);
+}
+
+export function judgeCertificate(where: string, { validFrom, validTo }: Certificate, now: number): Finding {
+  const { ok, warning, problem } = findingsOf('tls');
+  const until = `${instant(validTo)} UTC`;
+  const renew = 'Renew it. Everstep reads changed certificate files without a restart.';
+  if (now < validFrom)
+    return problem(
+      `the certificate of ${where} is valid only from ${instant(validFrom)} UTC`,
+      'Check the clock of this machine.',
+    );
+  if (now >= validTo) return problem(`the certificate of ${where} expired on ${until}`, renew);
+  if (validTo - now < EXPIRES_SOON_MS) return warning(`the certificate of ${where} expires on ${until}`, renew);
+  return ok(`the certificate of ${where} is valid until ${until}`);
+}
+
+/** For an address at which others reach the server. `name` is the setting. */
+export function judgeAddress(name: string, url: string, health: Reply | NoReply, own: string | null): Finding {
+  const { ok, warning, problem } = findingsOf('addresses');
+  if (health.kind === 'failed')
+    return problem(
+      `${name} (${url}) does not answer from here: ${health.error}`,
+      'Check its DNS entry, proxy and firewall. Apps and workers use this URL.',
+    );
+  const version = versionIn(health);
+  if (version === null)
+    return problem(
+      `${name} (${url}) leads to another program (status ${health.status})`,
+      'Make the proxy forward all paths to Everstep.',
+    );
+  if (own !== null && version !== own)
+    return warning(
+      `${name} (${url}) leads to a server of version ${version}, this one has ${own}`,
+      'Finish the upgrade of all nodes, or correct the URL.',
+    );
+  return ok(`${name} (${url}) answers`);
+}

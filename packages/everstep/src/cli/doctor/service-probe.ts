@@ -1,0 +1,76 @@
+/** Asks a server, and reports what its response shows: status, clock, certificate. */
+import http from 'node:http';
+import https from 'node:https';
+import { TLSSocket } from 'node:tls';
+
+const TIMEOUT_MS = 5_000;
+const MAX_BODY_BYTES = 64 * 1024;
+
+export interface Certificate {
+  /** Unix ms. */
+  readonly validFrom: number;
+  readonly validTo: number;
+}
+
+export interface Reply {
+  readonly kind: 'replied';
+  readonly status: number;
+  /** The JSON body; null if it is not JSON. */
+  readonly body: unknown;
+  /** Time in the Date header, Unix ms; null without one. It is rounded down to a second. */
+  readonly date: number | null;
+  /** Time of this machine when the headers arrived, Unix ms. */
+  readonly at: number;
+  readonly roundTripMs: number;
+  readonly certificate: Certificate | null;
+}
+
+export interface NoReply {
+  readonly kind: 'failed';
+  readonly error: string;
+}
+
+export type Probe = (url: string, options?: { readonly verifies?: boolean }) => Promise<Reply | NoReply>;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function certificateOf(socket: unknown): Certificate | null {
+  if (!(socket instanceof TLSSocket)) return null;
+  const { valid_from: from, valid_to: to } = socket.getPeerCertificate();
+  return from && to ? { validFrom: Date.parse(from), validTo: Date.parse(to) } : null;
+}
+
+/** `verifies`: false also accepts a certificate for another name, as on the address of this machine. Never rejects. */
+export const probe: Probe = (url, { verifies = true } = {}) =>
+  new Promise((resolve) => {
+    const fail = (error: Error) =>
+      resolve({ kind: 'failed', error: 'code' in error && error.code ? `${error.code}: ${error.message}` : error.message });
+    if (!URL.canParse(url)) return fail(new Error(`${url} is not a URL`));
+    const startedAt = performance.now();
+    const send = url.startsWith('https:') ? https.get : http.get;
+    const request = send(url, { rejectUnauthorized: verifies, agent: false, timeout: TIMEOUT_MS }, (response) => {
+      const [at, roundTripMs] = [Date.now(), performance.now() - startedAt];
+      const certificate = certificateOf(response.socket);
+      const date = Date.parse(response.headers.date ?? '');
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        text += chunk;
+        if (text.length > MAX_BODY_BYTES) request.destroy(new Error(`the response is larger than ${MAX_BODY_BYTES} bytes`));
+      });
+      response.on('end', () =>
+        resolve({
+          ...{ kind: 'replied', status: response.statusCode ?? 0, body: parsed(text), at, roundTripMs, certificate },
+          date: Number.isNaN(date) ? null : date,
+        }),
+      );
+    });
+    request.on('timeout', () => request.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)));
+    request.on('error', fail);
+  });

@@ -1,0 +1,100 @@
+/** Examines the store and its backups. Changes nothing. */
+import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { readManifest } from '../../backup/contents.js';
+import { credentialsFile } from '../../bootstrap/credentials.js';
+import { type DatabaseExamination, examineDatabase } from '../../stores/postgres/storage/examination.js';
+import { StoreOpenError } from '../../stores/sqlite/connection/connection.js';
+import { inspectQuickly } from '../../stores/sqlite/connection/store-at-rest.js';
+import { type Finding, findingsOf } from './findings.js';
+import type { BackupFacts } from './machine-checks.js';
+import { judgeClock } from './service-checks.js';
+
+const { ok, skipped, warning, problem } = findingsOf('store');
+const SLOW_DATABASE_MS = 100;
+const MAX_BACKUPS = 1_000;
+const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
+
+function judgeSchema(schema: number, currentSchema: number): Finding | null {
+  if (schema > currentSchema)
+    return problem(
+      `the store has schema ${schema}, newer than ${currentSchema}, which this version knows`,
+      'Install the version of Everstep that has used this store.',
+    );
+  if (schema < currentSchema)
+    return warning(
+      `the store has schema ${schema}; the next start of this version migrates it to ${currentSchema}`,
+      'Make a backup before the upgrade: an earlier version cannot open the store afterwards.',
+    );
+  return null;
+}
+
+/** Checks an embedded store. `isRunning`: a server has it open, and reports its state itself. */
+export function checkFile(storeFile: string, dataDir: string, isRunning: boolean): readonly Finding[] {
+  if (isRunning) return [ok('the server has the store open; everstep verify checks all of it')];
+  try {
+    const belongings = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
+    const found = inspectQuickly(storeFile, belongings);
+    if (!found) return [skipped(`there is no store at ${storeFile} yet`)];
+    const doubts = found.doubts.map(({ event }) => warning(event, 'See "Damaged files" in docs/operations/durability.md.'));
+    const schema = judgeSchema(found.schema, found.currentSchema);
+    const all = schema ? [...doubts, schema] : doubts;
+    return all.length > 0 ? all : [ok(`the store ${storeFile} opens; everstep verify checks all of it`)];
+  } catch (error) {
+    if (error instanceof StoreOpenError && error.code === 'in-use')
+      return [
+        problem(
+          `${error.message} No server answers at its address`,
+          'Find the process that uses the store, and check its address and log.',
+        ),
+      ];
+    return [
+      problem(error instanceof Error ? error.message : String(error), 'See "Damaged files" in docs/operations/durability.md.'),
+    ];
+  }
+}
+
+/** `now`: Unix ms of this machine when the facts were read. */
+export function judgeDatabase(facts: DatabaseExamination, now: number): readonly Finding[] {
+  const { version, hasFsync, roundTripMs, schema, currentSchema } = facts;
+  const found: (Finding | null)[] = [
+    schema === 0
+      ? skipped('the database has no schema of Everstep yet; the first start creates it')
+      : judgeSchema(schema, currentSchema),
+    hasFsync
+      ? null
+      : problem('fsync is off in PostgreSQL: a crash of its machine can lose acknowledged changes', 'Set fsync = on.'),
+    roundTripMs <= SLOW_DATABASE_MS
+      ? null
+      : warning(
+          `a statement takes ${Math.round(roundTripMs)} ms`,
+          'Run the server in the region of its database: each step waits for several round trips.',
+        ),
+  ];
+  const findings = found.filter((each) => each !== null);
+  const clock = judgeClock('the database', facts.now - (now - roundTripMs / 2), roundTripMs / 2);
+  return [...(findings.length > 0 ? findings : [ok(`PostgreSQL ${version} answers within ${Math.ceil(roundTripMs)} ms`)]), clock];
+}
+
+export async function checkDatabase(url: string): Promise<readonly Finding[]> {
+  try {
+    return judgeDatabase(await examineDatabase(url, QUIET), Date.now());
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return [problem(`the database cannot be used: ${reason}`, 'Check EVERSTEP_STORE, the network, and the log of PostgreSQL.')];
+  }
+}
+
+/** Finds the newest complete backup in a directory: the directory itself, or those in it. */
+export async function findBackups(directory: string): Promise<BackupFacts> {
+  const names = await readdir(directory).catch(() => []);
+  const candidates = [directory, ...names.slice(-MAX_BACKUPS).map((name) => join(directory, name))];
+  let newest: BackupFacts['newest'] = null;
+  for (const candidate of candidates) {
+    const manifest = await readManifest(candidate).catch(() => null);
+    const startedAt = manifest === null ? Number.NaN : Date.parse(manifest.beganAt);
+    if (!Number.isNaN(startedAt) && (newest === null || startedAt > newest.startedAt))
+      newest = { directory: candidate, startedAt };
+  }
+  return { directory, newest };
+}

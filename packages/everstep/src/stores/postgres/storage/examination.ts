@@ -1,0 +1,50 @@
+/** Reads facts about a database for a diagnosis. Changes nothing. */
+import type { Log } from '../../../ports/log.js';
+import { integer, text } from '../connection/columns.js';
+import { Database, planned } from '../connection/connection.js';
+import { MIGRATIONS } from '../migrations/index.js';
+
+const TIMEOUT_MS = 5_000;
+
+const FACTS = planned(`
+  SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
+    (to_regclass('schema_version') IS NOT NULL)::int AS has_schema`);
+const SCHEMA = planned('SELECT version AS schema FROM schema_version');
+
+export interface DatabaseExamination {
+  /** Version of PostgreSQL. */
+  readonly version: string;
+  readonly hasFsync: boolean;
+  /** Clock of the database in Unix ms, read within `roundTripMs`. */
+  readonly now: number;
+  readonly roundTripMs: number;
+  /** Version of the schema; 0 if there is none. */
+  readonly schema: number;
+  /** Version that this program uses. */
+  readonly currentSchema: number;
+}
+
+/** Rejects if the database cannot be reached. */
+export async function examineDatabase(url: string, log: Log): Promise<DatabaseExamination> {
+  const database = new Database({ url, log, maxConnections: 1, timeoutMs: TIMEOUT_MS });
+  try {
+    // The first statement also opens the connection.
+    await database.query(FACTS);
+    const startedAt = performance.now();
+    const [facts] = await database.query(FACTS);
+    const roundTripMs = performance.now() - startedAt;
+    if (!facts) throw new Error('the database returned no row');
+    const [row] = integer(facts, 'has_schema') === 1 ? await database.query(SCHEMA) : [];
+    return {
+      version: text(facts, 'version'),
+      hasFsync: text(facts, 'fsync') === 'on',
+      now: integer(facts, 'now'),
+      roundTripMs,
+      schema: row ? integer(row, 'schema') : 0,
+      currentSchema: MIGRATIONS.length,
+    };
+  } finally {
+    await database.close();
+  }
+}
