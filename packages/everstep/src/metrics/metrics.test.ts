@@ -148,5 +148,13 @@ test('the page has the requested format, also when both are requested at the sam
     assert.match(second?.contentType ?? '', /^text\/plain/);
     assert.match(third?.text ?? '', /# EOF\n$/);
     assert.doesNotMatch(second?.text ?? '', /# EOF/);
+    // The names of counters differ only in their declaration.
+    const [counter, declared] = [
+      /^everstep_dead_letters_added_total 0$/m,
+      /^# TYPE everstep_dead_letters_added(_total)? counter$/m,
+    ];
+    for (const each of [first, second, third]) assert.match(each?.text ?? '', counter);
+    assert.equal(declared.exec(second?.text ?? '')?.[1], '_total');
+    assert.equal(declared.exec(third?.text ?? '')?.[1], undefined);
   });
 });

@@ -13,6 +13,8 @@ import {
 export const FORMATS = { prometheus: Registry.PROMETHEUS_CONTENT_TYPE, openMetrics: Registry.OPENMETRICS_CONTENT_TYPE } as const;
 export type Format = keyof typeof FORMATS;
 
+const COUNTER_SUFFIX = '_total';
+
 type Labels<Name extends MetricName> = LabelsOf<Name>;
 
 /** Returns the format for an Accept header. */
@@ -73,11 +75,18 @@ export class MetricRegistry {
   /** Returns all time series. One format at a time, because the registry has one. */
   expose(format: Format): Promise<Exposition> {
     const exposed = this.exposing.then(async () => {
+      this.restoreNames();
       this.registry.setContentType(FORMATS[format] as OpenMetricsContentType);
       return { contentType: FORMATS[format], text: await this.registry.metrics() };
     });
     this.exposing = exposed.catch(() => {});
     return exposed;
+  }
+
+  /** To write OpenMetrics, the library removes the suffix of counters for good, and other formats would then lack it. */
+  private restoreNames(): void {
+    for (const metric of this.registry.getMetricsAsArray())
+      if (metric instanceof Counter && !metric.name.endsWith(COUNTER_SUFFIX)) metric.name += COUNTER_SUFFIX;
   }
 
   /** Stops timers and observers of the process. */
