@@ -3,12 +3,13 @@
  * changes. New rows are counted but not inserted until the user asks for them, so that the list does not move.
  */
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useMemo } from 'react';
+import { useEffect, useMemo, useRef } from 'react';
 import { type Query, request } from './client.js';
+import { type FollowRule, followedRows, nextToAsk } from './followed-rows.js';
 import { useInstanceId } from './instances.js';
 import type { Topic } from './live-changes.js';
 import { type ApiFailure, valueIn } from './outcome.js';
-import { stableRows } from './stable-rows.js';
+import { stableRows, withUpdates } from './stable-rows.js';
 
 export interface CursorPage<Row> {
   readonly rows: readonly Row[];
@@ -33,6 +34,8 @@ export interface ListSource<Answer, Row> {
   /** Must be declared outside the component, so that its identity is stable. */
   readonly read: (answer: Answer) => CursorPage<Row>;
   readonly idOf: (row: Row) => string;
+  /** How rows after the first page are kept up to date. Absent: they are marked as outdated. Must be declared outside the component. */
+  readonly follow?: FollowRule<Row>;
   readonly enabled?: boolean;
 }
 
@@ -40,6 +43,8 @@ export interface CursorList<Row> {
   readonly rows: readonly Row[];
   /** Number of new rows that are not shown yet; `showNew` inserts them. */
   readonly newCount: number;
+  /** There may be more new rows than `newCount`. */
+  readonly moreNew: boolean;
   readonly showNew: () => void;
   /** Ids of rows that are still shown but are no longer in the list. Known only if the list is a single page. */
   readonly gone: ReadonlySet<string>;
@@ -71,7 +76,7 @@ const NO_ROWS: readonly never[] = [];
 const NONE_GONE: ReadonlySet<string> = new Set();
 
 export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): CursorList<Row> {
-  const { topic, name, url, query, count = 50, moreCount = 100, read, idOf, enabled = true } = source;
+  const { topic, name, url, query, count = 50, moreCount = 100, read, idOf, follow, enabled = true } = source;
   const instanceId = useInstanceId();
   const client = useQueryClient();
   const page = async (cursor: string | null, signal: AbortSignal): Promise<LoadedPage<Row>> => {
@@ -82,6 +87,14 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
 
   // Not under [instanceId, topic]: live hints must not refetch the rows that are on screen.
   const pagesKey = [instanceId, 'pages', topic, name, query ?? null];
+  /** Rows keep their newest state when newer rows push them out of the first page. */
+  const update = (updates: readonly Row[]): void => {
+    client.setQueryData<{ pages: LoadedPage<Row>[]; pageParams: (string | null)[] }>(
+      pagesKey,
+      (known) =>
+        known && { ...known, pages: known.pages.map((each) => ({ ...each, rows: withUpdates(each.rows, updates, idOf) })) },
+    );
+  };
   const pages = useInfiniteQuery<LoadedPage<Row>, ApiFailure, { pages: LoadedPage<Row>[] }, typeof pagesKey, string | null>({
     queryKey: pagesKey,
     initialPageParam: null,
@@ -94,7 +107,11 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
   });
   const first = useQuery<LoadedPage<Row>, ApiFailure>({
     queryKey: [instanceId, topic, name, 'first', query ?? null],
-    queryFn: ({ signal }) => page(null, signal),
+    queryFn: async ({ signal }) => {
+      const current = await page(null, signal);
+      update(current.rows);
+      return current;
+    },
     enabled: enabled && pages.data !== undefined,
     // The pages have just been fetched: only a live hint makes this query fetch.
     initialData: () => pages.data?.pages[0],
@@ -106,20 +123,25 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
   // An empty list cannot move: show new rows at once.
   const shown = loaded.length === 0 && fresh !== undefined ? fresh.rows : loaded;
   const single = pages.data?.pages.length === 1 && pages.data.pages[0]?.cursor === null && fresh?.cursor === null;
-  const { rows, newCount, gone } = useMemo(
-    () => (fresh === undefined ? { rows: shown, newCount: 0, gone: NONE_GONE } : stableRows(shown, fresh.rows, idOf, single)),
+  const { rows, newCount, moreNew, gone } = useMemo(
+    () =>
+      fresh === undefined
+        ? { rows: shown, newCount: 0, moreNew: false, gone: NONE_GONE }
+        : stableRows(shown, fresh.rows, idOf, single),
     [shown, fresh, idOf, single],
   );
-  // Hints do not say which rows changed, so any page after the first may be out of date.
+  const followedUntil = useFollowedRows(source, rows, fresh?.rows ?? rows, update);
   const oldest = Math.min(...(pages.data?.pages.slice(1).map(({ readAt }) => readAt) ?? []));
-  const stale =
-    fresh !== undefined && fresh.readAt > oldest ? { since: oldest, after: pages.data?.pages[0]?.rows.length ?? 0 } : null;
+  // Hints do not name all changes, so any page after the first may be out of date, unless its rows are followed.
+  const after = follow === undefined ? (pages.data?.pages[0]?.rows.length ?? 0) : followedUntil;
+  const stale = after !== null && fresh !== undefined && fresh.readAt > oldest ? { since: oldest, after } : null;
   const showNew = () => {
     if (fresh !== undefined) client.setQueryData(pagesKey, { pages: [fresh], pageParams: [null] });
   };
   return {
     rows,
     newCount,
+    moreNew,
     gone,
     showNew,
     isPending: enabled && pages.isPending,
@@ -136,4 +158,41 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
       if (pages.hasNextPage && !pages.isFetching) void pages.fetchNextPage();
     },
   };
+}
+
+/** Asks for rows again that can still change and are not among the fresh ones. Returns the number of rows that are up to date; null: all. */
+function useFollowedRows<Answer, Row>(
+  { topic, name, url, query, read, idOf, follow, enabled = true }: ListSource<Answer, Row>,
+  shown: readonly Row[],
+  fresh: readonly Row[],
+  update: (rows: readonly Row[]) => void,
+): number | null {
+  const instanceId = useInstanceId();
+  const askedAt = useRef(new Map<string, number>());
+  const { rows, followedUntil } = useMemo(
+    () => (follow === undefined ? { rows: NO_ROWS, followedUntil: null } : followedRows(shown, fresh, idOf, follow)),
+    [shown, fresh, idOf, follow],
+  );
+  const wanted = enabled && rows.length > 0;
+  const { isFetching, isError, refetch } = useQuery<number, ApiFailure>({
+    queryKey: [instanceId, topic, name, 'followed', query ?? null],
+    queryFn: async ({ signal }) => {
+      if (follow === undefined) return 0;
+      const next = nextToAsk(rows, idOf, askedAt.current, follow);
+      const current = read(valueIn(await request<Answer>(url, { instanceId, query: follow.queryOf(next), signal })));
+      const now = Date.now();
+      for (const row of next) askedAt.current.set(idOf(row), now);
+      update(current.rows);
+      return now;
+    },
+    enabled: wanted,
+    staleTime: Number.POSITIVE_INFINITY,
+    ...(follow === undefined ? {} : { meta: { live: { runIds: rows.map(follow.runIdOf), isFinal: () => false } } }),
+  });
+  // A hint about a row can arrive before the row has left the first page, so each row is asked for once when it leaves.
+  const isNew = wanted && rows.some((row) => !askedAt.current.has(idOf(row)));
+  useEffect(() => {
+    if (isNew && !isFetching && !isError) void refetch();
+  }, [isNew, isFetching, isError, refetch]);
+  return followedUntil;
 }

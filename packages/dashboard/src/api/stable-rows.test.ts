@@ -32,7 +32,10 @@ describe('rows of a live list', () => {
     assert.deepEqual([...stableRows([row('b'), row('a')], [row('a')], idOf).gone], []);
   });
 
-  test('all rows count as new when none is known', () => {
-    assert.equal(stableRows([row('a')], [row('c'), row('b')], idOf).newCount, 2);
+  test('all rows count as new when none is known, and there may be more', () => {
+    const { newCount, moreNew } = stableRows([row('a')], [row('c'), row('b')], idOf);
+    assert.deepEqual([newCount, moreNew], [2, true]);
+    assert.equal(stableRows([row('a')], [row('b'), row('a')], idOf).moreNew, false);
+    assert.equal(stableRows([row('a')], [], idOf, true).moreNew, false);
   });
 });

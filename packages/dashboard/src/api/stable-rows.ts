@@ -5,6 +5,8 @@ export interface StableRows<Row> {
   readonly rows: readonly Row[];
   /** Number of new rows that are not shown yet. */
   readonly newCount: number;
+  /** More rows may be new than were counted, because the fresh rows and the rows on screen do not overlap. */
+  readonly moreNew: boolean;
   /** Ids of rows that are shown but are no longer in the list. */
   readonly gone: ReadonlySet<string>;
 }
@@ -21,7 +23,7 @@ export function stableRows<Row>(
   idOf: (row: Row) => string,
   whole = false,
 ): StableRows<Row> {
-  const now = new Map(fresh.map((row) => [idOf(row), row]));
+  const now = new Set(fresh.map(idOf));
   const known = new Set(shown.map(idOf));
   // Rows after the last known one are older rows that moved up because others left, so they are not new. In a complete list
   // there are no such rows.
@@ -31,5 +33,12 @@ export function stableRows<Row>(
   const newCount = fresh.slice(0, end).filter((row) => !known.has(idOf(row))).length;
   const gone = new Set<string>();
   if (whole) for (const id of known) if (!now.has(id)) gone.add(id);
-  return { rows: shown.map((row) => now.get(idOf(row)) ?? row), newCount, gone };
+  const moreNew = !whole && lastKnown === -1 && shown.length > 0 && fresh.length > 0;
+  return { rows: withUpdates(shown, fresh, idOf), newCount, moreNew, gone };
+}
+
+/** Returns the rows in their order, each in its newest state. Returns the same list if nothing changed. */
+export function withUpdates<Row>(rows: readonly Row[], updates: readonly Row[], idOf: (row: Row) => string): readonly Row[] {
+  const now = new Map(updates.map((row) => [idOf(row), row]));
+  return rows.some((row) => now.has(idOf(row))) ? rows.map((row) => now.get(idOf(row)) ?? row) : rows;
 }

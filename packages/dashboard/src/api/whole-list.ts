@@ -21,6 +21,8 @@ export interface WholeList<Row> {
   readonly rows: readonly Row[];
   /** Number of new rows that are not shown yet; `showNew` inserts them and drops the rows that are gone. */
   readonly newCount: number;
+  /** Whether there may be more; false for a list that arrives in one response. */
+  readonly moreNew: boolean;
   readonly gone: ReadonlySet<string>;
   readonly showNew: () => void;
 }

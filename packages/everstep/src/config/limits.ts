@@ -254,6 +254,8 @@ export const LIMITS = Object.freeze({
   groupsPageMax: 100,
   foundRunsPageDefault: 20,
   foundRunsPageMax: 100,
+  /** Maximum number of runs that a client reads again by their ids in one request. */
+  maxNamedRuns: 50,
   maxRunQueryLength: 1_024,
   maxRunQueryWords: 20,
   /** Maximum number of runs that one search scans, the batch between which others take turns, and its time limit. */
@@ -274,6 +276,9 @@ export const LIMITS = Object.freeze({
   repairMinRatePerSecond: 0.001,
   repairMaxRatePerSecond: 1_000,
   repairMaxCanary: 1_000,
+  /** Default settings of a canary. */
+  repairCanaryCount: 10,
+  repairCanaryMaxFailurePercent: 20,
   repairUndoMs: 10 * MINUTE_MS,
   repairMaxUndoMs: 7 * DAY_MS,
   /** Minimum retention of finished repairs. */

@@ -65,7 +65,7 @@ export interface WholeTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' |
 export function WholeTable<Row>({ list, what, shownAside, footEnd, ...table }: WholeTableProps<Row>) {
   return (
     <>
-      <NewBar count={list.newCount} what={what} onShow={list.showNew} />
+      <NewBar count={list.newCount} more={list.moreNew} what={what} onShow={list.showNew} />
       <DataTable
         {...table}
         rows={list.rows}

@@ -3,13 +3,21 @@
 import { Icon } from '../icons.js';
 import { oneOf } from '../times/formats.js';
 
-export function NewBar({ count, what, onShow }: { readonly count: number; readonly what: string; readonly onShow: () => void }) {
+export interface NewBarProps {
+  readonly count: number;
+  /** There may be more than `count`. */
+  readonly more?: boolean;
+  readonly what: string;
+  readonly onShow: () => void;
+}
+
+export function NewBar({ count, more = false, what, onShow }: NewBarProps) {
   return (
     <div className="new-bar" role="status">
       {count === 0 ? null : (
         <button type="button" className="button button-primary" onClick={onShow}>
           <Icon name="up" />
-          Show <span className="new-count numeric">{count}</span> new
+          Show <span className="new-count numeric">{more ? `${count}+` : count}</span> new
           <span className="visually-hidden"> {count === 1 ? oneOf(what) : what}</span>
         </button>
       )}

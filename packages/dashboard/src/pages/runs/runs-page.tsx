@@ -2,6 +2,7 @@
 import { useMemo } from 'react';
 import { RUN_FILTERS } from '../../../../everstep/dist/contract/filters/run-filters.js';
 import type { FoundRun, RunSearchPage } from '../../../../everstep/src/contract/runs.js';
+import type { FollowRule } from '../../api/followed-rows.js';
 import { useInstanceId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { isWorkerUrl, useWorkers } from '../../api/workers.js';
@@ -62,6 +63,14 @@ const FIELDS: readonly FilterField<string>[] = [
 const MORE_FIELDS = MORE.map((name) => fieldOf(parameterOf(name), MORE_FILTERS[name]));
 
 const idOf = (run: FoundRun): string => `${run.workflowRunId} ${run.workflowRunCreatedAt}`;
+const nameOf = ({ workflowRunCreatedAt, workflowRunId }: FoundRun): string => `${workflowRunCreatedAt}.${workflowRunId}`;
+/** Active runs that newer ones have pushed out of the first page. */
+const FOLLOW: FollowRule<FoundRun> = {
+  isFinal: ({ workflowState }) => workflowState !== 'RUN_STARTED',
+  queryOf: (runs) => ({ run: runs.map(nameOf) }),
+  runIdOf: ({ workflowRunId }) => workflowRunId,
+  sizeOf: (run) => encodeURIComponent(nameOf(run)).length,
+};
 const read = ({ runs, cursor, searchedUntil }: RunSearchPage): CursorPage<FoundRun> => ({
   rows: runs,
   cursor: cursor ?? null,
@@ -147,7 +156,7 @@ export default function RunsPage() {
   const sinceDate = useMemo(() => (sinceMs === undefined ? undefined : Date.now() - sinceMs), [sinceMs]);
   const more = Object.fromEntries(MORE.map((name) => [name, filters.values[parameterOf(name)]]));
   const query = { q, fromDate: sinceDate, ...valuesOf(RUN_FILTERS, { state: filters.values.state, ...more }) };
-  const list = useCursorList({ topic: 'runs', name: 'list', url: '/v2/workflows/search', query, read, idOf });
+  const list = useCursorList({ topic: 'runs', name: 'list', url: '/v2/workflows/search', query, read, idOf, follow: FOLLOW });
   const columns = useColumns(list.rows);
   return (
     <>

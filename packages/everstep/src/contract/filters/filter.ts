@@ -13,8 +13,9 @@ import type { PatternName } from '../patterns.js';
  * commas. A repeated parameter is not split.
  * - `before-a-url`: like `may-be-inside`, but split only where another URL follows. For URL prefixes, because part of a
  * prefix would match more than the whole prefix.
+ * - `inside`: a comma is always part of a value.
  */
-export type CommaRule = 'separates' | 'may-be-inside' | 'before-a-url';
+export type CommaRule = 'separates' | 'may-be-inside' | 'before-a-url' | 'inside';
 
 type LimitName = keyof typeof LIMITS;
 

@@ -125,3 +125,19 @@ test('a cursor is bound to its query, and invalid queries are rejected', async (
   assert.deepEqual(await codeOf(`q=${Array.from({ length: 21 }, (_, n) => n).join('+')}`), [400, 'bad-parameter']);
   assert.deepEqual(await codeOf('query=daily'), [400, 'bad-parameter']);
 });
+
+test('reads runs again by their creation times and ids', async () => {
+  const ids = ['again,1', 'again.2'];
+  for (const id of ids) await world.trigger('ok', { 'svc-workflow-runid': id, ...ended });
+  const { runs } = await search({ q: 'again' });
+  const names = runs.map(({ workflowRunId, workflowRunCreatedAt }) => `${workflowRunCreatedAt}.${workflowRunId}`);
+  const read = async (given: readonly string[]) =>
+    world.call<RunSearchPage>(
+      'GET',
+      `/v2/workflows/search?${new URLSearchParams(given.map((name): [string, string] => ['run', name]))}`,
+    );
+  assert.deepEqual((await read([...names, '1.removed'])).body, { runs, searchedUntil: null, complete: true });
+  assert.deepEqual((await read(names.slice(1))).body.runs, runs.slice(1), 'a comma is part of an id');
+  assert.equal((await read(['order-17'])).status, 400);
+  assert.equal((await read(Array.from({ length: LIMITS.maxNamedRuns + 1 }, (_, n) => `1.${n}`))).status, 400);
+});

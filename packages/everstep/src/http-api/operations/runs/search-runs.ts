@@ -11,6 +11,7 @@ import type { WorkSlices } from '../../../fairness/work-slices.js';
 import type { Page, Position, RunFilter, RunRecord, RunStore, SearchableRun } from '../../../ports/stores/store.js';
 import { answer, operation } from '../../operation.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
+import { AnyOf } from '../../parameters/several.js';
 import { Cursor } from '../../parameters/values.js';
 import { presentFoundRun } from '../../presenters/run.js';
 import { isEmptyRange } from '../filters.js';
@@ -124,6 +125,28 @@ async function find(search: Search, start: SearchPosition): Promise<Found> {
   return found;
 }
 
+/** Reads the named runs again, each by its creation time and id. Removed runs are absent. */
+async function namedRuns(reads: RunStore, instanceId: string, names: readonly string[]): Promise<readonly RunRecord[]> {
+  if (names.length > LIMITS.maxNamedRuns)
+    throw new ApiError(
+      'bad-parameter',
+      `the query parameter "run" must not be given more than ${LIMITS.maxNamedRuns} times; it was given ${names.length} times`,
+    );
+  const found = await Promise.all(
+    names.map((name) => {
+      const dot = name.indexOf('.');
+      return reads.findRun({ instanceId, createdAt: Number(name.slice(0, dot)), workflowRunId: name.slice(dot + 1) });
+    }),
+  );
+  return found.filter((run) => run !== null);
+}
+
+const NamedRun = Type.String({
+  pattern: '^\\d{1,15}\\..',
+  maxLength: LIMITS.maxRunIdLength + 16,
+  description: 'Creation time of the run in Unix milliseconds, a dot and the id of the run.',
+});
+
 export const searchRuns = operation({
   operationId: 'searchRuns',
   showsPayloads: true,
@@ -141,6 +164,13 @@ export const searchRuns = operation({
       }),
     ),
     ...queryFilters(RUN_FILTERS),
+    run: Type.Optional(
+      AnyOf(
+        NamedRun,
+        `Only these runs, such as \`1767225600000.order-17\`, at most ${LIMITS.maxNamedRuns}, without the removed ones; all other parameters are ignored. For clients that keep a list up to date`,
+        'inside',
+      ),
+    ),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -154,7 +184,11 @@ export const searchRuns = operation({
   responses: { 200: RunSearchPage },
   errors: ['bad-parameter', 'bad-cursor'],
   async handle({ query }, { reads, slices, cursors }, { instanceId }) {
-    const { cursor: given, count, q = '', ...asked } = query;
+    const { cursor: given, count, q = '', run: named, ...asked } = query;
+    if (named !== undefined) {
+      const runs = await namedRuns(reads.runs, instanceId, named);
+      return answer(200, { runs: runs.map(presentFoundRun), searchedUntil: null, complete: true });
+    }
     const text = q.trim();
     const words = wordsOf(text);
     const scope = { operation: 'search-runs', instanceId, filters: { ...asked, q: text } };
