@@ -122,16 +122,21 @@ export const StartRepair = Type.Object(
           count: Type.Integer({
             minimum: 1,
             maximum: LIMITS.repairMaxCanary,
-            description: 'Number of entries to start first, spread over the workflows. Everstep waits until they have ended.',
+            description:
+              'Number of entries to start first: one of each workflow and group before a second of any. Everstep waits until they have ended.',
           }),
-          maxFailurePercent: Type.Number({
-            minimum: 0,
-            maximum: 100,
-            description: 'Stops the repair when more than this percentage of the canary runs fails again.',
-          }),
-          thenContinue: Type.Boolean({
-            description: '`true` continues automatically after the canary. `false` waits for `continue`.',
-          }),
+          maxFailurePercent: Type.Optional(
+            Type.Number({
+              minimum: 0,
+              maximum: 100,
+              description: `Stops a group when more than this percentage of its canary runs fails again, and the repair when the other groups have their verdict. Default: ${LIMITS.repairCanaryMaxFailurePercent}.`,
+            }),
+          ),
+          thenContinue: Type.Optional(
+            Type.Boolean({
+              description: '`true` continues automatically after the canary. `false` waits for `continue`. Default: false.',
+            }),
+          ),
         },
         { ...CLOSED, description: 'Settings of a canary: a few entries that are tried first.' },
       ),
@@ -180,6 +185,23 @@ export const RepairEntry = Type.Object(
           ended: count('Number of entries that have ended in any state.'),
           succeeded: count('Number of entries that succeeded.'),
           failed: count('Number of entries that failed again.'),
+          groups: Type.Array(
+            Type.Object(
+              {
+                fingerprint: textOrNull('Fingerprint of the group. Null for entries without a group.'),
+                message: Type.String({ description: 'Message of the group. Empty when it is not among the groups of the plan.' }),
+                verdict: Type.Enum(['open', 'passed', 'failed', 'untried'], {
+                  type: 'string',
+                  description: '`open`: not decided yet. `untried`: all entries were already handled.',
+                }),
+                total: count('Number of entries that were selected.'),
+                ended: count('Number of entries that have ended in any state.'),
+                failed: count('Number of entries that failed again.'),
+              },
+              CLOSED,
+            ),
+            { description: 'Verdict on each failure group. Empty until the canary has started.' },
+          ),
         },
         CLOSED,
       ),

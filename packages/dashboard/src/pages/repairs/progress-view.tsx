@@ -4,7 +4,7 @@ import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { useInstanceId } from '../../api/instances.js';
 import { KeptHeight } from '../../components/kept-height.js';
 import { useNow } from '../../components/times/clock.js';
-import { countText, durationText, exactTime } from '../../components/times/formats.js';
+import { countText, durationText, exactTime, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { parametersOf } from '../dead-letters/entry-filters.js';
 import { Controls } from './controls.js';
@@ -12,7 +12,16 @@ import { Covered } from './covered-list.js';
 import { ItemsList } from './items-list.js';
 import { Figures, ProgressBar } from './progress-bar.js';
 import { TextBadge } from './repair-badges.js';
-import { canaryVerdict, durationAtRateMs, endedOf, isOver, rateText, statusText } from './repair-text.js';
+import {
+  canaryVerdict,
+  durationAtRateMs,
+  endedOf,
+  groupVerdict,
+  isOver,
+  planAgainText,
+  rateText,
+  statusText,
+} from './repair-text.js';
 
 export function ProgressView({ repair }: { readonly repair: RepairEntry }) {
   const { counts, action, state, stopReason } = repair;
@@ -100,6 +109,18 @@ function Canary({ repair }: { readonly repair: RepairEntry }) {
             pending: open,
           }}
         />
+        {canary.groups.length < 2 ? null : (
+          <ul className="canary-groups">
+            {canary.groups.map((group) => {
+              const { badge, text, name } = groupVerdict(group);
+              return (
+                <li key={group.fingerprint ?? ''}>
+                  <TextBadge badge={badge} /> <span>{text}:</span> <span className="mono">{name}</span>
+                </li>
+              );
+            })}
+          </ul>
+        )}
       </div>
     </section>
   );
@@ -159,24 +180,29 @@ function Facts({ repair }: { readonly repair: RepairEntry }) {
 function NextSteps({ repair }: { readonly repair: RepairEntry }) {
   const instanceId = useInstanceId();
   const { counts, action, filter } = repair;
-  const left = counts.pending + (action === 'delete' ? 0 : counts.failed);
-  // Runs that failed again are new dead letters. A new plan includes them only if its filter is not a list of ids.
-  const again = filter.dlqIds === undefined || counts.pending > 0;
+  const byIds = filter.dlqIds !== undefined;
+  const again = planAgainText(repair, byIds);
   return (
     <div className="line">
-      {left === 0 || !again ? null : (
+      {again === null ? null : (
         <Link
           className="button"
           to="/q/$instanceId/repairs/new"
           params={{ instanceId }}
           search={{ ...parametersOf(filter), action }}
         >
-          {counts.pending === 0 ? 'Plan repair of the new failures' : `Plan repair of the other ${countText(counts.pending)}`}
+          {again}
         </Link>
       )}
       <Link className="button button-quiet" to="/q/$instanceId/dead-letters" params={{ instanceId }}>
         View dead letters
       </Link>
+      {byIds && action !== 'delete' && counts.failed > 0 ? (
+        <span className="muted">
+          {quantity(counts.failed, 'run')} failed again and{' '}
+          {counts.failed === 1 ? 'is a new dead letter' : 'are new dead letters'}, not part of that plan.
+        </span>
+      ) : null}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
-import { canaryVerdict, consequences, durationAtRateMs, rateText, statusText } from './repair-text.js';
+import { canaryVerdict, consequences, durationAtRateMs, planAgainText, rateText, startText, statusText } from './repair-text.js';
 
 const NOTHING = { total: 0, pending: 0, started: 0, succeeded: 0, failed: 0, canceled: 0, gone: 0 };
 type Counts = Partial<RepairEntry['counts']>;
@@ -35,7 +35,7 @@ const repair = (given: Partial<Omit<RepairEntry, 'counts'>> & { readonly counts?
   counts: { ...NOTHING, ...given.counts },
 });
 
-const FIRST = { count: 10, maxFailurePercent: 20, thenContinue: true, total: 10, ended: 0, succeeded: 0, failed: 0 };
+const FIRST = { groups: [], count: 10, maxFailurePercent: 20, thenContinue: true, total: 10, ended: 0, succeeded: 0, failed: 0 };
 
 test('a plan describes what resume keeps, what restart runs again, and that delete can be undone', () => {
   const counts = { total: 3, pending: 3 };
@@ -87,4 +87,21 @@ test('a canary is in progress, passed, failed or aborted', () => {
   assert.equal(verdict({ state: 'running', canary: { ...FIRST, ended: 10, succeeded: 9, failed: 1 } }), 'Passed');
   assert.equal(verdict({ state: 'stopped', stopReason: 'canary-failed', canary: { ...FIRST, ended: 3, failed: 3 } }), 'Failed');
   assert.equal(verdict({ state: 'aborted', canary: { ...FIRST, ended: 3, succeeded: 3 } }), 'Aborted');
+});
+
+test('the start button says exactly what it does', () => {
+  const canary = { count: 10, thenContinue: true };
+  assert.equal(startText('resume', 500, canary), 'Resume 10 first, then all 500');
+  assert.equal(startText('restart', 500, { ...canary, thenContinue: false }), 'Restart 10 and wait');
+  assert.equal(startText('resume', 10, canary), 'Resume 10 dead letters');
+  assert.equal(startText('resume', 1, null), 'Resume 1 dead letter');
+});
+
+test('another plan names what it includes', () => {
+  const of = (pending: number, failed: number, byIds = false) =>
+    planAgainText({ action: 'resume', counts: { ...repair({}).counts, pending, failed } }, byIds);
+  assert.equal(of(497, 3), 'Plan repair of the other 497 and the 3 that failed again');
+  assert.equal(of(497, 3, true), 'Plan repair of the other 497');
+  assert.equal(of(0, 3), 'Plan repair of the 3 that failed again');
+  assert.equal(of(0, 3, true), null);
 });

@@ -61,6 +61,52 @@ const deadLetters = (count: number): string => quantity(count, 'dead letter');
 export const titleOf = ({ action, counts }: Pick<RepairEntry, 'action' | 'counts'>): string =>
   `${ACTION_TEXTS[action].verb} ${deadLetters(counts.total)}`;
 
+/** Says exactly what the start button does: `Resume 10 first, then all 500`, `Resume 10 and wait`, `Resume 500 dead letters` */
+export function startText(
+  action: RepairAction,
+  total: number,
+  canary: { readonly count: number; readonly thenContinue: boolean } | null,
+): string {
+  const { verb } = ACTION_TEXTS[action];
+  if (canary === null || canary.count >= total) return `${verb} ${deadLetters(total)}`;
+  return canary.thenContinue
+    ? `${verb} ${countText(canary.count)} first, then all ${countText(total)}`
+    : `${verb} ${countText(canary.count)} and wait`;
+}
+
+type CanaryGroup = NonNullable<RepairEntry['canary']>['groups'][number];
+
+const GROUP_VERDICTS: Readonly<Record<CanaryGroup['verdict'], BadgeText>> = {
+  open: { text: 'In progress', tone: 'info' },
+  passed: { text: 'Passed', tone: 'good' },
+  failed: { text: 'Failed', tone: 'bad' },
+  untried: { text: 'Already handled', tone: 'quiet', icon: 'leave' },
+};
+
+/** Returns the result of one group of the canary. */
+export const groupVerdict = ({
+  verdict,
+  total,
+  failed,
+  message,
+  fingerprint,
+}: CanaryGroup): Verdict & { readonly name: string } => ({
+  badge: GROUP_VERDICTS[verdict],
+  text: `${countText(failed)} of ${countText(total)} failed again`,
+  name: message === '' ? (fingerprint ?? 'Without a group') : message,
+});
+
+/** Label of the button that plans a repair of what is left; null if nothing is. `byIds`: the plan is a list of dead letters. */
+export function planAgainText({ action, counts }: Pick<RepairEntry, 'action' | 'counts'>, byIds: boolean): string | null {
+  const { pending } = counts;
+  // Runs that failed again are new dead letters, which a list of ids does not include.
+  const failed = action === 'delete' || byIds ? 0 : counts.failed;
+  if (pending + failed === 0) return null;
+  if (pending === 0) return `Plan repair of the ${countText(failed)} that failed again`;
+  const other = `Plan repair of the other ${countText(pending)}`;
+  return failed === 0 ? other : `${other} and the ${countText(failed)} that failed again`;
+}
+
 /** Whether the repair has ended. */
 export const isOver = ({ state }: Pick<RepairEntry, 'state'>): boolean =>
   state === 'done' || state === 'aborted' || state === 'stopped';

@@ -7,14 +7,16 @@ import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { FailureNotice } from '../../components/states.js';
-import { countText, durationText, quantity } from '../../components/times/formats.js';
+import { durationText, quantity } from '../../components/times/formats.js';
 import { RateField } from './rate-field.js';
-import { ACTION_TEXTS, durationAtRateMs, rateText } from './repair-text.js';
+import { durationAtRateMs, rateText, startText } from './repair-text.js';
 import { type RepairChange, useRepairChange } from './use-repair-change.js';
 
 const DEFAULT_RATE = 10;
+// The same defaults as in the API and the command line.
 const DEFAULT_CANARY = 10;
 const DEFAULT_PERCENT = 20;
+const DEFAULT_CONTINUE = false;
 const UNDO_WINDOWS = [
   { ms: 60_000, text: '1 minute' },
   { ms: 600_000, text: '10 minutes' },
@@ -32,7 +34,7 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
   const [canary, setCanary] = useState(total > DEFAULT_CANARY);
   const [count, setCount] = useState(String(Math.min(DEFAULT_CANARY, total)));
   const [percent, setPercent] = useState(String(DEFAULT_PERCENT));
-  const [thenContinue, setThenContinue] = useState(true);
+  const [thenContinue, setThenContinue] = useState(DEFAULT_CONTINUE);
   const [undoMs, setUndoMs] = useState(600_000);
   const [busy, setBusy] = useState(false);
   const [confirming, setConfirming] = useState(false);
@@ -56,7 +58,6 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
     if (isDelete) setConfirming(true);
     else void apply({ kind: 'start', body });
   };
-  const { verb } = ACTION_TEXTS[action];
   const undoText = UNDO_WINDOWS.find(({ ms }) => ms === undoMs)?.text ?? durationText(undoMs);
   return (
     <form className="card" aria-labelledby={`${id}-title`} onSubmit={submit}>
@@ -98,7 +99,10 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
                 <span>
                   <strong>Run a canary first</strong>
                   <br />
-                  <span className="field-hint">The canary is spread over the workflows. Too many failures stop the repair.</span>
+                  <span className="field-hint">
+                    One dead letter of each workflow and group, before a second of any. A group with too many failures stops the
+                    repair.
+                  </span>
                 </span>
               </label>
               {canary ? (
@@ -131,9 +135,7 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
               ? 'Working…'
               : isDelete
                 ? `Delete ${quantity(total, 'dead letter')}…`
-                : canary && Number(count) < total
-                  ? `${verb} ${count} first${thenContinue ? `, then all ${countText(total)}` : ''}`
-                  : `${verb} ${quantity(total, 'dead letter')}`}
+                : startText(action, total, canary ? { count: Number(count), thenContinue } : null)}
           </ActionButton>
           <ActionButton
             variant="quiet"

@@ -94,6 +94,24 @@ test('a canary stops as soon as it can no longer pass, and not before', () => {
   assert.match(stopped.stopMessage ?? '', /3 of the first 10 failed again, which is more than 20 %/);
 });
 
+test('each group of a canary has its own verdict: one that fails stops alone, and the repair when all are decided', () => {
+  const group = (fingerprint: string, of: Partial<typeof NO_COUNTS>) => ({ fingerprint, counts: { ...NO_COUNTS, ...of } });
+  const of = (...groups: readonly ReturnType<typeof group>[]): Repair => {
+    const repair = start(planned(50), null, CANARY);
+    const sum = (state: keyof typeof NO_COUNTS) => groups.reduce((total, each) => total + each.counts[state], 0);
+    const counts = { ...NO_COUNTS, pending: sum('pending'), started: sum('started'), failed: sum('failed') };
+    return { ...repair, canary: { ...CANARY, counts, groups } };
+  };
+  const broken = group('broken', { failed: 2, pending: 1 });
+  const { repair, begin } = tickRepair(of(broken, group('other', { pending: 3 })), NOW);
+  assert.deepEqual([repair.phase, begin], ['canary', { of: 'canary', count: 3, without: ['broken'] }]);
+  assert.equal(tickRepair(of(broken, group('other', { started: 3 })), NOW).begin, null);
+  const stopped = tickRepair(of(broken, group('other', { succeeded: 3 })), NOW).repair;
+  assert.equal(stopped.phase, 'stopped');
+  assert.match(stopped.stopMessage ?? '', /in 1 of 2 groups: "broken" \(2 of 3\)/);
+  assert.equal(tickRepair(of(group('one', { succeeded: 3 }), group('gone', { gone: 3 })), NOW).repair.phase, 'canary-passed');
+});
+
 test('entries that are gone or canceled do not count in a canary', () => {
   const counts = { ...NO_COUNTS, failed: 1, succeeded: 3, gone: 3, canceled: 3 };
   assert.equal(canaryVerdict({ ...CANARY, counts }), 'failed');

@@ -51,6 +51,15 @@ export interface RepairCanary {
   readonly thenContinue: boolean;
   /** Counts of the chosen entries. */
   readonly counts: RepairCounts;
+  /** Counts of the chosen entries by group. Absent before the first round. */
+  readonly groups?: readonly CanaryGroup[];
+}
+
+/** The canary entries of one failure group. Each group has its own verdict. */
+export interface CanaryGroup {
+  /** Null: entries without a group. */
+  readonly fingerprint: string | null;
+  readonly counts: RepairCounts;
 }
 
 /** Summary of the entries of a repair. */
@@ -98,7 +107,7 @@ export interface Repair {
 /** Settings of starting a repair. */
 export interface StartSettings {
   readonly ratePerSecond: number | null;
-  readonly canary: Omit<RepairCanary, 'counts'> | null;
+  readonly canary: Omit<RepairCanary, 'counts' | 'groups'> | null;
   readonly undoMs: number;
 }
 
@@ -131,6 +140,8 @@ export type RepairOutcome =
 export interface Begin {
   readonly of: 'canary' | 'rest';
   readonly count: number;
+  /** Groups whose canary has failed: their other canary entries do not start. */
+  readonly without: readonly (string | null)[];
 }
 
 /** Result of advancing a repair to the current time. */
@@ -179,14 +190,33 @@ export const newRepair = (given: NewRepair): Repair => ({
   stopMessage: null,
 });
 
-/** Returns the verdict of a canary: `open` while it is undecided, `untried` if none of its entries could be tried. */
-export function canaryVerdict({ counts, maxFailurePercent }: RepairCanary): 'open' | 'passed' | 'failed' | 'untried' {
+/** `open`: undecided; `untried`: none of the entries could be tried. */
+export type CanaryVerdict = 'open' | 'passed' | 'failed' | 'untried';
+
+/** Returns the verdict on entries of a canary: of one group or, if the groups are not known yet, of all. */
+export function verdictOn(counts: RepairCounts, maxFailurePercent: number): CanaryVerdict {
   // Entries that were not tried or were canceled do not count. All others may still succeed.
   const judged = totalOf(counts) - counts.gone - counts.canceled;
   if (counts.failed * 100 > judged * maxFailurePercent) return 'failed';
   if (counts.pending + counts.started > 0) return 'open';
   return judged === 0 ? 'untried' : 'passed';
 }
+
+/**
+ * Returns the verdict of a canary. A group that fails stops at once; the others continue, so that each group gets a verdict.
+ * The canary fails if one group fails.
+ */
+export function canaryVerdict({ counts, maxFailurePercent, groups }: RepairCanary): CanaryVerdict {
+  if (groups === undefined) return verdictOn(counts, maxFailurePercent);
+  const verdicts = groups.map((group) => verdictOn(group.counts, maxFailurePercent));
+  if (verdicts.includes('open')) return 'open';
+  if (verdicts.includes('failed')) return 'failed';
+  return verdicts.includes('passed') ? 'passed' : 'untried';
+}
+
+/** Returns the groups whose canary has failed. */
+export const failedGroups = ({ groups = [], maxFailurePercent }: RepairCanary): readonly CanaryGroup[] =>
+  groups.filter(({ counts }) => verdictOn(counts, maxFailurePercent) === 'failed');
 
 const STATE_WORDS: Readonly<Record<RepairPhase, string>> = Object.freeze({
   planning: 'is still being planned: get it until its state is planned',
@@ -298,12 +328,15 @@ export function tickRepair(given: Repair, now: number): RepairTick {
   if (phase === 'planning') return { repair, begin: null, wakeAt: now };
   if (phase === 'undo-window') return { repair, begin: null, wakeAt: repair.undoUntil };
   if (phase !== 'canary' && phase !== 'running') return { repair, begin: null, wakeAt: null };
-  const pending = phase === 'canary' ? (repair.canary?.counts.pending ?? 0) : repair.counts.pending;
-  if (pending === 0) return { repair, begin: null, wakeAt: null };
+  const failed = phase === 'canary' && repair.canary ? failedGroups(repair.canary) : [];
+  const skipped = failed.reduce((sum, group) => sum + group.counts.pending, 0);
+  const pending = phase === 'canary' ? (repair.canary?.counts.pending ?? 0) - skipped : repair.counts.pending;
+  if (pending <= 0) return { repair, begin: null, wakeAt: null };
   if (now < repair.nextStartAt) return { repair, begin: null, wakeAt: Math.ceil(repair.nextStartAt) };
   const { count, nextStartAt } = admittedStarts(repair, pending, now);
   const wakeAt = Math.max(Math.ceil(nextStartAt), now + MIN_ROUND_MS);
-  return { repair: { ...repair, nextStartAt }, begin: { of: phase === 'canary' ? 'canary' : 'rest', count }, wakeAt };
+  const without = failed.map(({ fingerprint }) => fingerprint);
+  return { repair: { ...repair, nextStartAt }, begin: { of: phase === 'canary' ? 'canary' : 'rest', count, without }, wakeAt };
 }
 
 /** Returns at least one start, because its time has come. */
@@ -332,7 +365,8 @@ function judged(repair: Repair, canary: RepairCanary, now: number): Repair {
       return repair;
     case 'failed': {
       const { failed } = canary.counts;
-      const stopMessage = `${failed} of the first ${totalOf(canary.counts)} failed again, which is more than ${canary.maxFailurePercent} %; ${endedOf(canary.counts)} had ended`;
+      const whole = `${failed} of the first ${totalOf(canary.counts)} failed again, which is more than ${canary.maxFailurePercent} %`;
+      const stopMessage = `${whole}${groupsText(repair.plan, canary)}; ${endedOf(canary.counts)} had ended`;
       return { ...repair, phase: 'stopped', endedAt: now, stopReason: 'canary-failed', stopMessage };
     }
     case 'passed':
@@ -341,6 +375,22 @@ function judged(repair: Repair, canary: RepairCanary, now: number): Repair {
       // A canary whose entries were all gone does not continue automatically.
       return { ...repair, phase: canary.thenContinue && verdict === 'passed' ? 'running' : 'canary-passed' };
   }
+}
+
+/** Longest part of the message of a group in the reason of a stop, in characters. */
+const GROUP_NAME_LENGTH = 80;
+
+/** Names the groups that failed. Empty if there is only one group. */
+function groupsText({ groups: planned }: RepairPlan, canary: RepairCanary): string {
+  const { groups = [] } = canary;
+  if (groups.length < 2) return '';
+  const failed = failedGroups(canary).map(({ fingerprint, counts }) => {
+    const message = planned.find((group) => group.fingerprint === fingerprint)?.message;
+    const name = message === undefined || message === '' ? (fingerprint ?? 'without a group') : message;
+    const short = name.length > GROUP_NAME_LENGTH ? `${name.slice(0, GROUP_NAME_LENGTH)}…` : name;
+    return `"${short}" (${counts.failed} of ${totalOf(counts)})`;
+  });
+  return `, in ${failed.length} of ${groups.length} groups: ${failed.join(', ')}`;
 }
 
 /** Minimum number of billed messages: one for each recovered run. */

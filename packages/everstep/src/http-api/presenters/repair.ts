@@ -1,7 +1,15 @@
 /** Presents repairs and their entries. */
 import { REPAIR_FILTERS } from '../../contract/filters/dead-letter-filters.js';
 import type { RepairEntry, RepairItem, RepairOverrides } from '../../contract/repairs.js';
-import { expectedDurationMs, messagesAtLeast, type RepairCanary, totalOf } from '../../engine/dead-letters/repair.js';
+import {
+  expectedDurationMs,
+  messagesAtLeast,
+  type RepairCanary,
+  type RepairCounts,
+  type RepairPlan,
+  totalOf,
+  verdictOn,
+} from '../../engine/dead-letters/repair.js';
 import type { Overrides } from '../../engine/runs/settings.js';
 import type { RepairItemRecord, RepairRecord } from '../../ports/stores/repair-store.js';
 import { askedFiltersOf } from '../parameters/filters.js';
@@ -18,10 +26,22 @@ function presentOverrides(overrides: Overrides): RepairOverrides {
   };
 }
 
-function presentCanary({ count, maxFailurePercent, thenContinue, counts }: RepairCanary) {
+function presentCounts(counts: RepairCounts) {
   const total = totalOf(counts);
-  const ended = total - counts.pending - counts.started;
-  return { count, maxFailurePercent, thenContinue, total, ended, succeeded: counts.succeeded, failed: counts.failed };
+  return { total, ended: total - counts.pending - counts.started, failed: counts.failed };
+}
+
+function presentCanary({ count, maxFailurePercent, thenContinue, counts, groups = [] }: RepairCanary, plan: RepairPlan) {
+  return {
+    ...{ count, maxFailurePercent, thenContinue, succeeded: counts.succeeded },
+    ...presentCounts(counts),
+    groups: groups.map(({ fingerprint, counts: ofGroup }) => ({
+      fingerprint,
+      message: plan.groups.find((group) => group.fingerprint === fingerprint)?.message ?? '',
+      verdict: verdictOn(ofGroup, maxFailurePercent),
+      ...presentCounts(ofGroup),
+    })),
+  };
 }
 
 export function presentRepair({ repair, filter, overrides }: RepairRecord): RepairEntry {
@@ -38,7 +58,7 @@ export function presentRepair({ repair, filter, overrides }: RepairRecord): Repa
     endedAt: repair.endedAt,
     undoUntil: repair.undoUntil,
     ratePerSecond: repair.ratePerSecond,
-    canary: repair.canary && presentCanary(repair.canary),
+    canary: repair.canary && presentCanary(repair.canary, plan),
     counts: { total: totalOf(counts), ...counts },
     plan: {
       workflows: [...plan.workflows],

@@ -3,7 +3,7 @@
  * only on the version that was read, so of several processes that decide on it, only one succeeds. The outcome of an
  * entry is written in the unit that produces it (`set-repair-item`), guarded by that version (`repair-at`).
  */
-import type { Repair, RepairCounts, RepairItemState, RepairPhase } from '../../engine/dead-letters/repair.js';
+import type { CanaryGroup, Repair, RepairCounts, RepairItemState, RepairPhase } from '../../engine/dead-letters/repair.js';
 import type { Overrides } from '../../engine/runs/settings.js';
 import type { AuditEntry } from './accounts/records.js';
 import type { DeadLetterFilter } from './filters.js';
@@ -109,8 +109,13 @@ export interface RepairItemStore {
   }): Promise<readonly ScheduledDeletion[]>;
   /** Returns the number of entries of each cohort. */
   cohorts(query: RepairId): Promise<readonly RepairCohort[]>;
-  /** Returns pending entries in order: of the canary only, or all. */
+  /**
+   * Returns pending entries in order: of the canary only, or all. The canary takes an entry of each cohort before a second one
+   * of any.
+   */
   pending(query: RepairId & { readonly canaryOnly: boolean; readonly limit: number }): Promise<readonly RepairItemRecord[]>;
+  /** Returns the entries of the canary by group, in the order of their fingerprints. */
+  canaryGroups(query: RepairId): Promise<readonly CanaryGroup[]>;
   counts(query: RepairId): Promise<{ readonly all: RepairCounts; readonly canary: RepairCounts }>;
   /** Examines `limit` started entries after index `after`. `next` is where to continue; null at the end. */
   endedItems(query: RepairId & { readonly after: number; readonly limit: number }): Promise<{

@@ -78,10 +78,8 @@ export class Driving {
       // Another process recorded ends that this one had not reached.
       if (examined.miscounted) record = await this.recounted(record);
       const now = this.options.now();
-      const tick = tickRepair(
-        decidedOn(record.repair, { kind: 'items-moved', moves: examined.miscounted ? [] : examined.moves }, now),
-        now,
-      );
+      const moved = decidedOn(record.repair, { kind: 'items-moved', moves: examined.miscounted ? [] : examined.moves }, now);
+      const tick = tickRepair(await this.withGroups(moved), now);
       const isSame = record === given && examined.moves.length === 0 && tick.repair.phase === given.repair.phase;
       // The round only checked whether a run has ended.
       if (isSame && tick.begin === null && given.wakeAt !== null && given.wakeAt > now) return given;
@@ -100,9 +98,16 @@ export class Driving {
     let repair = decidedOn(written.repair, { kind: 'items-moved', moves: started.moves }, now);
     if (started.held) repair = decidedOn(repair, { kind: 'held', ...started.held }, now);
     // Uses the time of the decision that admitted the entries, so that it admits no more.
-    const after = await this.write(written, tickRepair(repair, now), againAt);
+    const after = await this.write(written, tickRepair(await this.withGroups(repair), now), againAt);
     if (started.miscounted) this.forget(repair.repairId);
     return after;
+  }
+
+  /** Adds the counts of each group of the canary, which decide when to stop. */
+  private async withGroups(repair: Repair): Promise<Repair> {
+    const { phase, canary } = repair;
+    if (phase !== 'canary' || canary === null) return repair;
+    return { ...repair, canary: { ...canary, groups: await this.options.repairs.canaryGroups(repair) } };
   }
 
   private async start(record: RepairRecord, begin: Begin) {

@@ -3,6 +3,7 @@
  * both or neither. The unit is guarded by the version of the repair that admitted the entry.
  * Keeps invariant 16.
  */
+import { LIMITS } from '../../config/limits.js';
 import type { Begin, ItemMove, LimitReason, RepairItemState } from '../../engine/dead-letters/repair.js';
 import type { CommitUnit, StoreGuard, StoreWrite } from '../../engine/writes.js';
 import type { InstanceLimits, RunAdmission } from '../../ports/stores/instance-limits.js';
@@ -48,9 +49,12 @@ export class Starting {
   }
 
   /** Returns null if another process changed the repair in the meantime. Rejects if the outcome of a commit is unknown. */
-  async start(record: RepairRecord, { of, count }: Begin): Promise<StartedEntries | null> {
+  async start(record: RepairRecord, { of, count, without }: Begin): Promise<StartedEntries | null> {
     const { instanceId, repairId, action } = record.repair;
-    const items = await this.options.repairs.pending({ instanceId, repairId, canaryOnly: of === 'canary', limit: count });
+    // A canary is short, so its entries are read together to leave out those of failed groups.
+    const limit = without.length > 0 ? LIMITS.repairMaxCanary : count;
+    const pending = await this.options.repairs.pending({ instanceId, repairId, canaryOnly: of === 'canary', limit });
+    const items = pending.filter(({ fingerprint }) => !without.includes(fingerprint)).slice(0, count);
     const miscounted = items.length < count;
     if (action === 'delete') {
       const moves = await this.settle(items.map((item) => this.delete(record, item)));

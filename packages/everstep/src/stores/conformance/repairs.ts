@@ -197,8 +197,17 @@ export function repairConformance(open: OpenStore): void {
           chosen.map(({ n, canary }) => [n, canary]),
           [
             [0, true],
-            [1, true],
             [3, true],
+            [1, true],
+          ],
+          'it is started in the same order as it is chosen',
+        );
+        const groups = await store.repairs.canaryGroups(ID);
+        assert.deepEqual(
+          groups.map(({ fingerprint, counts }) => [fingerprint, counts.pending]),
+          [
+            [null, 2],
+            ['f3', 1],
           ],
         );
         assert.equal((await store.repairs.pending({ ...ID, canaryOnly: false, limit: 10 })).length, 5);

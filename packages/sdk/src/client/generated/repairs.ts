@@ -83,12 +83,18 @@ export interface RepairOverrides {
 
 /** Settings of a canary: a few entries that are tried first. */
 export interface RepairCanary {
-  /** Number of entries to start first, spread over the workflows. Everstep waits until they have ended. 1 to 1,000. */
+  /**
+   * Number of entries to start first: one of each workflow and group before a second of any. Everstep waits until they have
+   * ended. 1 to 1,000.
+   */
   readonly count: number;
-  /** Stops the repair when more than this percentage of the canary runs fails again. 0 to 100. */
-  readonly maxFailurePercent: number;
-  /** `true` continues automatically after the canary. `false` waits for `continue`. */
-  readonly thenContinue: boolean;
+  /**
+   * Stops a group when more than this percentage of its canary runs fails again, and the repair when the other groups have their
+   * verdict. Default: 20. 0 to 100.
+   */
+  readonly maxFailurePercent?: number;
+  /** `true` continues automatically after the canary. `false` waits for `continue`. Default: false. */
+  readonly thenContinue?: boolean;
 }
 
 /** Repair: a bulk job over dead letters. */
@@ -122,6 +128,21 @@ export interface Repair {
     readonly succeeded: number;
     /** Number of entries that failed again. */
     readonly failed: number;
+    /** Verdict on each failure group. Empty until the canary has started. */
+    readonly groups: readonly {
+      /** Fingerprint of the group. Null for entries without a group. */
+      readonly fingerprint: string | null;
+      /** Message of the group. Empty when it is not among the groups of the plan. */
+      readonly message: string;
+      /** `open`: not decided yet. `untried`: all entries were already handled. */
+      readonly verdict: 'open' | 'passed' | 'failed' | 'untried';
+      /** Number of entries that were selected. */
+      readonly total: number;
+      /** Number of entries that have ended in any state. */
+      readonly ended: number;
+      /** Number of entries that failed again. */
+      readonly failed: number;
+    }[];
   } | null;
   readonly counts: {
     /** Entries in the repair. */

@@ -45,6 +45,10 @@ export function repairReport(screen: Screen, repair: Repair): string {
   if (canary) {
     const { total, ended, succeeded, failed, maxFailurePercent } = canary;
     rows.push(['canary', `${ended} of ${total} ended, ${succeeded} succeeded, ${failed} failed; limit ${maxFailurePercent}%`]);
+    for (const group of canary.groups) {
+      const name = group.message || group.fingerprint || 'without a group';
+      rows.push(['', `${group.verdict}: ${group.failed} of ${group.total} failed again: ${shorten(name, MAX_ERROR_LENGTH)}`]);
+    }
   }
   if (repair.undoUntil !== null) rows.push(['undo until', instant(repair.undoUntil)]);
   const lines = rows.map(([name, text]) => `${styled(screen, 'dim', name.padEnd(NAME_WIDTH))}${text}\n`);

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client, Repair, RepairAction, RepairItem, RepairOverrides, RepairState } from '@everstep/sdk';
 import { Command } from 'commander';
+import { LIMITS } from '../../../config/limits.js';
 import { REPAIR_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import { collected, length, wholeNumber } from '../../arguments.js';
 import { EXIT, UsageError } from '../../exit-codes.js';
@@ -128,7 +129,11 @@ function startCommand(shell: Shell, finish: (code: number) => void): Command {
     .argument('<repairId>', 'ID of the repair')
     .option('--rate <number>', 'dead letters per second; 0.1 is one every ten seconds', rate('--rate'))
     .option('--canary <number>', 'number of dead letters to try first', wholeNumber('--canary', 1))
-    .option('--max-failures <percent>', 'with --canary: stop if more than this percentage fails again (default: 0)', percent)
+    .option(
+      '--max-failures <percent>',
+      `with --canary: stop if more than this percentage of a group fails again (default: ${LIMITS.repairCanaryMaxFailurePercent})`,
+      percent,
+    )
     .option('--then-continue', 'with --canary: continue automatically if the canary passes')
     .option('--undo <duration>', 'for a delete: time before anything is deleted (default: 10m)', length('--undo'))
     .option('--watch', 'print the progress; exit code 1 if runs failed again, 5 if the repair waits for approval');
@@ -138,7 +143,13 @@ function startCommand(shell: Shell, finish: (code: number) => void): Command {
     if (count === undefined && (maxFailures !== undefined || thenContinue))
       throw new UsageError('--max-failures and --then-continue require --canary.');
     const canary =
-      count === undefined ? undefined : { count, maxFailurePercent: maxFailures ?? 0, thenContinue: thenContinue === true };
+      count === undefined
+        ? undefined
+        : {
+            count,
+            ...(maxFailures === undefined ? {} : { maxFailurePercent: maxFailures }),
+            thenContinue: thenContinue === true,
+          };
     const started = await client.repairs.start(repairId, { ratePerSecond: options.rate, canary, undoMs: options.undo });
     const repair = options.watch ? await watched(client, repairId, shell, options) : started;
     screen.write(options.json ? json(repair) : repairReport(screen, repair));

@@ -81,7 +81,14 @@ function overridesOf(action: string, overrides: RepairOverrides): Overrides {
 
 /** Returns the start settings. Throws ApiError when they do not match the action. */
 function startSettingsOf(action: string, body: StartRepair): RepairStartSettings {
-  const { ratePerSecond = null, canary = null, undoMs } = body;
+  const { ratePerSecond = null, canary: asked, undoMs } = body;
+  const canary = asked
+    ? {
+        count: asked.count,
+        maxFailurePercent: asked.maxFailurePercent ?? LIMITS.repairCanaryMaxFailurePercent,
+        thenContinue: asked.thenContinue ?? false,
+      }
+    : null;
   if (action === 'delete') {
     if (canary) throw badBody('"canary" applies to new runs, and a delete creates none; omit it');
     return { ratePerSecond, canary, undoMs: undoMs ?? LIMITS.repairUndoMs };

@@ -1,5 +1,11 @@
 /** The entries of repairs. */
-import { NO_COUNTS, REPAIR_ITEM_STATES, type RepairCounts, type RepairItemState } from '../../../engine/dead-letters/repair.js';
+import {
+  type CanaryGroup,
+  NO_COUNTS,
+  REPAIR_ITEM_STATES,
+  type RepairCounts,
+  type RepairItemState,
+} from '../../../engine/dead-letters/repair.js';
 import type {
   EndedItem,
   NewRepairItem,
@@ -9,7 +15,7 @@ import type {
   ScheduledDeletion,
 } from '../../../ports/stores/repair-store.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';
-import { integer, type Row, text, word } from '../../records/columns.js';
+import { integer, type Row, text, textOrNull, word } from '../../records/columns.js';
 import { isOneOf, isTrue, OWNER, owner, rowsOf } from '../sql/dialect.js';
 import { count, type Procedure, rows, send } from '../sql/procedure.js';
 import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
@@ -110,13 +116,36 @@ export function* scheduledDeletions(instanceId: string, dlqIds: readonly string[
   return [...earliest.values()];
 }
 
-/** In order. */
+/** In order; the canary takes an entry of each cohort before a second one of any. */
 export function* pendingItems(id: RepairId, canaryOnly: boolean, limit: number): Procedure<readonly RepairItemRecord[]> {
-  const index = indexedBy(canaryOnly ? 'repair_item_of_canary' : 'repair_item_by_state');
-  const ofCanary = canaryOnly ? sql`AND ${isTrue('canary')}` : raw('');
+  if (!canaryOnly) {
+    const found = yield* rows(sql`
+      SELECT * FROM repair_item ${indexedBy('repair_item_by_state')} WHERE ${ofRepair(id)} AND state = 'pending'
+      ORDER BY n LIMIT ${limit}`);
+    return found.map(ITEM.read);
+  }
+  // A canary is short. Sorted here, because its index is in the order of the entries.
   const found = yield* rows(sql`
-    SELECT * FROM repair_item ${index} WHERE ${ofRepair(id)} ${ofCanary} AND state = 'pending' ORDER BY n LIMIT ${limit}`);
-  return found.map(ITEM.read);
+    SELECT * FROM repair_item ${indexedBy('repair_item_of_canary')}
+    WHERE ${ofRepair(id)} AND ${isTrue('canary')} AND state = 'pending' ORDER BY n`);
+  return found
+    .toSorted((a, b) => integer(a, 'rank') - integer(b, 'rank'))
+    .slice(0, limit)
+    .map(ITEM.read);
+}
+
+export function* canaryGroups(id: RepairId): Procedure<readonly CanaryGroup[]> {
+  const found = yield* rows(sql`
+    SELECT fingerprint, state, 1 AS items FROM repair_item ${indexedBy('repair_item_of_canary')}
+    WHERE ${ofRepair(id)} AND ${isTrue('canary')}`);
+  const groups = new Map<string | null, Row[]>();
+  for (const row of found) {
+    const fingerprint = textOrNull(row, 'fingerprint');
+    groups.set(fingerprint, [...(groups.get(fingerprint) ?? []), row]);
+  }
+  return [...groups]
+    .sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1))
+    .map(([fingerprint, counted]) => ({ fingerprint, counts: countsOf(counted) }));
 }
 
 /** Returns the indexes of those that were still started. */

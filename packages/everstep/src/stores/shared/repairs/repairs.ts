@@ -6,7 +6,16 @@ import type { AddAudit } from '../audit/audit-log.js';
 import { isOneOf, OWNER, ofInstance, owner } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
 import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
-import { addItems, chooseCanary, listItems, pendingItems, removeItems, scheduledDeletions, settleItems } from './repair-items.js';
+import {
+  addItems,
+  canaryGroups,
+  chooseCanary,
+  listItems,
+  pendingItems,
+  removeItems,
+  scheduledDeletions,
+  settleItems,
+} from './repair-items.js';
 
 /** Columns of their own are not part of the text. */
 type Stored = Omit<RepairRecord, 'version' | 'wakeAt'>;
@@ -144,6 +153,7 @@ export function createRepairs(store: SqlStore, { addAudit, noteCreation, ...own 
       driver === null ? store.read(due(before, limit)) : store.write(() => claimDue(before, limit, driver)),
     nextAt: ({ nodeId }) => store.read(nextAt(nodeId)),
     scheduledDeletions: ({ instanceId, dlqIds }) => store.read(scheduledDeletions(instanceId, dlqIds)),
+    canaryGroups: (id) => store.read(canaryGroups(id)),
     pending: ({ canaryOnly, limit, ...id }) => store.read(pendingItems(id, canaryOnly, limit)),
     settle: async ({ items, at, ...id }) => (items.length === 0 ? [] : store.write(() => settleItems(id, items, at))),
     items: ({ states, after, limit, ...id }) => store.read(listItems(id, states, after, limit)),
