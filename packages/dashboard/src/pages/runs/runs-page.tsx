@@ -20,6 +20,7 @@ import { useNow } from '../../components/times/clock.js';
 import { durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
+import { BulkActions } from './bulk/bulk-actions.js';
 import { splitError } from './error-text.js';
 import './runs.css';
 
@@ -160,7 +161,7 @@ export default function RunsPage() {
   const columns = useColumns(list.rows);
   return (
     <>
-      <PageTitle title="Runs" />
+      <PageTitle title="Runs" actions={<BulkActions query={query} filtered={filters.any} />} />
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
       <ListTable
         label="Runs"

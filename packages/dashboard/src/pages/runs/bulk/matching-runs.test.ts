@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { FoundRun, RunSearchPage } from '../../../../../everstep/src/contract/runs.js';
+import type { Outcome } from '../../../api/outcome.js';
+import { inBatches, matchingRuns } from './matching-runs.js';
+
+const run = (n: number): FoundRun => ({
+  ...{ workflowRunId: `run-${n}`, workflowUrl: 'http://w.test/order', workflowState: 'RUN_STARTED', callerIP: '::1' },
+  ...{ workflowRunCreatedAt: n, labels: [] },
+});
+const all = () => true;
+
+/** Serves `count` runs in pages of two. */
+const server =
+  (count: number) =>
+  async (cursor: string | undefined): Promise<Outcome<RunSearchPage>> => {
+    const from = Number(cursor ?? 0);
+    const runs = Array.from({ length: Math.min(2, count - from) }, (_, n) => run(from + n));
+    const next = from + runs.length < count ? { cursor: String(from + runs.length) } : {};
+    return { ok: true, value: { runs, searchedUntil: null, complete: next.cursor === undefined, ...next } };
+  };
+const idsIn = async (max: number, isWanted: (run: FoundRun) => boolean, count: number) => {
+  const outcome = await matchingRuns(max, isWanted, server(count));
+  return outcome.ok ? [outcome.value.runs.map(({ workflowRunId }) => workflowRunId).join(), outcome.value.more] : outcome.failure;
+};
+
+describe('the plan of a bulk action', () => {
+  test('contains all matching runs, or says that there are more', async () => {
+    assert.deepEqual(await idsIn(10, all, 3), ['run-0,run-1,run-2', false]);
+    assert.deepEqual(await idsIn(3, all, 3), ['run-0,run-1,run-2', false]);
+    assert.deepEqual(await idsIn(2, all, 3), ['run-0,run-1', true]);
+    assert.deepEqual(await idsIn(10, ({ workflowRunCreatedAt }) => workflowRunCreatedAt > 3, 5), ['run-4', false]);
+  });
+
+  test('ends after a limited number of requests', async () => {
+    const outcome = await matchingRuns(10, () => false, server(1_000));
+    assert.deepEqual(outcome, { ok: true, value: { runs: [], more: true } });
+  });
+
+  test('shows a failure of the search', async () => {
+    const failure = { code: 'unavailable', status: 503, text: 'no', retryAfterMs: null };
+    assert.deepEqual(await matchingRuns(10, all, async () => ({ ok: false, failure })), { ok: false, failure });
+  });
+});
+
+test('a bulk action sends its ids in batches and stops at a failure', async () => {
+  const ids = Array.from({ length: 250 }, (_, n) => String(n));
+  const sizes: number[] = [];
+  const act = async (batch: readonly string[]): Promise<Outcome<number>> => {
+    sizes.push(batch.length);
+    if (sizes.length > 3) return { ok: false, failure: { code: 'unavailable', status: 503, text: 'no', retryAfterMs: null } };
+    return { ok: true, value: batch.length - 1 };
+  };
+  assert.deepEqual(await inBatches(ids, act), { ok: true, value: 247 });
+  assert.deepEqual(sizes, [100, 100, 50]);
+  assert.equal((await inBatches(ids, act)).ok, false);
+  assert.equal(sizes.length, 4);
+});
