@@ -188,6 +188,7 @@ const FILES = {
   },
   schedules: {
     ScheduleEntry: schedules.ScheduleEntry,
+    ScheduleChange: schedules.ScheduleChange,
     ScheduleRun: schedules.ScheduleRunStarted,
   },
   search: {

@@ -7,6 +7,7 @@ import { createLimits } from './accounts/plans/limits.js';
 import { Refusals } from './accounts/plans/refusals.js';
 import { createAccountService } from './accounts/service.js';
 import { createAuthority } from './accounts/tokens/authority.js';
+import { LoginLinks } from './accounts/users/login-links.js';
 import { createAudit, withAuditKey } from './audit/index.js';
 import type { RotateAnswer, RotateRequest } from './backup/control-channel.js';
 import { AccessFiles } from './bootstrap/access-files.js';
@@ -88,6 +89,8 @@ export interface RunningService {
   readonly setAside: string | null;
   /** Switches the log to `debug`, or back to the level of the settings. Rejects if the audit entry cannot be written. */
   toggleDebug(): Promise<void>;
+  /** Returns the address of the dashboard that logs the first user in, once. Null when this process has no credentials. */
+  loginUrl(): string | null;
   /** Stops accepting work, waits a bounded time for work in flight, and closes the store. */
   stop(): Promise<void>;
 }
@@ -331,6 +334,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     });
     const proxied = egressProxy && createProxiedFetch({ egressProxy, allow: config.allowAddresses, log });
     if (proxied) opened.push(() => proxied.close());
+    const loginLinks = new LoginLinks(elapsedMs, random);
     const signIn = await createSignIn({
       ...(proxied ? { send: proxied.fetch } : {}),
       settings: config.signIn,
@@ -347,6 +351,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       authority: accessFiles.authority,
       accounts: accountService,
       signIn,
+      loginLinks,
       search,
       limits,
       slices,
@@ -439,7 +444,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
       return stopped;
     };
     const toggleDebug = () => audit.records.command('log-level', { level: logLevel.toggleDebug('signal') });
-    return { ...addresses, credentials, startedAt, start: account.kind, setAside: account.setAside, toggleDebug, stop };
+    const loginUrl = () =>
+      credentials && loginLinks.pageUrl(managementUrl, { email: credentials.adminEmail, apiKey: credentials.adminApiKey });
+    const { kind: start, setAside } = account;
+    return { ...addresses, credentials, startedAt, start, setAside, loginUrl, toggleDebug, stop };
   } catch (error) {
     await closeAll();
     throw error;

@@ -36,6 +36,13 @@ export async function logIn(email: string, apiKey: string): Promise<Outcome<Sess
   return outcome;
 }
 
+/** Logs in with the secret of a one-time login link. */
+export async function logInWithLink(secret: string): Promise<Outcome<Session>> {
+  const outcome = await request<Session>('/v2/session/link', { method: 'POST', body: { secret } });
+  if (outcome.ok) keep(outcome.value);
+  return outcome;
+}
+
 /** Ends the session on the server, which invalidates the cookie. */
 export const logOut = (): Promise<Outcome<unknown>> => request('/v2/session', { method: 'DELETE' });
 

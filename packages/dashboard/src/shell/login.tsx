@@ -1,9 +1,10 @@
 /** Login page: with the identity provider if SSO is configured, or with the e-mail and an API key of a user. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { type FormEvent, useId, useState } from 'react';
-import type { Failure } from '../api/outcome.js';
-import { logIn, sessionQuery, signInWaysQuery } from '../api/session.js';
+import { type FormEvent, useEffect, useId, useState } from 'react';
+import type { Failure, Outcome } from '../api/outcome.js';
+import { logIn, logInWithLink, type Session, sessionQuery, signInWaysQuery } from '../api/session.js';
+import { Brand } from '../components/brand.js';
 import { PageTitle } from '../components/page-title.js';
 import { FailureNotice } from '../components/states.js';
 import { AcceptInvitation } from './accept-invitation.js';
@@ -12,6 +13,14 @@ import { pathAfterLogin } from './return-path.js';
 import { signInErrorText } from './sign-in-errors.js';
 
 const SECRET = /^#((inv|rec)_[A-Za-z0-9_-]+)$/;
+const LINK = /^#(lnk_[A-Za-z0-9_-]+)$/;
+
+/** Returns the secret of the login link that was opened, and removes it from the URL and the history of the browser. */
+function takeLinkSecret(): string | null {
+  const secret = LINK.exec(window.location.hash)?.[1] ?? null;
+  if (secret !== null) window.history.replaceState(window.history.state, '', window.location.pathname + window.location.search);
+  return secret;
+}
 
 export default function Login() {
   const client = useQueryClient();
@@ -23,18 +32,28 @@ export default function Login() {
   const [secret, setSecret] = useState(() => SECRET.exec(window.location.hash)?.[1] ?? null);
   const { data: ways } = useQuery(signInWaysQuery);
   const signInError = signInErrorText(search['sign-in-error']);
-  const [busy, setBusy] = useState(false);
+  const [link, setLink] = useState(takeLinkSecret);
+  const [busy, setBusy] = useState(link !== null);
   const [failure, setFailure] = useState<Failure | null>(null);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const enter = async (login: Promise<Outcome<Session>>) => {
     setBusy(true);
     setFailure(null);
-    const outcome = await logIn(email.trim(), apiKey.trim());
+    const outcome = await login;
     setBusy(false);
     if (!outcome.ok) return setFailure(outcome.failure);
     client.setQueryData(sessionQuery.queryKey, outcome.value);
     await navigate({ href: pathAfterLogin(search.to), replace: true });
   };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void enter(logIn(email.trim(), apiKey.trim()));
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a link is used once
+  useEffect(() => {
+    if (link === null) return;
+    setLink(null);
+    void enter(logInWithLink(link));
+  }, [link]);
   if (secret !== null) {
     const onDone = (login: { readonly email: string; readonly apiKey: string } | null) => {
       setSecret(null);
@@ -51,10 +70,8 @@ export default function Login() {
   return (
     <main className="login">
       <form className="login-card" onSubmit={submit}>
-        <PageTitle
-          title="Log in"
-          lead="Enter your e-mail and an API key. The server printed those of the first user when it first started."
-        />
+        <Brand />
+        <PageTitle title="Log in" lead="Enter the e-mail and an API key of your user." />
         {signInError === undefined ? null : (
           <p className="notice" data-tone="bad" role="alert">
             {signInError}
@@ -99,6 +116,19 @@ export default function Login() {
         <button type="submit" className="button button-primary" disabled={busy}>
           {busy ? 'Logging in…' : 'Log in'}
         </button>
+        <details>
+          <summary>Where is my API key?</summary>
+          <ul className="login-help">
+            <li>
+              The first user: in <code>credentials.json</code> in the data directory of the server, by default{' '}
+              <code>.everstep</code>, and in the file that <code>EVERSTEP_ENV_FILE</code> names.
+            </li>
+            <li>
+              On your own machine: <code>everstep dev</code> prints a link that logs you in, at every start.
+            </li>
+            <li>Other users: you received it when you accepted the invitation. An operator can create a recovery link.</li>
+          </ul>
+        </details>
       </form>
     </main>
   );

@@ -203,6 +203,8 @@ export const LIMITS = Object.freeze({
 
   /** An unused session ends after this time. */
   sessionIdleMs: 12 * HOUR_MS,
+  /** Lifetime of a one-time login link. */
+  loginLinkMs: 10 * 60_000,
   /** Any session ends after this time. */
   sessionMaxMs: 7 * DAY_MS,
 

@@ -1,5 +1,6 @@
 /** Wire schemas of schedules. */
 import Type, { type Static } from 'typebox';
+import { LIMITS } from '../config/limits.js';
 import { unixMs } from './fields/unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
@@ -43,6 +44,36 @@ export const ScheduleEntry = Type.Object(
 export type ScheduleEntry = Static<typeof ScheduleEntry>;
 export const ScheduleList = Type.Array(ScheduleEntry);
 export const DeletedSchedule = Type.Object({ deleted: Type.Literal(1) }, CLOSED);
+
+export const ScheduleChange = Type.Object(
+  {
+    cron: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: LIMITS.maxCronLength,
+        description: 'Cron expression: five fields, or six with seconds first.',
+      }),
+    ),
+    timezone: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 64, description: 'IANA name of the time zone of the cron expression.' }),
+    ),
+    body: Type.Optional(
+      Type.String({ description: 'Payload of the runs, as text. Its content type stays the same; only the body changes.' }),
+    ),
+    retries: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: LIMITS.maxRetries, description: 'Retries of each step of the runs.' }),
+    ),
+    labels: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxLabelLength }), {
+        maxItems: LIMITS.maxLabels,
+        uniqueItems: true,
+        description: 'Labels of the runs. A label contains no comma.',
+      }),
+    ),
+  },
+  { ...CLOSED, minProperties: 1, description: 'Parts of a schedule to change. Fields that are absent keep their value.' },
+);
+export type ScheduleChange = Static<typeof ScheduleChange>;
 
 export const ScheduleTicks = Type.Object(
   {

@@ -34,6 +34,11 @@ export const SessionEntry = Type.Object(
 );
 export type SessionEntry = Static<typeof SessionEntry>;
 
+export const LoginLinkBody = Type.Object(
+  { secret: Type.String({ minLength: 1, maxLength: 256, description: 'Secret of the login link.' }) },
+  CLOSED,
+);
+
 export const LoginBody = Type.Object(
   {
     email: Email('E-mail of the user.'),

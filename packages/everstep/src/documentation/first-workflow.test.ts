@@ -1,11 +1,12 @@
 /** Follows the first workflow in README.md with the commands and code shown there. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from '@everstep/sdk';
+import { allStepsFile } from '../cli/demo/next-steps.js';
 import { cleanEnvironment, endAll, readEnvFile, runCommand, SpawnedCli } from '../cli/testing/spawned-cli.js';
 import { wordsOf } from './commands.fixture.js';
 import { type Page, pageOf, ROOT, read, shellLinesOf } from './pages.fixture.js';
@@ -128,8 +129,10 @@ test('the failed run in the README is in the dead letter queue and is resumed', 
   assert.match(await everstep('dlq resume <dlqId>', entry.dlqId), /wfr_\w+/);
 });
 
-test('the commands printed by a start without the example work', { skip: !hasCurl }, async () => {
-  const [logs = '', api = '', ...others] = service.stdout.split('\n').filter((line) => line.startsWith('  curl '));
+test('the commands to try after a start without the example work', { skip: !hasCurl }, async () => {
+  await service.printed(/Press Ctrl-C to stop/);
+  const steps = readFileSync(allStepsFile(join(directory, '.everstep')), 'utf8');
+  const [logs = '', api = '', ...others] = steps.split('\n').filter((line) => line.startsWith('  curl '));
   assert.deepEqual(others, []);
   assert.ok(JSON.parse(await pasted(logs)).runs.length > 0);
   assert.equal(JSON.parse(await pasted(api)).openapi, '3.1.0');

@@ -5,6 +5,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 import type { AccountService } from '../accounts/account-service.js';
 import type { Limits } from '../accounts/plans/limits.js';
 import type { Authority } from '../accounts/tokens/authority.js';
+import type { LoginLinks } from '../accounts/users/login-links.js';
 import type { AuditRecords } from '../audit/audit-records.js';
 import type { ConnectionLimits } from '../config/connection-limits.js';
 import { LIMITS } from '../config/limits.js';
@@ -75,6 +76,8 @@ export interface HttpApiDependencies {
   readonly search: SearchService;
   /** Absent: users log in with API keys only. */
   readonly signIn?: SignIn | null;
+  /** Absent: this process offers no login links. */
+  readonly loginLinks?: Pick<LoginLinks, 'use'>;
   /** Plans and budgets. Absent: nothing is limited. */
   readonly limits?: Limits;
   /** Shared with the runtime. Absent: heavy work runs immediately. */
@@ -249,6 +252,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     accounts,
     search,
     signIn: dependencies.signIn ?? null,
+    loginLinks: dependencies.loginLinks ?? null,
     limits: dependencies.limits ?? null,
     log,
     version,

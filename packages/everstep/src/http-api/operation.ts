@@ -7,6 +7,7 @@ import type { AccountService, Principal, Session } from '../accounts/account-ser
 import type { Limits } from '../accounts/plans/limits.js';
 import type { Authority } from '../accounts/tokens/authority.js';
 import type { Caller } from '../accounts/tokens/caller.js';
+import type { LoginLinks } from '../accounts/users/login-links.js';
 import { LIMITS } from '../config/limits.js';
 import type { LogLevel } from '../config/log-levels.js';
 import type { ErrorCode } from '../contract/error-codes.js';
@@ -61,6 +62,8 @@ export interface ApiContext {
   readonly search: SearchService;
   /** Null when users log in with API keys only. */
   readonly signIn: SignIn | null;
+  /** Null when this process offers no login links. */
+  readonly loginLinks: Pick<LoginLinks, 'use'> | null;
   /** Plans and budgets. Null: nothing is limited. */
   readonly limits: Limits | null;
   readonly log: Log;

@@ -177,6 +177,11 @@ const calls: readonly (readonly [string, (client: Client) => Promise<unknown>, P
       { method: 'POST', path: '/v2/schedules/http%3A%2F%2Fapp%2F', headers: { 'svc-cron': '* * * * *' }, body: '' },
     ],
     ['schedules.list', (client) => client.schedules.list(), { method: 'GET', path: '/v2/schedules' }],
+    [
+      'schedules.change',
+      (client) => client.schedules.change('a/b', { cron: '0 9 * * *' }),
+      { method: 'PATCH', path: '/v2/schedules/a%2Fb', body: '{"cron":"0 9 * * *"}' },
+    ],
     ['schedules.get', (client) => client.schedules.get('a/b'), { method: 'GET', path: '/v2/schedules/a%2Fb' }],
     ['schedules.pause', (client) => client.schedules.pause('a'), { method: 'PATCH', path: '/v2/schedules/a/pause' }],
     ['schedules.resume', (client) => client.schedules.resume('a'), { method: 'PATCH', path: '/v2/schedules/a/resume' }],

@@ -1,8 +1,8 @@
 /** Schedules. */
 import { NATIVE_PREFIX } from '../protocol.js';
-import type { ScheduleEntry, ScheduleRun } from './generated/index.js';
+import type { ScheduleChange, ScheduleEntry, ScheduleRun } from './generated/index.js';
 import { type TriggerOptions, triggerBody, triggerHeaders } from './settings.js';
-import type { Call } from './transport.js';
+import { type Call, jsonCall } from './transport.js';
 
 /** Options of a schedule and of the runs that it starts. Each run has its own id, and no caller waits for its result. */
 export interface ScheduleOptions
@@ -54,6 +54,11 @@ export class Schedules {
   /** Returns one schedule. */
   get(scheduleId: string): Promise<ScheduleEntry> {
     return this.call({ method: 'GET', path: pathOf(scheduleId) });
+  }
+
+  /** Changes the times, the payload, the retries or the labels of the schedule. Fields that are absent keep their value. */
+  change(scheduleId: string, change: ScheduleChange): Promise<ScheduleEntry> {
+    return this.call(jsonCall('PATCH', pathOf(scheduleId), change));
   }
 
   /** Pauses the schedule: it starts nothing until it is resumed. */

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from '@everstep/sdk';
 import { endAll, readEnvFile, SpawnedCli, type TestDirectory, testDirectory } from '../testing/spawned-cli.js';
+import { allStepsFile } from './next-steps.js';
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
@@ -67,11 +69,20 @@ describe('the demo of npm start', () => {
     assert.match(resumed, /RUN_SUCCESS after/);
   });
 
+  test('after the story it prints the link of the dashboard, two commands and where the others are, and no token', () => {
+    const [, end = ''] = /\n(Try next[\s\S]*)$/.exec(first.stdout) ?? [];
+    assert.equal(end.split('\n').filter((line) => line.startsWith('  npx ')).length, 2);
+    assert.match(end, /\.everstep\/next-steps\.txt/);
+    assert.match(first.stdout, /Open the dashboard: http:\/\/127\.0\.0\.1:\d+\/login#lnk_/);
+    assert.doesNotMatch(first.stdout, /eyJ/);
+  });
+
   test('the suggested commands work when pasted into a shell', { skip: !hasCurl }, async () => {
-    const [exported = ''] = /export EVERSTEP_URL=\S+ EVERSTEP_TOKEN=\S+/.exec(first.stdout) ?? [];
+    const steps = await readFile(allStepsFile(join(directory.path, '.everstep')), 'utf8');
+    const [exported = ''] = /export EVERSTEP_URL=\S+ EVERSTEP_TOKEN=\S+/.exec(steps) ?? [];
     const [early = ''] = / {5}(curl .*)/.exec(first.stdout) ?? [];
     assert.deepEqual(JSON.parse(pasted(exported, early)), [], 'the order is already confirmed');
-    const commands = first.stdout.split('\n').filter((line) => line.startsWith('  curl '));
+    const commands = steps.split('\n').filter((line) => line.startsWith('  curl '));
     assert.equal(commands.length, 14);
     const [order = '', expensive = '', explain = '', confirm = '', failing = '', queue = '', resume = ''] = commands;
     assert.equal(JSON.parse(pasted(exported, order)).workflowState, 'RUN_SUCCESS');

@@ -7,7 +7,7 @@ import { pageOf } from '../journal-page.js';
 import { duration, type Screen, styled } from '../output.js';
 import { RunStory, type StoryPast } from '../run-story.js';
 import { type ExampleApp, hasExampleApp, startExampleApp } from './example-app.js';
-import { nextStepsText, notifyCommand } from './next-steps.js';
+import { nextSteps, notifyCommand } from './next-steps.js';
 
 const POLL_INTERVAL_MS = 100;
 const RETRY_DELAY = '400 * (1 + retried)';
@@ -109,7 +109,7 @@ class Show {
     await this.showOrder();
     await this.showFailureAndResume();
     const { url, credentials } = service;
-    screen.write(nextStepsText(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: app.url }));
+    screen.write(await nextSteps(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: app.url }));
   }
 
   private print(text: string): void {
@@ -213,7 +213,7 @@ class Show {
 
   private async confirm(eventId: string): Promise<void> {
     await pause(THINKING_MS, undefined, { signal: this.stage.signal });
-    this.print('     After two seconds the customer confirms the order with this command (run the export line below first):');
+    this.print('     After two seconds the customer confirms the order with this command (after: export $(npx everstep env)):');
     this.print(`     ${notifyCommand(eventId, CUSTOMER)}`);
     await this.client.notify({ eventId, eventData: { by: CUSTOMER } });
   }

@@ -1,5 +1,6 @@
-/** Commands that a user can paste into a shell after the demo. */
-import { relative } from 'node:path';
+/** Commands that a user can paste into a shell after the demo: two on the screen, all of them in a file. */
+import { join, relative } from 'node:path';
+import { writePrivately } from '../../bootstrap/private-file.js';
 import { type Screen, styled } from '../output.js';
 
 export interface NextSteps {
@@ -89,18 +90,38 @@ export function commandsToTry({
   ];
 }
 
-export function nextStepsText(screen: Screen, steps: NextSteps): string {
-  const row = (name: string, value: string) => `  ${styled(screen, 'dim', name.padEnd(8))}${value}\n`;
-  const tries = commandsToTry(steps).map(
+/** Returns all commands as text. It contains the token, so it belongs into a private file. */
+export function allStepsText({ url, token, exampleUrl }: Pick<NextSteps, 'url' | 'token' | 'exampleUrl'>): string {
+  const tries = commandsToTry({ exampleUrl }).map(
     ([title, ...commands]) => `\n  # ${title}\n${commands.map((command) => `  ${command}\n`).join('')}`,
   );
+  return `  export EVERSTEP_URL=${url} EVERSTEP_TOKEN=${token}\n${tries.join('')}`;
+}
+
+/** File in the data directory with all commands to try. */
+export const allStepsFile = (dataDir: string): string => join(dataDir, 'next-steps.txt');
+
+/** Commands of the everstep command line, which finds the server and its token itself. */
+const firstSteps = (exampleUrl: string | null): readonly { readonly command: string; readonly title: string }[] => [
+  exampleUrl === null
+    ? { command: 'npx everstep env', title: 'Print the settings for your app. README.md continues with "Your first workflow"' }
+    : {
+        command: `npx everstep trigger ${exampleUrl}/order --body '{"orderId":"mine","customer":"me@example.com","payWith":"card","lines":[{"product":"book","quantity":1}]}'`,
+        title: 'Place an order of your own',
+      },
+  { command: 'npx everstep runs list', title: 'List the latest runs' },
+];
+
+/** Writes all commands to a private file. Resolves with the text to print: two commands, and where the others are. */
+export async function nextSteps(screen: Screen, steps: NextSteps): Promise<string> {
+  const file = allStepsFile(steps.dataDir);
+  await writePrivately(file, allStepsText(steps));
+  const shown = (path: string) => relative(process.cwd(), path) || '.';
+  const lines = firstSteps(steps.exampleUrl).map(({ command, title }) => `\n  # ${title}\n  ${command}\n`);
   return [
-    row('URL', styled(screen, 'cyan', steps.url)),
-    row('token', steps.token),
-    row('data', relative(process.cwd(), steps.dataDir) || '.'),
-    `\n${styled(screen, 'bold', 'Try next')}, in another terminal:\n\n`,
-    `  export EVERSTEP_URL=${steps.url} EVERSTEP_TOKEN=${steps.token}\n`,
-    ...tries,
+    `${styled(screen, 'bold', 'Try next')}, in another terminal:\n`,
+    ...lines,
+    `\nMore commands, with the URL and the token for curl, are in ${shown(file)}.\n`,
     '\nPress Ctrl-C to stop. Your data is kept for the next start.\n',
   ].join('');
 }

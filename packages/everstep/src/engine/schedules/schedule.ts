@@ -72,6 +72,35 @@ export function createSchedule(request: ScheduleRequest, existing: Schedule | nu
   return putting(schedule, existing, below);
 }
 
+/** What a change of a schedule replaces; anything else stays as it is. */
+export interface ScheduleEdit {
+  /** Validated expression and IANA name of its time zone. */
+  readonly times?: Pick<Schedule, 'cron' | 'timeZone'>;
+  readonly body?: Uint8Array;
+  readonly maxRetries?: number;
+  readonly labels?: readonly string[];
+}
+
+/** Changes parts of a schedule. It keeps its next tick if its times are the same. */
+export function editSchedule(schedule: Schedule, edit: ScheduleEdit, context: DecisionContext): ScheduleDecision {
+  const { times = schedule, body, maxRetries, labels } = edit;
+  const { cron, timeZone } = times;
+  const nextAt = schedule.paused || sameTimes(schedule, times) ? schedule.nextAt : nextTickMs(cron, timeZone, context.now);
+  const edited: Schedule = {
+    ...schedule,
+    cron,
+    timeZone,
+    nextAt,
+    payload: body === undefined ? schedule.payload : { ...schedule.payload, body },
+    settings: {
+      ...schedule.settings,
+      ...(maxRetries === undefined ? {} : { maxRetries }),
+      ...(labels === undefined ? {} : { labels }),
+    },
+  };
+  return putting(edited, schedule);
+}
+
 /**
  * Pauses or resumes a schedule. Returns null if it is already in that state. The next tick of a resumed schedule is
  * the next time from now; missed ticks are skipped.

@@ -1,16 +1,17 @@
 /** Operations of browser sessions: log in, get the session, log out. */
 
 import Type from 'typebox';
-import type { Session } from '../../accounts/account-service.js';
+import type { Session, SessionLogin } from '../../accounts/account-service.js';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { Ok, RecordId } from '../../contract/management.js';
-import { EndedSessions, LoginBody, OwnSession, SessionEntry } from '../../contract/session.js';
+import { EndedSessions, LoginBody, LoginLinkBody, OwnSession, SessionEntry } from '../../contract/session.js';
 import { tooManyLogins } from '../admission/basic-authentication.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
-import { accountOperation, answer, type Operation, openOperation, sessionOperation } from '../operation.js';
+import { type ApiContext, accountOperation, answer, type Operation, openOperation, sessionOperation } from '../operation.js';
 import { forgetCookie, setCookie } from '../sessions/cookie.js';
 import { checkOrigin } from '../sessions/same-origin.js';
+import { admitSecret } from './open-secrets.js';
 import { BODY_ERRORS, done, given, OK } from './outcome.js';
 import { toSeconds } from './presenters.js';
 
@@ -25,6 +26,25 @@ const present = (
   ...(logoutUrl === null ? {} : { logout_url: logoutUrl }),
   expires_at: toSeconds(expiresAt),
 });
+
+/** Answers a login. Throws ApiError `bad-credential` with the text `refused`, or `rate-limited`. */
+async function loggedIn(
+  login: SessionLogin,
+  { isHttps }: { readonly isHttps: boolean },
+  accounts: ApiContext['accounts'],
+  { refused }: { readonly refused: string },
+) {
+  switch (login.kind) {
+    case 'in':
+      return answer(200, present(login.session, await accounts.isOperator(login.session.principal)), {
+        'set-cookie': setCookie(login.secret, isHttps),
+      });
+    case 'refused':
+      throw new ApiError('bad-credential', refused);
+    case 'wait':
+      throw tooManyLogins(login.retryAfterMs);
+  }
+}
 
 const createSession = openOperation({
   operationId: 'createSession',
@@ -47,20 +67,37 @@ const createSession = openOperation({
   },
   async handle({ body, request }, { accounts }) {
     const { email, api_key: apiKey } = given(body);
-    const login = await accounts.beginSession({ email, apiKey, address: request.callerIp, isHttps: request.isHttps });
-    switch (login.kind) {
-      case 'in':
-        return answer(200, present(login.session, await accounts.isOperator(login.session.principal)), {
-          'set-cookie': setCookie(login.secret, request.isHttps),
-        });
-      case 'refused':
-        throw new ApiError(
-          'bad-credential',
-          'no user has this e-mail and API key, or the key was revoked; check both, or ask an operator for a recovery link',
-        );
-      case 'wait':
-        throw tooManyLogins(login.retryAfterMs);
-    }
+    const { callerIp: address, isHttps } = request;
+    return loggedIn(await accounts.beginSession({ email, apiKey, address, isHttps }), request, accounts, {
+      refused: 'no user has this e-mail and API key, or the key was revoked; check both, or ask an operator for a recovery link',
+    });
+  },
+});
+
+const createSessionWithLink = openOperation({
+  operationId: 'createSessionWithLink',
+  audit: OWN_ENTRY,
+  tag: 'Session',
+  summary: 'Log in with a login link',
+  description:
+    'Exchanges the secret of a one-time login link for a session, with the same response and cookie as a login. `everstep dev` prints such a link. It is valid for ten minutes, once, in the process that created it.',
+  method: 'POST',
+  path: '/v2/session/link',
+  unknownQuery: 'refuse',
+  whileStopping: 'refuse',
+  body: { kind: 'json', required: true, schema: LoginLinkBody, maxBytes: LIMITS.maxLoginBodyBytes },
+  responses: { 200: SessionEntry },
+  errors: ['bad-parameter', ...BODY_ERRORS, 'body-too-large', 'bad-credential', 'csrf-refused', 'rate-limited'],
+  admit: admitSecret,
+  async handle({ body, request }, { accounts, loginLinks }) {
+    const { secret } = given(body);
+    const { callerIp: address, isHttps } = request;
+    // An invalid secret is counted and limited like an unknown API key.
+    const credential = loginLinks?.use(secret) ?? { email: '', apiKey: secret };
+    return loggedIn(await accounts.beginSession({ ...credential, address, isHttps }), request, accounts, {
+      refused:
+        'the login link was already used, has expired, or belongs to an earlier start of the server; log in with an API key',
+    });
   },
 });
 
@@ -160,6 +197,7 @@ const revokeSessions = accountOperation({
 
 export const sessionOperations: readonly Operation[] = [
   createSession,
+  createSessionWithLink,
   getSession,
   endSession,
   listSessions,

@@ -294,6 +294,7 @@ test('the Client has a call for every operation of the runtime API', async () =>
   const { scheduleId } = await schedules.create('http://w.test/ok', { cron: '0 0 1 1 *' });
   assert.equal((await schedules.list()).length, 1);
   assert.equal((await schedules.get(scheduleId)).cron, '0 0 1 1 *');
+  assert.equal((await schedules.change(scheduleId, { retries: 1 })).retries, 1);
   assert.equal((await schedules.pause(scheduleId)).isPaused, true);
   assert.equal((await schedules.resume(scheduleId)).isPaused, false);
   assert.equal((await schedules.next(scheduleId, { count: 2 })).length, 2);

@@ -15,6 +15,7 @@ import { getSettings, getSigningKeys, rotateSigningKeys, updateSettings } from '
 import { listNodes, streamHints } from './control/live.js';
 import { listRunEvents, listRunLogs } from './control/logs.js';
 import { getMetrics } from './control/metrics.js';
+import { scheduleChangeOperations } from './control/schedule-changes.js';
 import { scheduleRunOperations } from './control/schedule-runs.js';
 import { scheduleOperations } from './control/schedules.js';
 import { getHealth, getOpenApi, getReadiness } from './control/service.js';
@@ -68,6 +69,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   cancelFailureCallback,
   ...repairOperations,
   ...scheduleOperations,
+  ...scheduleChangeOperations,
   ...scheduleRunOperations,
   notifyEvent,
   notifyRun,

@@ -1,6 +1,16 @@
 /** Creates the objects that the rows of the isolation table need. All belong to one queue instance or one team. */
 import assert from 'node:assert/strict';
-import { addMember, addNewMember, createPeople, doneValue, type People } from '../../accounts/people.fixture.js';
+import { randomBytes } from 'node:crypto';
+import {
+  addMember,
+  addNewMember,
+  apiKeyOf,
+  createPeople,
+  doneValue,
+  emailOf,
+  type People,
+} from '../../accounts/people.fixture.js';
+import { LoginLinks } from '../../accounts/users/login-links.js';
 import type { QueueInstance } from '../../ports/stores/account-store.js';
 import type { IssuedSearchIndex } from '../../search/search-service.js';
 import { ApiWorld, type WorldOptions } from './api-world.js';
@@ -14,16 +24,19 @@ export const SDK = { 'upstash-workflow-sdk-version': '1' };
 export class Things {
   readonly world: ApiWorld;
   readonly people: People;
+  private readonly loginLinks: LoginLinks;
   private count = 0;
 
-  private constructor(world: ApiWorld, people: People) {
+  private constructor(world: ApiWorld, people: People, loginLinks: LoginLinks) {
     this.world = world;
     this.people = people;
+    this.loginLinks = loginLinks;
   }
 
   static async open(options: WorldOptions = {}): Promise<Things> {
-    const world = await ApiWorld.open({}, options);
-    return new Things(world, await createPeople(world.store.accounts, world.accounts));
+    const loginLinks = new LoginLinks(() => 0, { bytes: (count) => randomBytes(count) });
+    const world = await ApiWorld.open({ loginLinks }, options);
+    return new Things(world, await createPeople(world.store.accounts, world.accounts), loginLinks);
   }
 
   name(): string {
@@ -157,6 +170,11 @@ export class Things {
   async queueRecord(): Promise<QueueInstance> {
     const wish = { name: this.name(), region: REGION, teamId: this.people.teamId };
     return doneValue(await this.world.accounts.createInstance(this.people.principals.owner, wish)).instance;
+  }
+
+  /** Returns the secret of a login link of the owner. */
+  loginSecret(): string {
+    return this.loginLinks.create({ email: emailOf('owner'), apiKey: apiKeyOf('owner') });
   }
 
   async recoverySecret(): Promise<string> {

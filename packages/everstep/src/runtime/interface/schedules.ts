@@ -1,5 +1,6 @@
 /** Schedules: start runs or publish messages by a cron expression. */
 import type { RunPayload, RunSettings, Schedule } from '../../engine/runs/run.js';
+import type { ScheduleEdit } from '../../engine/schedules/schedule.js';
 import type { RunReference } from '../../ports/stores/store.js';
 
 export interface ScheduleCommand {
@@ -32,6 +33,8 @@ export interface ScheduleId {
 export interface ScheduleService {
   /** `too-many-schedules`: the instance has the maximum number given by the command; nothing was changed. */
   put(command: ScheduleCommand): Promise<Schedule | 'too-many-schedules'>;
+  /** Changes parts of a schedule. Null if there is none. */
+  edit(command: ScheduleId & { readonly edit: ScheduleEdit }): Promise<Schedule | null>;
   /** Null if there is none. A resumed schedule next ticks at its next time from now. */
   pause(command: ScheduleId & { readonly paused: boolean }): Promise<Schedule | null>;
   /** Returns false if there is none. */

@@ -9,11 +9,13 @@
 import type { GroupEndpoint, Schedule } from '../../engine/runs/run.js';
 import {
   createSchedule,
+  editSchedule,
   type Fired,
   fireSchedule,
   pauseSchedule,
   runSchedule,
   type ScheduleDecision,
+  type ScheduleEdit,
   skipTick,
 } from '../../engine/schedules/schedule.js';
 import type { CommitUnit } from '../../engine/writes.js';
@@ -100,6 +102,17 @@ export class Schedules implements ScheduleService {
         const written = await this.write(decision);
         if (written === 'applied') return decision.schedule;
         if (written === 'too-many-schedules') return written;
+      }
+    });
+  }
+
+  edit({ edit, ...id }: ScheduleId & { readonly edit: ScheduleEdit }): Promise<Schedule | null> {
+    return this.changes.run(id.instanceId, async () => {
+      for (;;) {
+        const schedule = await this.options.store.findSchedule(id);
+        if (!schedule) return null;
+        const decision = editSchedule(schedule, edit, this.options.context());
+        if ((await this.write(decision)) === 'applied') return decision.schedule;
       }
     });
   }

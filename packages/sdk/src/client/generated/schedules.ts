@@ -43,6 +43,20 @@ export interface ScheduleEntry {
   readonly lastScheduleRunId?: string;
 }
 
+/** Parts of a schedule to change. Fields that are absent keep their value. */
+export interface ScheduleChange {
+  /** Cron expression: five fields, or six with seconds first. */
+  readonly cron?: string;
+  /** IANA name of the time zone of the cron expression. */
+  readonly timezone?: string;
+  /** Payload of the runs, as text. Its content type stays the same; only the body changes. */
+  readonly body?: string;
+  /** Retries of each step of the runs. 0 to 100. */
+  readonly retries?: number;
+  /** Labels of the runs. A label contains no comma. At most 20. */
+  readonly labels?: readonly string[];
+}
+
 /** Run that was started manually from a schedule. */
 export interface ScheduleRun {
   /** Id of the run or message. The last one when there are several messages. */

@@ -1,4 +1,4 @@
-/** `everstep schedules create|list|get|next|run|pause|resume|delete` */
+/** `everstep schedules create|list|get|change|next|run|pause|resume|delete` */
 import type { ScheduleEntry } from '@everstep/sdk';
 import { Command } from 'commander';
 import { wholeNumber } from '../../arguments.js';
@@ -84,6 +84,45 @@ function oneCommand(shell: Shell, name: 'get' | 'pause' | 'resume', description:
   });
 }
 
+interface ChangeOptions extends ClientOptions {
+  readonly cron?: string;
+  readonly timezone?: string;
+  readonly body?: string;
+  readonly retries?: number;
+  readonly label?: readonly string[];
+}
+
+function changeCommand(shell: Shell): Command {
+  const { screen } = shell;
+  const command = withConnection(new Command('change'))
+    .description('Change parts of a schedule. Everything else stays as it is.')
+    .argument('<scheduleId>', 'ID of the schedule')
+    .option('--cron <expression>', 'cron expression with five fields, or six with leading seconds')
+    .option('--timezone <name>', 'IANA time zone of the expression, such as Europe/Berlin')
+    .option('--body <text>', 'payload of the runs')
+    .option('--retries <number>', 'retries of each step', wholeNumber('--retries', 0))
+    .option('--label <label>', 'label of the runs; may be repeated, and replaces all labels', (label, labels: string[] = []) => [
+      ...labels,
+      label,
+    ]);
+  return command.action(async (scheduleId: string) => {
+    const { client, options } = await open<ChangeOptions>(command, shell);
+    const { cron, timezone, body, retries, label } = options;
+    const change = {
+      ...(cron === undefined ? {} : { cron }),
+      ...(timezone === undefined ? {} : { timezone }),
+      ...(body === undefined ? {} : { body }),
+      ...(retries === undefined ? {} : { retries }),
+      ...(label === undefined ? {} : { labels: [...label] }),
+    };
+    if (Object.keys(change).length === 0)
+      throw new UsageError('Name at least one change: --cron, --timezone, --body, --retries or --label.');
+    const schedule = await client.schedules.change(scheduleId, change);
+    if (options.json) screen.write(json(schedule));
+    else showSchedule(screen, schedule);
+  });
+}
+
 interface NextOptions extends ClientOptions {
   readonly count?: number;
 }
@@ -132,6 +171,7 @@ export function schedulesCommand(shell: Shell): Command {
     .addCommand(createCommand(shell))
     .addCommand(listCommand(shell))
     .addCommand(oneCommand(shell, 'get', 'Show a schedule.'))
+    .addCommand(changeCommand(shell))
     .addCommand(nextCommand(shell))
     .addCommand(runCommand(shell))
     .addCommand(oneCommand(shell, 'pause', 'Pause a schedule until it is resumed.'))

@@ -115,14 +115,30 @@ describe('the server process', () => {
     await service.end();
   });
 
-  test('credentials are printed once; the next start keeps them and the runs', async () => {
+  test('dev prints a login link instead of credentials; the next start keeps the credentials and the runs', async () => {
     const first = await start('again');
-    await first.service.printed(/This is the first start[\s\S]*ek_/);
-    assert.ok(first.service.stdout.includes(first.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
+    await first.service.printed(/Press Ctrl-C to stop/);
+    const { stdout } = first.service;
+    const [, secret = ''] = /\/login#(lnk_[\w-]{43})\n/.exec(stdout) ?? [];
+    for (const [name, value] of Object.entries(first.written))
+      if (/TOKEN|KEY/.test(name)) assert.ok(!stdout.includes(value), name);
+    const logIn = () =>
+      fetch(`${first.written.EVERSTEP_MANAGEMENT_URL}/v2/session/link`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ secret }),
+      });
+    const answer = await logIn();
+    assert.equal(answer.status, 200);
+    assert.match(answer.headers.get('set-cookie') ?? '', /^everstep_session=/);
+    assert.equal((await logIn()).status, 401, 'a link is valid once');
+    assert.ok(!first.service.stderr.includes(secret));
     await first.client.trigger('http://127.0.0.1:8999/', { runId: 'kept', delay: '1h' });
     await first.service.end();
     const second = await start('again');
-    assert.doesNotMatch(second.service.stdout, /first start/);
+    await second.service.printed(/Press Ctrl-C to stop/);
+    assert.match(second.service.stdout, /\/login#lnk_/);
+    assert.ok(!second.service.stdout.includes(secret));
     assert.ok(!second.service.stdout.includes(first.written.EVERSTEP_ADMIN_API_KEY ?? '?'));
     const { EVERSTEP_URL: _url, EVERSTEP_MANAGEMENT_URL: _managementUrl, QSTASH_URL: _sameUrl, ...kept } = first.written;
     for (const [name, value] of Object.entries(kept)) assert.equal(second.written[name], value, name);

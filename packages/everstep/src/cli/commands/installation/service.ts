@@ -3,11 +3,12 @@ import { relative } from 'node:path';
 import { Command } from 'commander';
 import type { Credentials } from '../../../bootstrap/credentials.js';
 import type { Config } from '../../../config/config.js';
+import { LIMITS } from '../../../config/limits.js';
 import type { Mode } from '../../../config/setting.js';
 import type { RunningService } from '../../../main.js';
-import { nextStepsText } from '../../demo/next-steps.js';
+import { nextSteps } from '../../demo/next-steps.js';
 import { EXIT } from '../../exit-codes.js';
-import { type Screen, type Shell, styled } from '../../output.js';
+import { duration, type Screen, type Shell, styled } from '../../output.js';
 import { untilSignal } from '../../shutdown.js';
 import { configOf, withConfig } from './config-options.js';
 
@@ -63,12 +64,21 @@ function printCredentials(screen: Screen, config: Config, credentials: Credentia
   screen.write(`  ${styled(screen, 'dim', `They are stored in ${credentialsPath(config)}.`)}\n\n`);
 }
 
-/** Returns the URL of the dashboard and where to find the login. */
+/** Whether to print a one-time login link instead of the credentials. */
+const printsLink = (screen: Screen, config: Config): boolean => config.mode === 'dev' && mayPrint(screen, config);
+
+/** Returns the URL of the dashboard and how to log in. */
 function dashboardText(
   screen: Screen,
   config: Config,
-  service: Pick<RunningService, 'managementUrl' | 'credentials' | 'start'>,
+  service: Pick<RunningService, 'managementUrl' | 'credentials' | 'start' | 'loginUrl'>,
 ): string {
+  const link = printsLink(screen, config) ? service.loginUrl() : null;
+  if (link !== null)
+    return [
+      `Open the dashboard: ${styled(screen, 'cyan', link)}`,
+      `  ${styled(screen, 'dim', `This link logs you in once, within ${duration(LIMITS.loginLinkMs)}. After that, log in with the email and API key in ${credentialsPath(config)}.`)}`,
+    ].join('\n');
   const at = `Dashboard: ${styled(screen, 'cyan', `${service.managementUrl}/`)}`;
   if (!service.credentials) return at;
   const where = service.start === 'known' || !mayPrint(screen, config) ? `in ${credentialsPath(config)}` : 'below';
@@ -102,7 +112,7 @@ async function runService(config: Config, screen: Screen): Promise<number> {
     );
   if (!credentials)
     screen.write('This node joined an existing database. The credentials are on the node that was started first.\n\n');
-  if (credentials && (service.start === 'first' || service.start === 'reissued'))
+  if (credentials && (service.start === 'first' || service.start === 'reissued') && !printsLink(screen, config))
     printCredentials(screen, config, credentials, service.start);
   if (service.setAside)
     screen.write(`The data directory contained credentials of another store. They were moved to ${service.setAside}.\n\n`);
@@ -111,7 +121,7 @@ async function runService(config: Config, screen: Screen): Promise<number> {
     if (!stopShow.signal.aborted) screen.write(`The demo stopped: ${error instanceof Error ? error.message : error}\n`);
   });
   if (!demo && config.mode === 'dev' && credentials) {
-    screen.write(nextStepsText(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: null }));
+    screen.write(await nextSteps(screen, { url, token: credentials.token, dataDir: config.dataDir, exampleUrl: null }));
   }
   await signal;
   screen.write('\nStopping ...\n');

@@ -136,3 +136,47 @@ test('a list omits long payloads and says so; a single schedule shows them', asy
   const alone = (await world.call<ScheduleEntry>('GET', '/v2/schedules/long')).body;
   assert.deepEqual([alone.body, alone.bodyLeftOut], [body, undefined]);
 });
+
+test('a change replaces the named parts of a schedule and keeps everything else, including the next tick', async () => {
+  const id = await create(
+    'http://w.test/ok',
+    {
+      'svc-cron': '0 9 * * *',
+      'svc-retries': '7',
+      'svc-label': 'a',
+      'svc-flow-control-key': 'k',
+      'svc-flow-control-value': 'parallelism=3',
+      'svc-forward-x-a': '1',
+      'content-type': 'application/json',
+    },
+    '{"n":1}',
+  );
+  const before = await get(id);
+  const change = (body: unknown) =>
+    world.call<ScheduleEntry>('PATCH', `/v2/schedules/${id}`, {
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json' },
+    });
+  const changed = await change({ body: '{"n":2}', retries: 0, labels: ['b', 'c'] });
+  assert.equal(changed.status, 200);
+  assert.deepEqual(changed.body, { ...before, body: '{"n":2}', retries: 0, label: 'b', labels: ['b', 'c'] });
+  assert.deepEqual((await change({ labels: [] })).body.labels, []);
+  const moved = (await change({ cron: '30 8 * * *', timezone: 'Europe/Berlin' })).body;
+  assert.deepEqual([moved.cron, moved.timezone], ['30 8 * * *', 'Europe/Berlin']);
+  assert.notEqual(moved.nextScheduleTime, before.nextScheduleTime);
+  await world.call('PATCH', `/v2/schedules/${id}/pause`);
+  const paused = (await change({ cron: '0 7 * * *' })).body;
+  assert.deepEqual([paused.isPaused, paused.nextScheduleTime, paused.body], [true, undefined, '{"n":2}']);
+  for (const [body, text] of [
+    [{}, /bad-body/],
+    [{ cron: '61 * * * *' }, /bad-body/],
+    [{ timezone: 'Mars/Base' }, /bad-body/],
+    [{ labels: ['a,b'] }, /bad-body/],
+    [{ destination: 'http://w.test/other' }, /bad-body/],
+  ] as const) {
+    const answer = await change(body);
+    assert.equal(answer.status, 400, JSON.stringify(body));
+    assert.match(String(answer.headers['svc-error-code']), text);
+  }
+  assert.equal((await get(id)).cron, '0 7 * * *');
+});

@@ -1,0 +1,58 @@
+/**
+ * One-time login links, which `everstep dev` prints: the secret in the link logs the first user in once, without typing an API
+ * key. They exist in the memory of this process only, so a restart revokes them.
+ */
+import { createHash } from 'node:crypto';
+import { LIMITS } from '../../config/limits.js';
+import type { Random } from '../../ports/random.js';
+
+export interface LoginCredential {
+  readonly email: string;
+  readonly apiKey: string;
+}
+
+/** Format of a secret. The login page recognizes the prefix. */
+const SECRET = /^lnk_[A-Za-z0-9_-]{43}$/;
+const SECRET_BYTES = 32;
+
+const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+
+interface OpenLink {
+  readonly secretHash: string;
+  readonly credential: LoginCredential;
+  /** On the clock of `elapsedMs`. */
+  readonly expiresAtMs: number;
+}
+
+export class LoginLinks {
+  private readonly elapsedMs: () => number;
+  private readonly random: Random;
+  private open: OpenLink | null = null;
+
+  /** @param elapsedMs a clock that never moves backwards, in ms */
+  constructor(elapsedMs: () => number, random: Random) {
+    this.elapsedMs = elapsedMs;
+    this.random = random;
+  }
+
+  /** Returns the secret of a new link. It replaces the previous link. */
+  create(credential: LoginCredential): string {
+    const secret = `lnk_${Buffer.from(this.random.bytes(SECRET_BYTES)).toString('base64url')}`;
+    this.open = { secretHash: hashOf(secret), credential, expiresAtMs: this.elapsedMs() + LIMITS.loginLinkMs };
+    return secret;
+  }
+
+  /** Returns the address of the login page with the secret of a new link. `dashboardUrl` has no slash at the end. */
+  pageUrl(dashboardUrl: string, credential: LoginCredential): string {
+    // In the fragment, which browsers do not send: the secret is in no access log.
+    return `${dashboardUrl}/login#${this.create(credential)}`;
+  }
+
+  /** Returns the credential of the link and revokes the link; null if the secret is invalid, used or expired. */
+  use(secret: string): LoginCredential | null {
+    const { open } = this;
+    if (open === null || !SECRET.test(secret) || hashOf(secret) !== open.secretHash) return null;
+    this.open = null;
+    return this.elapsedMs() < open.expiresAtMs ? open.credential : null;
+  }
+}

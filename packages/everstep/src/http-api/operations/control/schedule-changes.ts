@@ -1,0 +1,61 @@
+/** Changing parts of a schedule without sending all of it again. */
+import { ApiError } from '../../../contract/error-codes.js';
+import { ScheduleChange, ScheduleEntry } from '../../../contract/schedules.js';
+import type { Schedule } from '../../../engine/runs/run.js';
+import { parseCron } from '../../../engine/schedules/cron.js';
+import { allowSize } from '../../admission/allowance.js';
+import { change } from '../../audited/audit-rule.js';
+import { answer, type Operation, operation } from '../../operation.js';
+import { shown } from '../../parameters/unacceptable.js';
+import { presentSchedule } from '../../presenters/schedule.js';
+import { noSuchSchedule, SchedulePath } from './schedules.js';
+
+/** Returns the new times; undefined if they do not change. Throws ApiError. */
+function timesOf({ cron, timezone }: ScheduleChange, schedule: Schedule): Pick<Schedule, 'cron' | 'timeZone'> | undefined {
+  if (cron === undefined && timezone === undefined) return undefined;
+  const parsed = parseCron(cron ?? schedule.cron, timezone ?? schedule.timeZone);
+  if (!parsed.ok) throw new ApiError('bad-body', `"cron" is not a valid cron expression: ${parsed.message}`);
+  return { cron: parsed.cron, timeZone: parsed.timeZone };
+}
+
+function labelsOf({ labels }: ScheduleChange): readonly string[] | undefined {
+  const wrong = labels?.find((label) => label.includes(',') || label.trim() !== label);
+  if (wrong === undefined) return labels;
+  throw new ApiError('bad-body', `"labels" must not contain commas or surrounding spaces, as ${shown(wrong)} does`);
+}
+
+const changeSchedule = operation({
+  operationId: 'changeSchedule',
+  audit: change('schedule.change', 'scheduleId'),
+  tag: 'Schedules',
+  summary: 'Change a schedule',
+  description:
+    'Changes the times, the payload, the retries or the labels of a schedule, and keeps everything else: its destination, its other settings, its history and whether it is paused. If the times stay the same, so does the next tick. Runs that have started continue.',
+  method: 'PATCH',
+  path: '/v2/schedules/{scheduleId}',
+  unknownQuery: 'refuse',
+  pathParameters: SchedulePath,
+  body: { kind: 'json', required: true, schema: ScheduleChange },
+  responses: { 200: ScheduleEntry },
+  errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found', 'body-too-large', 'storage-quota-exceeded'],
+  async handle({ path: { scheduleId }, body: wanted = {} }, context, { instanceId }) {
+    const { reads, service } = context;
+    const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
+    if (!schedule) throw noSuchSchedule(scheduleId);
+    const times = timesOf(wanted, schedule);
+    const labels = labelsOf(wanted);
+    const body = wanted.body === undefined ? undefined : Buffer.from(wanted.body, 'utf8');
+    if (body !== undefined) allowSize(context, instanceId, body);
+    const edit = {
+      ...(times === undefined ? {} : { times }),
+      ...(body === undefined ? {} : { body }),
+      ...(wanted.retries === undefined ? {} : { maxRetries: wanted.retries }),
+      ...(labels === undefined ? {} : { labels }),
+    };
+    const edited = await service.schedules.edit({ instanceId, scheduleId, edit });
+    if (!edited) throw noSuchSchedule(scheduleId);
+    return answer(200, presentSchedule(edited));
+  },
+});
+
+export const scheduleChangeOperations: readonly Operation[] = [changeSchedule];
