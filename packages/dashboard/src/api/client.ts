@@ -71,12 +71,17 @@ async function failureOf(response: Response): Promise<Failure> {
 function errorIn(text: string): string | null {
   try {
     const body: unknown = JSON.parse(text);
-    if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string') return body.error;
+    if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string')
+      return asSentence(body.error);
   } catch {
     // The response comes from a proxy between the browser and the server.
   }
   return null;
 }
+
+/** Messages of the API start in lower case. Words such as `"cron"` and names of headers stay as they are. */
+const asSentence = (message: string): string =>
+  /^[a-z][a-z]* /.test(message) ? `${message[0]?.toUpperCase()}${message.slice(1)}` : message;
 
 /** Sends one request. `Value` is the type of a successful response in the operation's contract. */
 export async function request<Value>(url: string, options: RequestOptions = {}): Promise<Outcome<Value>> {

@@ -1,6 +1,8 @@
-/** Shows a body: JSON is indented, anything else is shown as text. A long body is cut until the user expands it. */
+/** Shows a body: long JSON as a tree with search, short JSON indented, anything else as text. A long body is cut until the user expands it. */
 import { useMemo, useState } from 'react';
 import { CopyButton } from './copy/copy-button.js';
+import { treeOf } from './json/json-tree.js';
+import { JsonTreeView } from './json/json-tree-view.js';
 import { bytesText, prettyJson } from './times/formats.js';
 
 export interface JsonViewProps {
@@ -11,26 +13,39 @@ export interface JsonViewProps {
 }
 
 const FOLDED_LENGTH = 4_000;
+/** Shorter JSON is readable without folding and searching. */
+const TREE_LENGTH = 400;
 
 export function JsonView({ text, label }: JsonViewProps) {
   const [open, setOpen] = useState(false);
+  const tree = useMemo(() => (text.length > TREE_LENGTH ? treeOf(text) : null), [text]);
+  const [asTree, setAsTree] = useState(true);
   const laidOut = useMemo(() => prettyJson(text), [text]);
   const long = laidOut.length > FOLDED_LENGTH;
   const shown = long && !open ? laidOut.slice(0, FOLDED_LENGTH) : laidOut;
   if (text === '') return <p className="muted">Empty</p>;
   return (
     <div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable with the keyboard */}
-      <section className="json" tabIndex={0} aria-label={label}>
-        <pre>
-          {shown}
-          {long && !open ? ' …' : null}
-        </pre>
-      </section>
+      {tree !== null && asTree ? (
+        <JsonTreeView root={tree} label={label} />
+      ) : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable box must be reachable with the keyboard
+        <section className="json" tabIndex={0} aria-label={label}>
+          <pre>
+            {shown}
+            {long && !open ? ' …' : null}
+          </pre>
+        </section>
+      )}
       <div className="json-foot">
         <span>{bytesText(new TextEncoder().encode(text).length)}</span>
         <CopyButton value={text} what={label} text="Copy" />
-        {long ? (
+        {tree === null ? null : (
+          <button type="button" className="button button-quiet button-small" onClick={() => setAsTree(!asTree)}>
+            {asTree ? 'Show as text' : 'Show as tree'}
+          </button>
+        )}
+        {long && (tree === null || !asTree) ? (
           <button type="button" className="button button-quiet button-small" aria-expanded={open} onClick={() => setOpen(!open)}>
             {open ? 'Show less' : `Show all ${bytesText(laidOut.length)}`}
           </button>

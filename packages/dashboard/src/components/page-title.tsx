@@ -12,11 +12,23 @@ export interface PageTitleProps {
 }
 
 let isFirstPage = true;
+let pageTitle = '';
+let titlePrefix = '';
+const showTitle = (): void => {
+  document.title = `${titlePrefix}${pageTitle === '' ? '' : `${pageTitle} · `}Everstep`;
+};
+
+/** Sets a text in front of the title of the browser tab, such as `(3) `. */
+export function setTitlePrefix(prefix: string): void {
+  titlePrefix = prefix;
+  showTitle();
+}
 
 export function PageTitle({ title, children, lead, actions }: PageTitleProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${title} · Everstep`;
+    pageTitle = title;
+    showTitle();
   }, [title]);
   useEffect(() => {
     // After the first load, the focus stays at the top of the document, where the "Skip to content" link is.

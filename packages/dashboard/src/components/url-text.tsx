@@ -1,6 +1,6 @@
 /** A URL with its path first, because hosts repeat from row to row. The host is clipped before the path is. */
 import { CopyId } from './copy-id.js';
-import { partsOfUrl } from './workflow-name.js';
+import { partsOfUrl } from './urls/workflow-name.js';
 
 export function UrlText({ url }: { readonly url: string }) {
   const { path, host } = partsOfUrl(url);

@@ -1,30 +1,31 @@
 /** Layout of every page of an instance: navigation, page content and the state of live updates. */
 import { Dialog } from '@base-ui/react/dialog';
+import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { useInstanceId } from '../api/instances.js';
+import { instancesQuery, useInstanceId } from '../api/instances.js';
 import { useLive, useLiveState } from '../api/live.js';
 import { useUnreachableSince } from '../api/reachable.js';
 import { useSession } from '../api/session.js';
+import { Brand } from '../components/brand.js';
 import { Icon } from '../components/icons.js';
 import { exactTime } from '../components/times/formats.js';
+import { BacklogCount, useBacklog, useBacklogInTab } from './backlog.js';
 import { InstanceSwitch } from './instance-switch.js';
 import { NAVIGATION } from './navigation.js';
+import { UnknownInstance } from './not-found.js';
+import { Shortcuts } from './shortcuts.js';
 import { UserMenu } from './user-menu.js';
 
-function Brand() {
-  return (
-    <Link to="/" className="brand">
-      <svg className="brand-mark" viewBox="0 0 32 32" fill="none" aria-hidden="true">
-        <path d="M5 26h8v-8h7v-8h7" stroke="currentColor" strokeWidth="4.5" strokeLinecap="round" strokeLinejoin="round" />
-      </svg>
-      Everstep
-    </Link>
-  );
-}
+const HomeLink = () => (
+  <Link to="/" className="brand-link">
+    <Brand />
+  </Link>
+);
 
 function Navigation() {
   const instanceId = useInstanceId();
+  const backlog = useBacklog();
   const { is_operator: isOperator } = useSession();
   return (
     <nav aria-label="Pages">
@@ -34,11 +35,12 @@ function Navigation() {
           <ul>
             {entries
               .filter(({ forOperators }) => isOperator || !forOperators)
-              .map(({ to, text, icon }) => (
+              .map(({ to, text, icon, counts }) => (
                 <li key={to}>
                   <Link to={to} params={{ instanceId }} className="nav-link" activeOptions={{ includeSearch: false }}>
                     <Icon name={icon} />
                     {text}
+                    {counts === 'backlog' ? <BacklogCount backlog={backlog} /> : null}
                   </Link>
                 </li>
               ))}
@@ -84,7 +86,7 @@ function LiveState() {
 function SideContents() {
   return (
     <>
-      <Brand />
+      <HomeLink />
       <InstanceSwitch />
       <Navigation />
       <div className="shell-foot">
@@ -98,7 +100,10 @@ function SideContents() {
 export function Layout() {
   const instanceId = useInstanceId();
   useLive(instanceId);
+  useBacklogInTab();
   const pathname = useRouterState({ select: ({ location }) => location.pathname });
+  const { data: instances, isFetching } = useQuery(instancesQuery);
+  const unknown = instances !== undefined && !isFetching && !instances.some(({ id }) => id === instanceId);
   const [open, setOpen] = useState(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the drawer closes when another page is shown
   useEffect(() => setOpen(false), [pathname]);
@@ -127,11 +132,12 @@ export function Layout() {
               </Dialog.Popup>
             </Dialog.Portal>
           </Dialog.Root>
-          <Brand />
+          <HomeLink />
         </header>
         <UnreachableNotice />
+        <Shortcuts />
         <main id="page" className="shell-page" tabIndex={-1}>
-          <Outlet />
+          {unknown ? <UnknownInstance /> : <Outlet />}
         </main>
       </div>
     </div>

@@ -21,6 +21,8 @@ export interface NavigationEntry {
     | '/q/$instanceId/nodes';
   readonly text: string;
   readonly icon: IconName;
+  /** Count shown beside the text. */
+  readonly counts?: 'backlog';
   /** Shown only to operators. */
   readonly forOperators?: true;
 }
@@ -35,7 +37,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
     heading: 'Monitor',
     entries: [
       { to: '/q/$instanceId/runs', text: 'Runs', icon: 'runs' },
-      { to: '/q/$instanceId/dead-letters', text: 'Dead letters', icon: 'dlq' },
+      { to: '/q/$instanceId/dead-letters', text: 'Dead letters', icon: 'dlq', counts: 'backlog' },
       { to: '/q/$instanceId/repairs', text: 'Repairs', icon: 'repairs' },
       { to: '/q/$instanceId/events', text: 'Events', icon: 'events' },
       { to: '/q/$instanceId/workers', text: 'Workers', icon: 'workers' },
@@ -51,7 +53,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
     ],
   },
   {
-    heading: 'Manage',
+    heading: 'Settings',
     entries: [
       { to: '/q/$instanceId/instance', text: 'Instance', icon: 'instance' },
       { to: '/q/$instanceId/team', text: 'Team', icon: 'team' },

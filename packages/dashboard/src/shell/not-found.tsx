@@ -2,23 +2,34 @@ import { type ErrorComponentProps, Link, useRouter } from '@tanstack/react-route
 import { useState } from 'react';
 import { request } from '../api/client.js';
 import { ApiFailure, type Failure } from '../api/outcome.js';
+import { Brand } from '../components/brand.js';
 import { PageTitle } from '../components/page-title.js';
-import { EmptyState, ErrorState } from '../components/states.js';
+import { ErrorState } from '../components/states.js';
 import { PageFilesUnavailable } from './page-files.js';
 
 export function NotFound() {
   return (
     <main className="login">
-      <PageTitle title="Page not found" />
-      <EmptyState
-        title="No page exists at this address"
-        action={
-          <Link to="/" className="button">
-            Go to runs
-          </Link>
-        }
-      />
+      <div className="login-card">
+        <Brand />
+        <PageTitle title="Page not found" lead="No page exists at this address." />
+        <Link to="/" className="button">
+          Go to runs
+        </Link>
+      </div>
     </main>
+  );
+}
+
+/** Shown instead of each page of an instance that does not exist or that the user has no access to. */
+export function UnknownInstance() {
+  return (
+    <>
+      <PageTitle title="Queue instance not found" lead="It was deleted, the address is wrong, or you are not in its team." />
+      <Link to="/" className="button">
+        Go to your runs
+      </Link>
+    </>
   );
 }
 

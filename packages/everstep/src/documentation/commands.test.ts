@@ -76,6 +76,7 @@ const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ..
     ['pg_restore', '--clean', '--if-exists'],
   ],
   'packages/everstep/src/bootstrap/idle-memory.ts': [['node', '--expose-gc']],
+  'packages/dashboard/src/pages/quickstart/snippets.ts': [['node', '--env-file']],
   'packages/everstep/src/cli/doctor/machine-checks.ts': [['node', '--max-old-space-size']],
   'packages/everstep/src/http-api/dashboard/file-answer.ts': [['npm', '--workspace']],
   'packages/sdk/src/testing/service-process.ts': [['npm', '--save-dev']],

@@ -3,6 +3,7 @@ import { Icon } from '../icons.js';
 import { exactTime } from '../times/formats.js';
 import { useWindowWidth } from '../times/window-width.js';
 import { type FilterState, timeOf } from './filters.js';
+import { ViewMenu } from './view-menu.js';
 
 export type FilterField<Name extends string> =
   /** `list`: one or more values, separated by commas. */
@@ -62,6 +63,7 @@ export function FilterBar<Name extends string>({ filters, fields: all, moreField
           Clear filters
         </button>
       ) : null}
+      <ViewMenu any={filters.any} />
     </search>
   );
 }

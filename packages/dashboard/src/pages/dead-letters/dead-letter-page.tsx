@@ -13,7 +13,7 @@ import { EmptyState, ErrorState, FailureNotice, Skeleton } from '../../component
 import { StatusBadge } from '../../components/status-badge.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { WorkflowUrl } from '../../components/url-text.js';
-import { workflowName } from '../../components/workflow-name.js';
+import { workflowName } from '../../components/urls/workflow-name.js';
 import { EntryActions } from './entry-actions.js';
 import { FailureCallback } from './failure-callback.js';
 

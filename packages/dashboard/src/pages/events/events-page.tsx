@@ -12,6 +12,7 @@ import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { useFilters } from '../../components/tables/filters.js';
 import { ListTable } from '../../components/tables/list-table.js';
+import { usePageAction } from '../../components/tables/page-action.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { NotifyDialog } from './notify-dialog.js';
@@ -33,6 +34,7 @@ export default function EventsPage() {
   const { readOnly } = usePermissions();
   const filters = useFilters(FILTERS);
   const [notifying, setNotifying] = useState<string | null>(null);
+  const send = usePageAction('send');
   const list = useCursorList({
     topic: 'runs',
     name: 'waiters',
@@ -105,7 +107,7 @@ export default function EventsPage() {
         title="Events"
         lead="Runs that wait for an event, by event id. Webhooks are events too: the event id is part of the webhook URL."
         actions={
-          <ActionButton variant="primary" disabledReason={readOnly} onClick={() => setNotifying('')}>
+          <ActionButton variant="primary" disabledReason={readOnly} onClick={send.open}>
             Send event
           </ActionButton>
         }
@@ -125,6 +127,7 @@ export default function EventsPage() {
           </EmptyState>
         }
       />
+      {send.isOpen ? <NotifyDialog eventId="" onClose={send.close} /> : null}
       {notifying === null ? null : <NotifyDialog eventId={notifying} onClose={() => setNotifying(null)} />}
     </>
   );

@@ -7,11 +7,11 @@ import { useApi } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { PageTitle } from '../../components/page-title.js';
-import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { useFilters } from '../../components/tables/filters.js';
-import { WholeTable } from '../../components/tables/list-table.js';
+import { WholeListView } from '../../components/tables/whole-list-view.js';
 import { countText } from '../../components/times/formats.js';
 import { Destinations } from './destinations.js';
 import { KeyState, REFRESH_MS } from './key-state.js';
@@ -84,29 +84,23 @@ export default function FlowControlPage() {
         }
       />
       <FilterBar filters={filters} fields={FIELDS} />
-      {keys.isPending ? (
-        <Skeleton lines={6} />
-      ) : keys.error && !keys.data ? (
-        <ErrorState failure={keys.error} onRetry={() => void keys.refetch()} what="flow control keys" />
-      ) : list.rows.length === 0 ? (
-        <div className="table">
+      <WholeListView
+        label="Flow control keys"
+        what="keys"
+        query={keys}
+        list={list}
+        columns={COLUMNS}
+        idOf={idOf}
+        estimatedHeight={52}
+        hrefOf={({ flowControlKey }) => path`/q/${instanceId}/flow-control/${flowControlKey}`}
+        empty={
           <EmptyState title={part === '' ? 'No flow control keys' : 'No matching keys'}>
             A key is created when a run with it is triggered:{' '}
             <code>npx everstep trigger http://127.0.0.1:3000/order --flow-control-key payments --flow-control parallelism=5</code>
             .
           </EmptyState>
-        </div>
-      ) : (
-        <WholeTable
-          label="Flow control keys"
-          what="keys"
-          list={list}
-          columns={COLUMNS}
-          idOf={idOf}
-          estimatedHeight={52}
-          hrefOf={({ flowControlKey }) => path`/q/${instanceId}/flow-control/${flowControlKey}`}
-        />
-      )}
+        }
+      />
       <Destinations />
       {pinning ? <PinDialog entry={null} onClose={() => setPinning(false)} /> : null}
     </>

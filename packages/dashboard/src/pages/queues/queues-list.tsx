@@ -6,10 +6,10 @@ import { useApi, useChange } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
+import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { WholeTable } from '../../components/tables/list-table.js';
+import { WholeListView } from '../../components/tables/whole-list-view.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import type { QueueRow } from './shapes.js';
@@ -26,13 +26,13 @@ export function QueuesList() {
   const change = useChange();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
-  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly QueueRow[]>({
+  const queues = useApi<readonly QueueRow[]>({
     topic: 'queues',
     name: 'list',
     url: '/v2/queues',
     refreshMs: REFRESH_MS,
   });
-  const list = useWholeList({ topic: 'queues', rows: data, readAt: dataUpdatedAt, idOf });
+  const list = useWholeList({ topic: 'queues', rows: queues.data, readAt: queues.dataUpdatedAt, idOf });
   const pause = ({ name, paused }: QueueRow) =>
     void change({
       method: 'POST',
@@ -129,24 +129,16 @@ export function QueuesList() {
           New queue
         </ActionButton>
       </div>
-      {isPending ? (
-        <Skeleton lines={3} />
-      ) : error && !data ? (
-        <FailureNotice failure={error} onRetry={() => void refetch()} />
-      ) : list.rows.length === 0 ? (
-        <div className="table">
-          <EmptyState title="No queues">A queue is created with its first enqueued message, or with New queue.</EmptyState>
-        </div>
-      ) : (
-        <WholeTable
-          label="Queues"
-          what="queues"
-          list={list}
-          columns={columns}
-          idOf={idOf}
-          {...(write ? { onOpen: (queue: QueueRow) => setDialog({ kind: 'change', queue }) } : {})}
-        />
-      )}
+      <WholeListView
+        label="Queues"
+        what="queues"
+        query={queues}
+        list={list}
+        columns={columns}
+        idOf={idOf}
+        {...(write ? { onOpen: (queue: QueueRow) => setDialog({ kind: 'change', queue }) } : {})}
+        empty={<EmptyState title="No queues">A queue is created with its first enqueued message, or with New queue.</EmptyState>}
+      />
       {dialog === null ? null : dialog.kind === 'new' ? (
         <QueueDialog queue={null} onClose={close} />
       ) : dialog.kind === 'change' ? (

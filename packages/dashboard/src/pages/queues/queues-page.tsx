@@ -1,8 +1,8 @@
 /** Page of plain messages, the queues they wait in, and the URL groups they are published to. */
-import { useState } from 'react';
 import { usePermissions } from '../../api/instances.js';
 import { ActionButton } from '../../components/action-button.js';
 import { PageTitle } from '../../components/page-title.js';
+import { usePageAction } from '../../components/tables/page-action.js';
 import { MessagesList } from './messages-list.js';
 import { QueuesList } from './queues-list.js';
 import { SendMessage } from './send-message.js';
@@ -11,14 +11,14 @@ import './queues.css';
 
 export default function QueuesPage() {
   const { readOnly } = usePermissions();
-  const [sending, setSending] = useState(false);
+  const send = usePageAction('send');
   return (
     <>
       <PageTitle
         title="Queues & messages"
         lead="Everstep sends a message to a URL or to every URL of a group, and retries failed deliveries. A queue keeps messages in order."
         actions={
-          <ActionButton variant="primary" disabledReason={readOnly} onClick={() => setSending(true)}>
+          <ActionButton variant="primary" disabledReason={readOnly} onClick={send.open}>
             Send message
           </ActionButton>
         }
@@ -26,7 +26,7 @@ export default function QueuesPage() {
       <QueuesList />
       <UrlGroups />
       <MessagesList />
-      {sending ? <SendMessage onClose={() => setSending(false)} /> : null}
+      {send.isOpen ? <SendMessage onClose={send.close} /> : null}
     </>
   );
 }

@@ -1,7 +1,7 @@
 /** Actions on a run, as far as its state and the user's role allow. */
 import { Menu } from '@base-ui/react/menu';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { path } from '../../api/client.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
@@ -11,10 +11,13 @@ import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Icon } from '../../components/icons.js';
 import { quantity } from '../../components/times/formats.js';
+import { loadPageFiles } from '../../shell/page-files.js';
 import { CheckDialog } from './check-dialog.js';
 import { ForkDialog } from './fork-dialog.js';
 
-type Open = 'cancel' | 'resume' | 'restart' | 'fork' | 'check' | null;
+const RunAgainDialog = lazy(() => loadPageFiles(import('../trigger/run-again-dialog.js')));
+
+type Open = 'again' | 'cancel' | 'resume' | 'restart' | 'fork' | 'check' | null;
 
 interface NewRun {
   readonly workflowRunId: string;
@@ -70,6 +73,10 @@ export function RunActions({ journal, watched }: RunActionsProps) {
           Resume
         </ActionButton>
       ) : null}
+      <ActionButton disabledReason={permissions.readOnly} onClick={() => setOpen('again')}>
+        <Icon name="refresh" />
+        Run again
+      </ActionButton>
       <ActionButton disabledReason={permissions.readOnly} onClick={() => setOpen('fork')}>
         <Icon name="fork" />
         Fork
@@ -155,6 +162,11 @@ export function RunActions({ journal, watched }: RunActionsProps) {
           letter is removed from the queue. This cannot be undone, but you can cancel the new run.
         </p>
       </ConfirmDialog>
+      {open === 'again' ? (
+        <Suspense>
+          <RunAgainDialog journal={journal} onClose={close} onStarted={goTo} />
+        </Suspense>
+      ) : null}
       {open === 'fork' ? <ForkDialog journal={journal} onClose={close} onForked={goTo} /> : null}
       {open === 'check' ? <CheckDialog runId={runId} createdAt={createdAt} onClose={close} /> : null}
     </div>

@@ -17,7 +17,7 @@ import { durationText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { useWindowWidth } from '../../components/times/window-width.js';
 import { UrlText, WorkflowUrl } from '../../components/url-text.js';
-import { workflowName } from '../../components/workflow-name.js';
+import { workflowName } from '../../components/urls/workflow-name.js';
 import { ExplainCard } from './explain-card.js';
 import { FailureCard } from './failure-card.js';
 import { useRunJournal } from './journal/use-run-journal.js';

@@ -1,28 +1,36 @@
 /** Lists the runs of the instance, newest first, with filters, search and live updates. */
-import { useMemo } from 'react';
+import { lazy, Suspense, useMemo } from 'react';
 import { RUN_FILTERS } from '../../../../everstep/dist/contract/filters/run-filters.js';
 import type { FoundRun, RunSearchPage } from '../../../../everstep/src/contract/runs.js';
 import type { FollowRule } from '../../api/followed-rows.js';
-import { useInstanceId } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { isWorkerUrl, useWorkers } from '../../api/workers.js';
+import { ActionButton } from '../../components/action-button.js';
+import { Icon } from '../../components/icons.js';
 import { Labels } from '../../components/labels.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink, runPath } from '../../components/run-link.js';
 import { RUN_STATES, RunStateBadge } from '../../components/run-state.js';
-import { EmptyState } from '../../components/states.js';
+import { EmptyState, Skeleton } from '../../components/states.js';
 import { fieldOf, valuesOf } from '../../components/tables/api-filters.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { useFilters } from '../../components/tables/filters.js';
 import { ListTable } from '../../components/tables/list-table.js';
+import { usePageAction } from '../../components/tables/page-action.js';
 import { useNow } from '../../components/times/clock.js';
 import { durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
+import { loadPageFiles } from '../../shell/page-files.js';
 import { BulkActions } from './bulk/bulk-actions.js';
 import { splitError } from './error-text.js';
 import './runs.css';
+
+/** Most instances have runs, so its code is not part of the first page. */
+const TriggerDialog = lazy(() => loadPageFiles(import('../trigger/trigger-dialog.js')));
+const Quickstart = lazy(() => loadPageFiles(import('../quickstart/quickstart.js')));
 
 /** Other pages show a run by its creation time. */
 const { workflowCreatedAt: _unused, state: STATE, ...MORE_FILTERS } = RUN_FILTERS;
@@ -150,6 +158,8 @@ function useColumns(rows: readonly FoundRun[]): readonly Column<FoundRun>[] {
 
 export default function RunsPage() {
   const instanceId = useInstanceId();
+  const { readOnly } = usePermissions();
+  const trigger = usePageAction('trigger');
   const filters = useFilters(FILTERS);
   const { q, since } = filters.values;
   const sinceMs = since === undefined ? undefined : SINCE[since]?.ms;
@@ -161,7 +171,18 @@ export default function RunsPage() {
   const columns = useColumns(list.rows);
   return (
     <>
-      <PageTitle title="Runs" actions={<BulkActions query={query} filtered={filters.any} />} />
+      <PageTitle
+        title="Runs"
+        actions={
+          <>
+            <BulkActions query={query} filtered={filters.any} />
+            <ActionButton variant="primary" disabledReason={readOnly} onClick={trigger.open}>
+              <Icon name="play" />
+              Trigger run
+            </ActionButton>
+          </>
+        }
+      />
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
       <ListTable
         label="Runs"
@@ -182,13 +203,17 @@ export default function RunsPage() {
               }
             />
           ) : (
-            <EmptyState title="No runs yet">
-              Trigger a run: <code>npx everstep trigger http://127.0.0.1:3000/order --body '{'{"id":1}'}'</code>. It appears here
-              when it starts.
-            </EmptyState>
+            <Suspense fallback={<Skeleton lines={8} />}>
+              <Quickstart />
+            </Suspense>
           )
         }
       />
+      {trigger.isOpen ? (
+        <Suspense>
+          <TriggerDialog onClose={trigger.close} />
+        </Suspense>
+      ) : null}
     </>
   );
 }

@@ -2,11 +2,9 @@
 import { useId, useState } from 'react';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { useNow } from '../../components/times/clock.js';
-import { TimeText } from '../../components/times/time-text.js';
-import { nextFires } from './next-fires.js';
+import { NO_OVERRIDES, OverrideFields, overrideHeaders, overridesIn } from '../../components/run-overrides.js';
+import { ScheduleTimes, useScheduleTimes } from './schedule-times.js';
 
-const SHOWN = 3;
 const isUrl = (text: string): boolean => /^https?:\/\/[^\s/]/.test(text);
 const isJson = (text: string): boolean => {
   try {
@@ -18,14 +16,14 @@ const isJson = (text: string): boolean => {
 };
 
 export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
-  const ids = { url: useId(), cron: useId(), zone: useId(), body: useId(), preview: useId(), bodyError: useId() };
+  const ids = { url: useId(), body: useId(), bodyError: useId(), id: useId() };
   const [url, setUrl] = useState('');
-  const [cron, setCron] = useState('0 * * * *');
-  const [zone, setZone] = useState('UTC');
+  const times = useScheduleTimes('0 * * * *', 'UTC');
+  const { cron, zone, preview } = times;
+  const [scheduleId, setScheduleId] = useState('');
+  const [settings, setSettings] = useState(NO_OVERRIDES);
   const [body, setBody] = useState('');
-  const now = useNow();
   const change = useChange();
-  const preview = nextFires(cron, zone.trim(), { count: SHOWN, nowMs: now });
   const bodyValid = body.trim() === '' || isJson(body);
   return (
     <ConfirmDialog
@@ -40,6 +38,8 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
           // The rest of the path is the unencoded URL of the workflow.
           url: `/v2/schedules/${url.trim()}`,
           headers: {
+            ...overrideHeaders(overridesIn(settings)),
+            ...(scheduleId.trim() === '' ? {} : { 'svc-schedule-id': scheduleId.trim() }),
             'svc-cron': cron.trim(),
             'svc-cron-timezone': zone.trim() === '' ? 'UTC' : zone.trim(),
             ...(body.trim() === '' ? {} : { 'content-type': 'application/json' }),
@@ -62,40 +62,7 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
           onChange={(event) => setUrl(event.target.value)}
         />
       </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.cron}>
-          Cron expression
-        </label>
-        <input
-          id={ids.cron}
-          className="input mono"
-          value={cron}
-          aria-invalid={!preview.ok}
-          aria-describedby={ids.preview}
-          onChange={(event) => setCron(event.target.value)}
-        />
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.zone}>
-          Time zone
-        </label>
-        <input id={ids.zone} className="input" value={zone} onChange={(event) => setZone(event.target.value)} />
-      </div>
-      <p id={ids.preview} role="status" className={preview.ok ? 'field-hint' : 'field-error'}>
-        {preview.ok ? (
-          <>
-            Next runs:{' '}
-            {preview.fires.map((at, index) => (
-              <span key={at}>
-                {index > 0 ? ', ' : ''}
-                <TimeText unixMs={at} style="exact" />
-              </span>
-            ))}
-          </>
-        ) : (
-          preview.why
-        )}
-      </p>
+      <ScheduleTimes times={times} />
       <div className="field">
         <label className="field-label" htmlFor={ids.body}>
           Payload of the runs (JSON, optional)
@@ -116,6 +83,20 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
           </p>
         )}
       </div>
+      <div className="field">
+        <label className="field-label" htmlFor={ids.id}>
+          Id (optional)
+        </label>
+        <input
+          id={ids.id}
+          className="input mono"
+          placeholder="Generated if empty"
+          value={scheduleId}
+          onChange={(event) => setScheduleId(event.target.value)}
+        />
+        <span className="field-hint">A schedule with this id is replaced.</span>
+      </div>
+      <OverrideFields texts={settings} onChange={setSettings} />
     </ConfirmDialog>
   );
 }

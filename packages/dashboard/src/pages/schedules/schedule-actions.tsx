@@ -7,8 +7,9 @@ import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { EditSchedule } from './edit-schedule.js';
 
-type OpenDialog = 'run' | 'delete';
+type OpenDialog = 'run' | 'edit' | 'delete';
 
 export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry }) {
   const { scheduleId, isPaused, destination } = schedule;
@@ -31,12 +32,16 @@ export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry
       <ActionButton disabledReason={readOnly} onClick={() => setDialog('run')}>
         Run now
       </ActionButton>
+      <ActionButton disabledReason={readOnly} onClick={() => setDialog('edit')}>
+        Edit
+      </ActionButton>
       <ActionButton disabledReason={readOnly} onClick={pause}>
         {isPaused ? 'Resume' : 'Pause'}
       </ActionButton>
       <ActionButton variant="danger" disabledReason={readOnly} onClick={() => setDialog('delete')}>
         Delete
       </ActionButton>
+      {dialog === 'edit' ? <EditSchedule schedule={schedule} onClose={close} /> : null}
       <ConfirmDialog
         title="Run now?"
         open={dialog === 'run'}

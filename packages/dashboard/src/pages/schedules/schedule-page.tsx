@@ -14,8 +14,9 @@ import { StatusBadge } from '../../components/status-badge.js';
 import { durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { WorkflowUrl } from '../../components/url-text.js';
-import { workflowName } from '../../components/workflow-name.js';
+import { workflowName } from '../../components/urls/workflow-name.js';
 import { ScheduleActions } from './schedule-actions.js';
+import { ScheduleRuns } from './schedule-runs.js';
 import './schedules.css';
 
 const SHOWN = 5;
@@ -94,10 +95,11 @@ export default function SchedulePage() {
         <Card title="Details">
           <Facts facts={facts} />
         </Card>
-        <Card title="Next runs">
+        <Card title={`Next runs (your time zone, ${Intl.DateTimeFormat().resolvedOptions().timeZone})`}>
           <Fires schedule={schedule} />
         </Card>
       </div>
+      <ScheduleRuns schedule={schedule} />
       <Card title="Payload of the runs">
         {schedule.bodyBase64 === undefined ? (
           <JsonView text={schedule.body ?? ''} label="Body" />

@@ -1,5 +1,4 @@
 /** Lists schedules with their workflow and times. */
-import { useState } from 'react';
 import type { ScheduleEntry } from '../../../../everstep/src/contract/schedules.js';
 import { path } from '../../api/client.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
@@ -8,12 +7,13 @@ import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink } from '../../components/run-link.js';
-import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { useFilters } from '../../components/tables/filters.js';
-import { WholeTable } from '../../components/tables/list-table.js';
+import { usePageAction } from '../../components/tables/page-action.js';
+import { WholeListView } from '../../components/tables/whole-list-view.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { CreateSchedule } from './create-schedule.js';
@@ -93,8 +93,8 @@ export default function SchedulesPage() {
   const instanceId = useInstanceId();
   const { readOnly } = usePermissions();
   const filters = useFilters(FILTERS);
-  const [creating, setCreating] = useState(false);
-  const { data, dataUpdatedAt, error, isPending, refetch } = useApi<readonly ScheduleEntry[]>({
+  const create = usePageAction('new');
+  const schedules = useApi<readonly ScheduleEntry[]>({
     topic: 'schedules',
     name: 'list',
     url: '/v2/schedules',
@@ -102,8 +102,8 @@ export default function SchedulesPage() {
   const word = filters.values.word?.toLowerCase() ?? '';
   const list = useWholeList({
     topic: 'schedules',
-    rows: data,
-    readAt: dataUpdatedAt,
+    rows: schedules.data,
+    readAt: schedules.dataUpdatedAt,
     idOf,
     matches: (schedule) => matches(schedule, word),
   });
@@ -113,33 +113,27 @@ export default function SchedulesPage() {
         title="Schedules"
         lead="A schedule starts runs of a workflow on a cron schedule."
         actions={
-          <ActionButton variant="primary" disabledReason={readOnly} onClick={() => setCreating(true)}>
+          <ActionButton variant="primary" disabledReason={readOnly} onClick={create.open}>
             New schedule
           </ActionButton>
         }
       />
       <FilterBar filters={filters} fields={FIELDS} />
-      {isPending ? (
-        <Skeleton lines={6} />
-      ) : error && !data ? (
-        <ErrorState failure={error} onRetry={() => void refetch()} what="schedules" />
-      ) : list.rows.length === 0 ? (
-        <div className="table">
+      <WholeListView
+        label="Schedules"
+        what="schedules"
+        query={schedules}
+        list={list}
+        columns={COLUMNS}
+        idOf={idOf}
+        hrefOf={({ scheduleId }) => path`/q/${instanceId}/schedules/${scheduleId}`}
+        empty={
           <EmptyState title={word === '' ? 'No schedules' : 'No matching schedules'}>
             A schedule starts a workflow at fixed times. For example, <code>0 9 * * 1-5</code> means 9:00 on weekdays.
           </EmptyState>
-        </div>
-      ) : (
-        <WholeTable
-          label="Schedules"
-          what="schedules"
-          list={list}
-          columns={COLUMNS}
-          idOf={idOf}
-          hrefOf={({ scheduleId }) => path`/q/${instanceId}/schedules/${scheduleId}`}
-        />
-      )}
-      {creating ? <CreateSchedule onClose={() => setCreating(false)} /> : null}
+        }
+      />
+      {create.isOpen ? <CreateSchedule onClose={create.close} /> : null}
     </>
   );
 }

@@ -4,10 +4,10 @@ import type { UnservedWorkflow, WorkerEntry } from '../../../../everstep/src/con
 import { useWholeList } from '../../api/whole-list.js';
 import { MAX_SHOWN_WORKERS, useWorkers } from '../../api/workers.js';
 import { PageTitle } from '../../components/page-title.js';
-import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
-import { WholeTable } from '../../components/tables/list-table.js';
+import { WholeListView } from '../../components/tables/whole-list-view.js';
 import { countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
@@ -123,13 +123,13 @@ const idOf = ({ connectionId }: WorkerEntry): string => connectionId;
 
 function NoWorkers() {
   return (
-    <div className="table">
+    <>
       <EmptyState title="No worker is connected">
         An app can serve its workflows over a connection that it opens, without an address of its own. Its workflows have URLs
         such as <code>worker://shop/order</code>.
       </EmptyState>
       <pre className="connect-example">{EXAMPLE}</pre>
-    </div>
+    </>
   );
 }
 
@@ -147,32 +147,22 @@ function Unserved({ rows }: { readonly rows: readonly UnservedWorkflow[] }) {
 }
 
 export default function WorkersPage() {
-  const { data, dataUpdatedAt, error, isPending, refetch } = useWorkers();
-  const list = useWholeList({ topic: 'settings', rows: data?.workers, readAt: dataUpdatedAt, idOf });
+  const workers = useWorkers();
+  const list = useWholeList({ topic: 'settings', rows: workers.data?.workers, readAt: workers.dataUpdatedAt, idOf });
   return (
     <>
       <PageTitle title="Workers" lead="Apps that serve workflows over a connection that they open to this server." />
-      {isPending ? (
-        <Skeleton lines={4} />
-      ) : error && !data ? (
-        <ErrorState failure={error} onRetry={() => void refetch()} what="workers" />
-      ) : (
-        <>
-          {list.rows.length === 0 ? (
-            <NoWorkers />
-          ) : (
-            <WholeTable
-              label="Workers"
-              what="connections"
-              list={list}
-              columns={COLUMNS}
-              idOf={idOf}
-              shownAside={data?.cursor === undefined ? null : `; only the first ${MAX_SHOWN_WORKERS} are listed`}
-            />
-          )}
-          <Unserved rows={data?.unserved ?? []} />
-        </>
-      )}
+      <WholeListView
+        label="Workers"
+        what="connections"
+        query={workers}
+        list={list}
+        columns={COLUMNS}
+        idOf={idOf}
+        shownAside={workers.data?.cursor === undefined ? null : `; only the first ${MAX_SHOWN_WORKERS} are listed`}
+        empty={<NoWorkers />}
+      />
+      <Unserved rows={workers.data?.unserved ?? []} />
     </>
   );
 }

@@ -116,7 +116,7 @@ describe('account pages', { skip }, () => {
     assert.equal(await dialog().getByRole('button').last().isDisabled(), true);
     await dialog().getByLabel('Cron expression').fill('30 6 1 1 *');
     await dialog().getByLabel('Payload of the runs').fill('{"id": 42}');
-    await dialog().getByText('Next runs:').waitFor();
+    await dialog().getByText('Next runs in your time zone').waitFor();
     await window.screenshot('account-schedule-dialog');
     await dialog().getByRole('button').last().click();
     await row('30 6 1 1 *').click();
@@ -125,13 +125,23 @@ describe('account pages', { skip }, () => {
     await inDialog('Run now').click();
     await dialogClosed();
     await card('Details').getByRole('link').waitFor();
+    const runs = window.page.getByRole('grid', { name: 'Runs of this schedule' });
+    await runs.getByRole('row').nth(1).waitFor();
+    await button('Edit').click();
+    await dialog().getByLabel('Cron expression').fill('45 7 2 2 *');
+    await dialog().getByLabel('Payload of the runs').fill('{"id": 43}');
+    assert.deepEqual(await window.findings(), []);
+    await dialog().getByRole('button', { name: 'Save' }).click();
+    await dialogClosed();
+    await card('Details').getByText('45 7 2 2 * (UTC)').waitFor();
+    await card('Payload of the runs').getByText('43').waitFor();
     await button('Pause').click();
     await showsText('The schedule is paused.');
     await button('Delete').click();
     await inDialog('Delete schedule').click();
     await window.page.getByRole('heading', { level: 1, name: 'Schedules' }).waitFor();
     await row('quarterly').or(row('*/15')).first().waitFor();
-    await row('30 6 1 1 *').waitFor({ state: 'detached' });
+    await row('45 7 2 2 *').waitFor({ state: 'detached' });
   });
 
   test('queues: a resumed queue sends its waiting messages', async () => {

@@ -167,6 +167,34 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     }
   });
 
+  test('the navigation, the title and the icon of the tab count dead letters and new groups', async () => {
+    await window.goTo('runs');
+    const { page } = window;
+    await page.getByRole('link', { name: 'Dead letters (9 dead letters, 3 new groups)' }).waitFor();
+    await becomes(() => page.title(), '(9, 3 new) Runs · Everstep');
+    assert.match((await page.locator('link[rel=icon]').getAttribute('href')) ?? '', /^data:image\/svg.*3%3C/);
+  });
+
+  test('a run is triggered from the page with the payload of a recent run, and run again with another one', async () => {
+    await window.goTo('runs?action=trigger');
+    const { page } = window;
+    await dialog().getByLabel('Workflow URL').fill(world.urls['/order']);
+    const recent = dialog().getByLabel('Recent payloads');
+    await recent.selectOption(await recent.locator('option').filter({ hasText: seeded.good }).getAttribute('value'));
+    await becomes(async () => JSON.parse((await dialog().getByLabel('Payload (optional)').inputValue()) || 'null'), {
+      id: 1,
+      items: 2,
+    });
+    assert.deepEqual(await window.faults(), []);
+    await dialog().getByRole('button', { name: 'Trigger run' }).click();
+    await page.getByText('parcel A1 ch_1').first().waitFor();
+    await page.getByRole('button', { name: 'Run again' }).click();
+    await dialog().getByLabel('Input').fill('{"id":2}');
+    assert.deepEqual(await window.findings(), []);
+    await dialog().getByRole('button', { name: 'Run with edited input' }).click();
+    await page.getByText('parcel A2 ch_2').first().waitFor();
+  });
+
   test('a label is a link to the runs that have it', async () => {
     await window.goTo('runs');
     await rowOf(seeded.good).getByRole('link', { name: 'eu', exact: true }).click();

@@ -92,7 +92,76 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await becomes(() => page.locator(':focus').allTextContents(), ['Skip to content']);
     await page.keyboard.press('Enter');
     await page.keyboard.press('Tab');
+    await page.locator('#page :focus').waitFor();
+  });
+
+  test('a login link logs in once and leaves no secret in the URL', async () => {
+    const [link = ''] = /http\S+\/login#lnk_[\w-]+/.exec(world.service.printed) ?? [];
+    const window = await world.window();
+    await window.page.goto(link);
+    await window.page.waitForURL('**/q/**');
+    assert.doesNotMatch(window.page.url(), /lnk_/);
+    const second = await world.window();
+    await second.page.goto(link);
+    await second.page.getByRole('alert').getByText('already used').waitFor();
+    await second.page.getByText('Where is my API key?').click();
+    await second.page.getByText('credentials.json').waitFor();
+    assert.deepEqual([...window.problems, ...(await second.faults())], []);
+  });
+
+  test('an instance without runs shows a quickstart with its own URL and token', async () => {
+    const window = await world.loggedIn();
+    const { page } = window;
+    for (const way of ['TypeScript', 'curl', '@upstash/workflow']) {
+      await page.getByRole('button', { name: way, exact: true }).click();
+      assert.equal(await page.locator('.quickstart-code').count(), 3, way);
+      assert.deepEqual(await window.faults(), [], way);
+    }
+    await page.getByRole('button', { name: 'curl', exact: true }).click();
+    await page.getByRole('button', { name: 'Copy step 1' }).click();
+    await page.getByText('Copied step 1').waitFor();
+    const url = new URL(page.url()).origin;
+    assert.equal(
+      await page.evaluate('navigator.clipboard.readText()'),
+      `export EVERSTEP_URL=${url} EVERSTEP_TOKEN=${world.variable('EVERSTEP_TOKEN')}`,
+    );
+    // The token is not on screen.
+    assert.ok(!(await page.locator('#page').innerText()).includes(world.variable('EVERSTEP_TOKEN')));
+  });
+
+  test('keys open the palette, the search field and the help, and the palette leads to pages', async () => {
+    const window = await world.loggedIn();
+    const { page } = window;
+    await page.keyboard.press('/');
     await page.locator('input[type=search]:focus').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog').getByRole('combobox').fill('audit');
+    await page.getByRole('option', { name: 'Audit log' }).waitFor();
+    assert.deepEqual(await window.faults(), []);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    assert.deepEqual(await window.faults(), []);
+    await page.keyboard.press('Escape');
+  });
+
+  test('filters are saved as a view, which is in the menu and in the palette', async () => {
+    const window = await world.loggedIn();
+    const { page } = window;
+    await window.goTo('runs?state=RUN_FAILED');
+    await page.getByRole('button', { name: 'Views' }).click();
+    await page.getByRole('menuitem', { name: 'Save this view' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('All failed');
+    await page.getByRole('button', { name: 'Save view' }).click();
+    await window.goTo('runs');
+    await page.getByRole('button', { name: 'Views' }).click();
+    await page.getByRole('menuitem', { name: 'All failed' }).click();
+    await becomes(() => window.parameters(), { state: 'RUN_FAILED' });
+    await page.getByRole('button', { name: 'All failed' }).click();
+    await page.getByRole('menuitem', { name: 'Delete view All failed' }).click();
+    await page.getByRole('button', { name: 'Views' }).waitFor();
   });
 
   test('on a narrow screen the navigation closes after a page is selected', async () => {
@@ -108,6 +177,9 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     const window = await world.loggedIn();
     await window.page.goto('/q/none/no-such-page');
     await window.page.getByText('No page exists at this address').waitFor();
+    await window.page.goto('/q/none/runs');
+    await window.page.getByRole('heading', { name: 'Queue instance not found' }).waitFor();
+    assert.deepEqual(await window.faults(), []);
   });
 
   test('background tabs leave the connections of the browser to the visible tab', async () => {

@@ -1,0 +1,73 @@
+/** JSON as a tree of lines that can be folded and searched. */
+
+export interface JsonNode {
+  /** Path from the root, such as `$.items[0].id`. */
+  readonly path: string;
+  /** Name in the parent object, or index in the parent array; null for the root. */
+  readonly name: string | null;
+  readonly depth: number;
+  /** A scalar as JSON text; null for objects and arrays. */
+  readonly scalar: string | null;
+  /** Brackets of an object or an array. */
+  readonly brackets: readonly [open: string, close: string] | null;
+  readonly children: readonly JsonNode[];
+}
+
+/** A tree with more nodes is shown as text. */
+export const MAX_NODES = 20_000;
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+
+/** Returns the tree of a JSON text; null if the text is not an object or an array, or has more than `MAX_NODES` nodes. */
+export function treeOf(text: string): JsonNode | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  let left = MAX_NODES;
+  const node = (each: unknown, name: string | null, path: string, depth: number): JsonNode => {
+    left -= 1;
+    if (typeof each !== 'object' || each === null || left < 0)
+      return { path, name, depth, scalar: JSON.stringify(each) ?? 'null', brackets: null, children: [] };
+    const isArray = Array.isArray(each);
+    const children = Object.entries(each).map(([key, child]) => {
+      const step = isArray ? `[${key}]` : IDENTIFIER.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+      return node(child, isArray ? key : JSON.stringify(key), path + step, depth + 1);
+    });
+    return { path, name, depth, scalar: null, brackets: isArray ? ['[', ']'] : ['{', '}'], children };
+  };
+  const root = node(value, null, '$', 0);
+  return left < 0 ? null : root;
+}
+
+const nodeMatches = ({ name, scalar }: JsonNode, word: string): boolean =>
+  name?.toLowerCase().includes(word) === true || scalar?.toLowerCase().includes(word) === true;
+
+/** Returns the paths of the nodes whose name or value contains the word, ignoring case, in order. */
+export function matchesIn(root: JsonNode, word: string): readonly string[] {
+  if (word === '') return [];
+  const lower = word.toLowerCase();
+  const found: string[] = [];
+  const visit = (node: JsonNode): void => {
+    if (nodeMatches(node, lower)) found.push(node.path);
+    for (const child of node.children) visit(child);
+  };
+  visit(root);
+  return found;
+}
+
+/** Returns the paths of all nodes that contain one of the nodes. */
+export function ancestorsOf(root: JsonNode, paths: readonly string[]): ReadonlySet<string> {
+  const wanted = new Set(paths);
+  const ancestors = new Set<string>();
+  const visit = (node: JsonNode): boolean => {
+    let contains = false;
+    for (const child of node.children) if (visit(child)) contains = true;
+    if (contains) ancestors.add(node.path);
+    return contains || wanted.has(node.path);
+  };
+  visit(root);
+  return ancestors;
+}

@@ -1,0 +1,15 @@
+/** The dialog of a page that is open is in its URL, so that links and the command palette can open it. */
+import { useFilters } from './filters.js';
+
+const ACTION = ['action'] as const;
+
+export interface PageAction {
+  readonly isOpen: boolean;
+  readonly open: () => void;
+  readonly close: () => void;
+}
+
+export function usePageAction(name: string): PageAction {
+  const { values, set, clear } = useFilters(ACTION);
+  return { isOpen: values.action === name, open: () => set('action', name), close: clear };
+}

@@ -1,0 +1,80 @@
+/**
+ * Saved views: named filters of a page. They stay in the browser, because they hold what the URL holds and a URL can be shared;
+ * see docs/decisions/0040-saved-views-in-the-browser.md.
+ */
+import { useSyncExternalStore } from 'react';
+
+export interface SavedView {
+  /** Page within the instance, such as `runs`. */
+  readonly page: string;
+  readonly name: string;
+  /** Search parameters with the question mark. */
+  readonly search: string;
+}
+
+const KEY = 'everstep.views';
+const MAX_VIEWS = 50;
+const MAX_NAME_LENGTH = 80;
+
+const isView = (value: unknown): value is SavedView =>
+  typeof value === 'object' &&
+  value !== null &&
+  'page' in value &&
+  typeof value.page === 'string' &&
+  'name' in value &&
+  typeof value.name === 'string' &&
+  'search' in value &&
+  typeof value.search === 'string' &&
+  value.search.startsWith('?');
+
+/** Returns the views in a stored text; none if it is invalid. */
+export function viewsIn(text: string | null): readonly SavedView[] {
+  try {
+    const stored: unknown = JSON.parse(text ?? '[]');
+    return Array.isArray(stored) ? stored.filter(isView).slice(-MAX_VIEWS) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Returns the views with this one, which replaces an earlier one with its name on its page. */
+export const withView = (views: readonly SavedView[], view: SavedView): readonly SavedView[] =>
+  [...withoutView(views, view), { ...view, name: view.name.trim().slice(0, MAX_NAME_LENGTH) }].slice(-MAX_VIEWS);
+
+export const withoutView = (
+  views: readonly SavedView[],
+  { page, name }: Pick<SavedView, 'page' | 'name'>,
+): readonly SavedView[] => views.filter((each) => each.page !== page || each.name !== name.trim());
+
+function stored(): readonly SavedView[] {
+  try {
+    return viewsIn(localStorage.getItem(KEY));
+  } catch {
+    return [];
+  }
+}
+
+let views: readonly SavedView[] | null = null;
+const listeners = new Set<() => void>();
+
+export function savedViews(): readonly SavedView[] {
+  views ??= stored();
+  return views;
+}
+
+/** Stores the views. Without storage, they last until the page is closed. */
+export function saveViews(next: readonly SavedView[]): void {
+  views = next;
+  try {
+    localStorage.setItem(KEY, JSON.stringify(next));
+  } catch {
+    // Storage is unavailable.
+  }
+  for (const listener of listeners) listener();
+}
+
+export const useSavedViews = (): readonly SavedView[] =>
+  useSyncExternalStore((listener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }, savedViews);

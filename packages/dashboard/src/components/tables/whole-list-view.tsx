@@ -1,0 +1,29 @@
+/** A list that arrives in one response, with its loading, error and empty states. */
+import type { ReactNode } from 'react';
+import type { ApiFailure } from '../../api/outcome.js';
+import { ErrorState, Skeleton } from '../states.js';
+import { WholeTable, type WholeTableProps } from './list-table.js';
+
+export interface WholeListViewProps<Row> extends WholeTableProps<Row> {
+  /** The query that loads the list, as `useApi` returns it. */
+  readonly query: {
+    readonly data: unknown;
+    readonly error: ApiFailure | null;
+    readonly refetch: () => unknown;
+  };
+  /** Shown if the list is empty. */
+  readonly empty: ReactNode;
+}
+
+const SKELETON_LINES = 6;
+
+export function WholeListView<Row>({ query: { data, error, refetch }, empty, ...table }: WholeListViewProps<Row>) {
+  if (data === undefined)
+    return error === null ? (
+      <Skeleton lines={SKELETON_LINES} />
+    ) : (
+      <ErrorState failure={error} onRetry={() => void refetch()} what={table.what} />
+    );
+  if (table.list.rows.length === 0) return <div className="table">{empty}</div>;
+  return <WholeTable {...table} />;
+}

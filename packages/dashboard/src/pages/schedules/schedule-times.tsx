@@ -1,0 +1,66 @@
+/** Fields for the cron expression and the time zone of a schedule, with a preview of its next runs. */
+import { useId, useState } from 'react';
+import { useNow } from '../../components/times/clock.js';
+import { TimeText } from '../../components/times/time-text.js';
+import { type Fires, nextFires } from './next-fires.js';
+
+const SHOWN = 3;
+const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+export interface ScheduleTimesState {
+  readonly cron: string;
+  readonly zone: string;
+  readonly setCron: (cron: string) => void;
+  readonly setZone: (zone: string) => void;
+  readonly preview: Fires;
+}
+
+export function useScheduleTimes(initialCron: string, initialZone: string): ScheduleTimesState {
+  const [cron, setCron] = useState(initialCron);
+  const [zone, setZone] = useState(initialZone);
+  const now = useNow();
+  return { cron, zone, setCron, setZone, preview: nextFires(cron, zone.trim(), { count: SHOWN, nowMs: now }) };
+}
+
+export function ScheduleTimes({ times }: { readonly times: ScheduleTimesState }) {
+  const ids = { cron: useId(), zone: useId(), preview: useId() };
+  const { cron, zone, setCron, setZone, preview } = times;
+  return (
+    <>
+      <div className="field">
+        <label className="field-label" htmlFor={ids.cron}>
+          Cron expression
+        </label>
+        <input
+          id={ids.cron}
+          className="input mono"
+          value={cron}
+          aria-invalid={!preview.ok}
+          aria-describedby={ids.preview}
+          onChange={(event) => setCron(event.target.value)}
+        />
+      </div>
+      <div className="field">
+        <label className="field-label" htmlFor={ids.zone}>
+          Time zone
+        </label>
+        <input id={ids.zone} className="input" value={zone} onChange={(event) => setZone(event.target.value)} />
+      </div>
+      <p id={ids.preview} role="status" className={preview.ok ? 'field-hint' : 'field-error'}>
+        {preview.ok ? (
+          <>
+            Next runs in your time zone ({LOCAL_ZONE}):{' '}
+            {preview.fires.map((at, index) => (
+              <span key={at}>
+                {index > 0 ? ', ' : ''}
+                <TimeText unixMs={at} style="exact" />
+              </span>
+            ))}
+          </>
+        ) : (
+          preview.why
+        )}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,74 @@
+/** Dialog that runs a workflow again with the same or an edited input. The new run keeps all settings of this run. */
+import { useId, useState } from 'react';
+import type { ForkedRun, ForkRequest } from '../../../../everstep/src/contract/run-tools.js';
+import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
+import { path } from '../../api/client.js';
+import { useChange } from '../../api/queries.js';
+import { ConfirmDialog } from '../../components/dialogs.js';
+import { prettyJson } from '../../components/times/formats.js';
+import { workflowName } from '../../components/urls/workflow-name.js';
+
+export interface RunAgainDialogProps {
+  readonly journal: RunJournal;
+  readonly onClose: () => void;
+  readonly onStarted: (run: ForkedRun) => void;
+}
+
+const FIRST_STEP = 1;
+
+export default function RunAgainDialog({ journal, onClose, onStarted }: RunAgainDialogProps) {
+  const id = useId();
+  const change = useChange();
+  const original = prettyJson(journal.input?.body ?? '');
+  const [input, setInput] = useState(original);
+  const edited = input !== original;
+  const isText = journal.input !== undefined && journal.input.bodyBase64 === undefined;
+  // A fork from the first step: a new run with no recorded steps, and with the settings and the headers of this one.
+  const body: ForkRequest = {
+    createdAt: journal.workflowCreatedAt,
+    fromStep: FIRST_STEP,
+    ...(edited ? { input: { body: input } } : {}),
+  };
+  return (
+    <ConfirmDialog
+      title={`Run ${workflowName(journal.workflowUrl)} again`}
+      open
+      wide
+      onClose={onClose}
+      confirmText={edited ? 'Run with edited input' : 'Run again'}
+      onConfirm={async () => {
+        const outcome = await change<ForkedRun>({
+          url: path`/v2/workflows/runs/${journal.workflowRunId}/fork`,
+          method: 'POST',
+          body,
+          topics: ['runs'],
+          done: 'Started this new run',
+        });
+        if (outcome.ok) onStarted(outcome.value);
+        return outcome;
+      }}
+    >
+      <p className="muted">
+        Starts 1 new run from the beginning, with the labels, retries and other settings of this run. All steps run again,
+        including their side effects. This run does not change.
+      </p>
+      {isText ? (
+        <div className="field">
+          <label className="field-label" htmlFor={id}>
+            Input
+          </label>
+          <textarea
+            id={id}
+            className="input"
+            rows={10}
+            spellCheck={false}
+            value={input}
+            onChange={(event) => setInput(event.target.value)}
+          />
+        </div>
+      ) : (
+        <p>The input is {journal.input === undefined ? 'no longer stored' : 'binary'} and cannot be edited.</p>
+      )}
+    </ConfirmDialog>
+  );
+}

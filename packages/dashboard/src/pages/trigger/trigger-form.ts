@@ -1,0 +1,15 @@
+/** What the fields of the trigger dialog mean. */
+
+/** Whether the text can be the URL of a workflow. The server decides. */
+export const isWorkflowUrl = (text: string): boolean => /^(?:https?|worker):\/\/[^\s/]/.test(text.trim());
+
+/** Returns the content type of a payload; null if there is no payload. */
+export function contentTypeOf(body: string): 'application/json' | 'text/plain' | null {
+  if (body === '') return null;
+  try {
+    JSON.parse(body);
+    return 'application/json';
+  } catch {
+    return 'text/plain';
+  }
+}

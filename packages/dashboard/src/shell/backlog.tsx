@@ -1,0 +1,106 @@
+/** Number of dead letters and of new error groups: beside the navigation entry, in the title of the tab and in its icon. */
+import { useQuery } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import type { DeadLetterGroupPage } from '../../../everstep/src/contract/dead-letter-groups.js';
+import { request } from '../api/client.js';
+import { useInstanceId } from '../api/instances.js';
+import { valueIn } from '../api/outcome.js';
+import { setTitlePrefix } from '../components/page-title.js';
+import { countText, quantity } from '../components/times/formats.js';
+
+/** Number of groups that are counted. Regressed and new groups come first. */
+const MAX_GROUPS = 100;
+/** Polled, so that a burst of failures does not make every open page ask again and again. */
+const REFRESH_MS = 5_000;
+const HIDDEN_REFRESH_MS = 60_000;
+
+export interface Backlog {
+  readonly deadLetters: number;
+  /** Groups that are new or occurred again after they were resolved. */
+  readonly newGroups: number;
+  /** Whether there are more groups than were counted. */
+  readonly more: boolean;
+}
+
+export const backlogOf = ({
+  groups,
+  cursor,
+}: Pick<DeadLetterGroupPage, 'cursor'> & {
+  readonly groups: readonly Pick<DeadLetterGroupPage['groups'][number], 'count' | 'state'>[];
+}): Backlog => ({
+  deadLetters: groups.reduce((sum, { count }) => sum + count, 0),
+  newGroups: groups.filter(({ state, count }) => state !== 'known' && count > 0).length,
+  more: cursor !== '',
+});
+
+export function useBacklog(): Backlog | null {
+  const instanceId = useInstanceId();
+  const { data } = useQuery({
+    queryKey: [instanceId, 'backlog'],
+    queryFn: async ({ signal }) =>
+      backlogOf(
+        valueIn(
+          await request<DeadLetterGroupPage>('/v2/workflows/dlq/groups', { instanceId, query: { count: MAX_GROUPS }, signal }),
+        ),
+      ),
+    refetchInterval: ({ state }) => (document.hidden || state.error !== null ? HIDDEN_REFRESH_MS : REFRESH_MS),
+    refetchIntervalInBackground: true,
+  });
+  return data ?? null;
+}
+
+const numberText = ({ deadLetters, more }: Backlog): string => `${countText(deadLetters)}${more ? '+' : ''}`;
+
+/** The counts beside a navigation entry. */
+export function BacklogCount({ backlog }: { readonly backlog: Backlog | null }) {
+  if (backlog === null || backlog.deadLetters === 0) return null;
+  const { deadLetters, newGroups } = backlog;
+  return (
+    <span className="nav-count" data-new={newGroups > 0 ? '' : undefined} title={titleOf(backlog)}>
+      <span aria-hidden="true">
+        {numberText(backlog)}
+        {newGroups === 0 ? '' : ` · ${countText(newGroups)} new`}
+      </span>
+      <span className="visually-hidden">
+        ({quantity(deadLetters, 'dead letter')}
+        {newGroups === 0 ? '' : `, ${quantity(newGroups, 'new group')}`})
+      </span>
+    </span>
+  );
+}
+
+const titleOf = ({ deadLetters, newGroups, more }: Backlog): string =>
+  `${more ? 'At least ' : ''}${quantity(deadLetters, 'dead letter')}${newGroups === 0 ? '' : `, ${quantity(newGroups, 'new group')}`}`;
+
+/** Shows the counts in the title and the icon of the browser tab. */
+export function useBacklogInTab(): void {
+  const backlog = useBacklog();
+  const prefix =
+    backlog === null || backlog.deadLetters === 0
+      ? ''
+      : `(${numberText(backlog)}${backlog.newGroups === 0 ? '' : `, ${countText(backlog.newGroups)} new`}) `;
+  const newGroups = backlog?.newGroups ?? 0;
+  useEffect(() => {
+    setTitlePrefix(prefix);
+    return () => setTitlePrefix('');
+  }, [prefix]);
+  useEffect(() => {
+    showIcon(newGroups);
+    return () => showIcon(0);
+  }, [newGroups]);
+}
+
+const PLAIN_ICON = '/favicon.svg';
+const MAX_IN_ICON = 9;
+
+/** The icon with a red badge that contains the number of new groups. */
+const badgeIcon = (count: number): string =>
+  `data:image/svg+xml,${encodeURIComponent(
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#2456c9"/><path d="M7 24h6v-6h6v-6h6" fill="none" stroke="#fff" stroke-width="3.5" stroke-linecap="round" stroke-linejoin="round"/><circle cx="22" cy="10" r="10" fill="#c0261f"/><text x="22" y="15.500" font-family="sans-serif" font-size="16" font-weight="700" text-anchor="middle" fill="#fff">${count > MAX_IN_ICON ? `${MAX_IN_ICON}+` : count}</text></svg>`,
+  )}`;
+
+function showIcon(newGroups: number): void {
+  const link = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
+  const href = newGroups === 0 ? PLAIN_ICON : badgeIcon(newGroups);
+  if (link !== null && link.getAttribute('href') !== href) link.setAttribute('href', href);
+}

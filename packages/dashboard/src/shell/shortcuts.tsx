@@ -1,0 +1,71 @@
+/** Keys that work on every page: `/` to search, Ctrl-K or Cmd-K for the command palette, `?` for help. */
+import { lazy, Suspense, useEffect, useState } from 'react';
+import { DialogClose, DialogWindow } from '../components/dialogs.js';
+import { loadPageFiles } from './page-files.js';
+
+const Palette = lazy(() => loadPageFiles(import('./palette/palette.js')));
+
+type Open = 'palette' | 'help' | null;
+
+export const KEYS: readonly (readonly [keys: string, meaning: string])[] = [
+  ['/', 'Search this page'],
+  ['Ctrl K or Cmd K', 'Go to a page, a run or a saved view'],
+  ['?', 'Show these keys'],
+  ['j k, arrows, Home, End', 'Move to another row of a list'],
+  ['Enter', 'Open the row'],
+  ['Ctrl or Cmd and click, middle button', 'Open the row in a new tab'],
+  ['Space', 'Select the row; with Shift, select a range'],
+  ['Escape', 'Close popups and dialogs'],
+];
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
+
+/** Focuses the search field of the page. Returns whether the page has one. */
+function focusSearch(): boolean {
+  const field = document.querySelector<HTMLInputElement>('#page input[type="search"]');
+  field?.focus();
+  field?.select();
+  return field !== null;
+}
+
+export function Shortcuts() {
+  const [open, setOpen] = useState<Open>(null);
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.altKey) return;
+      const modified = event.ctrlKey || event.metaKey;
+      if (modified && event.key.toLowerCase() === 'k') setOpen('palette');
+      else if (modified || isTyping(event.target) || document.querySelector('[role="dialog"], [role="menu"]') !== null) return;
+      else if (event.key === '?') setOpen('help');
+      else if (event.key === '/') {
+        if (!focusSearch()) setOpen('palette');
+      } else return;
+      event.preventDefault();
+    };
+    window.addEventListener('keydown', onKeyDown);
+    return () => window.removeEventListener('keydown', onKeyDown);
+  }, []);
+  const close = () => setOpen(null);
+  return (
+    <>
+      {open === 'palette' ? (
+        <Suspense>
+          <Palette onClose={close} />
+        </Suspense>
+      ) : null}
+      <DialogWindow title="Keyboard" open={open === 'help'} onClose={close} actions={<DialogClose>Close</DialogClose>}>
+        <dl className="keys">
+          {KEYS.map(([keys, meaning]) => (
+            <div key={keys}>
+              <dt>
+                <kbd>{keys}</kbd>
+              </dt>
+              <dd>{meaning}</dd>
+            </div>
+          ))}
+        </dl>
+      </DialogWindow>
+    </>
+  );
+}
