@@ -424,7 +424,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
     search.start();
     const stopKeeping = keepIdleMemoryLow();
     opened.push(async () => stopKeeping());
-
     const addresses = { url, managementUrl };
     if (credentials) await accessFiles.write({ ...credentials, ...addresses });
     // Last, because a script that waits for this line reads the env file next.
@@ -444,8 +443,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       return stopped;
     };
     const toggleDebug = () => audit.records.command('log-level', { level: logLevel.toggleDebug('signal') });
-    const loginUrl = () =>
-      credentials && loginLinks.pageUrl(managementUrl, { email: credentials.adminEmail, apiKey: credentials.adminApiKey });
+    const loginUrl = () => loginLinks.pageUrl(managementUrl, credentials);
     const { kind: start, setAside } = account;
     return { ...addresses, credentials, startedAt, start, setAside, loginUrl, toggleDebug, stop };
   } catch (error) {

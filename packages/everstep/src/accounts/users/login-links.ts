@@ -42,10 +42,11 @@ export class LoginLinks {
     return secret;
   }
 
-  /** Returns the address of the login page with the secret of a new link. `dashboardUrl` has no slash at the end. */
-  pageUrl(dashboardUrl: string, credential: LoginCredential): string {
+  /** Returns the login page with the secret of a new link; null without a user. `dashboardUrl` has no slash at the end. */
+  pageUrl(dashboardUrl: string, user: { readonly adminEmail: string; readonly adminApiKey: string } | null): string | null {
+    if (user === null) return null;
     // In the fragment, which browsers do not send: the secret is in no access log.
-    return `${dashboardUrl}/login#${this.create(credential)}`;
+    return `${dashboardUrl}/login#${this.create({ email: user.adminEmail, apiKey: user.adminApiKey })}`;
   }
 
   /** Returns the credential of the link and revokes the link; null if the secret is invalid, used or expired. */
