@@ -11,7 +11,8 @@ import { SEARCH_OPERATIONS } from './search/index.js';
 import { pathsOf } from './server/routing.js';
 import { SESSION_COOKIE } from './sessions/cookie.js';
 import type { Answered, SentRequest } from './testing/api-world.js';
-import { type Asked, type IndexRow, ISOLATION, type TokenRow } from './testing/isolation-table.js';
+import type { Asked, IndexRow, TokenRow } from './testing/isolation-rows.js';
+import { ISOLATION } from './testing/isolation-table.js';
 import { MARK, Things } from './testing/isolation-things.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './upstash/index.js';
 

@@ -13,7 +13,8 @@ import { SEARCH_OPERATIONS } from './search/index.js';
 import { pathsOf, routerPath } from './server/routing.js';
 import { type Answered, ApiWorld, type SentRequest } from './testing/api-world.js';
 import { type Credentials, createCredentials, type Headers } from './testing/isolation-credentials.js';
-import { type Asked, type IndexRow, ISOLATION, type Row } from './testing/isolation-table.js';
+import type { Asked, IndexRow, Row } from './testing/isolation-rows.js';
+import { ISOLATION } from './testing/isolation-table.js';
 import { MARK, REGION, Things } from './testing/isolation-things.js';
 import { UPSTASH_API, UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './upstash/index.js';
 

@@ -27,7 +27,7 @@ export default function Quickstart() {
     nextSigningKey: keys.data?.next ?? '<next signing key>',
   };
   return (
-    <div className="table quickstart">
+    <div className="quickstart">
       <div className="quickstart-head">
         <div>
           <h2>No runs yet</h2>

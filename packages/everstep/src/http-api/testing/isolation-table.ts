@@ -4,49 +4,8 @@
  * Keeps invariant 39.
  */
 import { apiKeyOf, emailOf, type Person } from '../../accounts/people.fixture.js';
-import { REGION, SDK, type Things } from './isolation-things.js';
-
-export interface Asked {
-  readonly params?: Readonly<Record<string, string>>;
-  readonly query?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
-  readonly body?: unknown;
-}
-/** Creates the object of the request and returns the request. */
-export type Ask = (things: Things) => Promise<Asked> | Asked;
-
-export interface TokenRow {
-  readonly access: 'token';
-  readonly ask: Ask;
-  /** Statuses by token; `other` is a token of another instance in the same region. */
-  readonly own: number;
-  readonly readOnly: number;
-  readonly other: number;
-}
-export interface AccountRow {
-  readonly access: 'account';
-  readonly ask: Ask;
-  readonly people: Readonly<Record<Person, number>>;
-}
-export interface OpenRow {
-  readonly access: 'open';
-  readonly ask: Ask;
-  readonly anybody: number;
-}
-/** Operation of a search index. Tokens of other indexes are invalid. */
-export interface IndexRow {
-  readonly access: 'index';
-  readonly ask: Ask;
-  /** Status of the read-only token. The read-write token gets 200. */
-  readonly readOnly: number;
-}
-/** Operation about the session itself: every session gets 200. */
-export interface SessionRow {
-  readonly access: 'session';
-  readonly ask: Ask;
-}
-export type Row = TokenRow | AccountRow | OpenRow | IndexRow | SessionRow;
+import type { AccountRow, Ask, IndexRow, OpenRow, Row, TokenRow } from './isolation-rows.js';
+import { REGION, SDK } from './isolation-things.js';
 
 const nothing: Ask = () => ({});
 /** Selects the dialect if another operation has the same path. */
