@@ -1,5 +1,6 @@
 // Compares deploy/ with the settings and routes of the server.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -210,5 +211,33 @@ test('docs/operations/sharding.md names the distribution column of every Postgre
   assert.deepEqual(
     tables.filter((name) => !list.includes(`\`${name}\``)),
     [],
+  );
+});
+
+const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+
+test('kubectl renders the example overlay with its values and the metrics', {
+  skip: hasKubectl ? false : 'kubectl is not installed',
+}, () => {
+  const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', join(ROOT, 'deploy/overlays/example')], {
+    encoding: 'utf8',
+  });
+  assert.equal(status, 0, stderr);
+  const rendered = parseAllDocuments(stdout).map((document) => document.toJS());
+  assert.equal(rendered.length, manifests.filter(({ kind }) => kind !== 'Kustomization').length + 1);
+  assert.ok(rendered.every(({ metadata }) => metadata.namespace === 'everstep'));
+  const { spec } = rendered.find(({ kind }) => kind === 'Deployment');
+  const [shown] = spec.template.spec.containers;
+  assert.match(shown.image, /^registry\.example\.com\/everstep:/);
+  const env = new Map(shown.env.map(({ name, value }) => [name, value]));
+  assert.equal(env.get('EVERSTEP_METRICS_ADDRESS'), '0.0.0.0:9464');
+  // Patches add to the settings of the base, and replace none but their own.
+  for (const { name } of container.env) assert.ok(env.has(name), name);
+  const policy = rendered.find(({ metadata }) => metadata.name === 'everstep-metrics');
+  assert.deepEqual(policy.spec.podSelector.matchLabels, spec.selector.matchLabels);
+  const [port] = policy.spec.ingress[0].ports;
+  assert.equal(
+    shown.ports.find(({ name }) => name === port.port).containerPort,
+    Number(env.get('EVERSTEP_METRICS_ADDRESS').split(':')[1]),
   );
 });
