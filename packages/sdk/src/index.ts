@@ -49,6 +49,7 @@ export { createEndpoint } from './endpoint.js';
 export { EverstepError, NonRetryableError, PayloadError, RetryAfterError } from './errors.js';
 export type { CheckpointOptions } from './executor/checkpoint.js';
 export type { FailureFunction, RunFailure } from './failure-function.js';
+export type { HookFailure, HookRun, HookStep, WorkflowHooks } from './hooks/workflow-hooks.js';
 export type { PayloadSchema, RawPayload } from './payload.js';
 export * from './protocol.js';
 export { serve, type WorkflowHandler } from './serve.js';

@@ -9,6 +9,8 @@ import { HeldRuns } from './executor/held-runs.js';
 import { readCheckRequest, readStepRequest } from './executor/step-request.js';
 import { callFailureFunction, type FailureFunction, readFailureNotice } from './failure-function.js';
 import { readsSourceLines } from './failures/source-line.js';
+import { ExchangeHooks } from './hooks/exchange-hooks.js';
+import { HookCaller, type WorkflowHooks } from './hooks/workflow-hooks.js';
 import { type PayloadOptions, withPayload } from './payload.js';
 import type { CheckReply, FailedReply, StepReply, StepRequest } from './protocol.js';
 import { contextOf } from './workflow-context.js';
@@ -46,6 +48,8 @@ export interface WorkflowOptions<Payload> extends PayloadOptions<Payload> {
    * working directory are read. Default: true, except when NODE_ENV is `production`.
    */
   readonly sourceLines?: boolean;
+  /** Called when something has happened to a run or a step, in the order of the list. */
+  readonly hooks?: readonly WorkflowHooks[];
   /**
    * Called when a run has failed permanently, unless its trigger specified a failure callback. It can be called more
    * than once for a run; use `dlqId` to detect repetitions. If it throws, the service calls it again, like a failed
@@ -63,8 +67,11 @@ export type NoticeOutcome =
 
 /** Answers the frames of one workflow. */
 export interface ServedWorkflow {
-  /** Answers a step request or a check request, given as parsed JSON. Rejects only on an error of this library. */
-  answer(frame: unknown): Promise<StepReply | CheckReply>;
+  /**
+   * Answers a step request or a check request, given as parsed JSON. Rejects only on an error of this library. `hooks`: those of
+   * a connection, called before the ones of the workflow.
+   */
+  answer(frame: unknown, hooks?: HookCaller): Promise<StepReply | CheckReply>;
   /** Handles the notice, given as parsed JSON, that a run has failed permanently. Never rejects. */
   notice(frame: unknown): Promise<NoticeOutcome>;
   /** Logs a line if the workflow logs its requests. */
@@ -107,6 +114,7 @@ export function createServedWorkflow<Payload, Result>(
   checkRetries(retries);
   const log = options.verbose === true ? console.log : options.verbose === false ? undefined : options.verbose;
   let worker: string | undefined;
+  const ownHooks = options.hooks && options.hooks.length > 0 ? new HookCaller(options.hooks) : undefined;
   /** Runs the workflow function. */
   function runCode(execution: Execution, { run, input }: Pick<StepRequest, 'run' | 'input'>): unknown {
     // The input is present whenever a run starts here. A request without it uses only a held execution.
@@ -130,13 +138,16 @@ export function createServedWorkflow<Payload, Result>(
 
   return {
     log,
-    async answer(frame) {
+    async answer(frame, ofConnection) {
       const check = readCheckRequest(frame);
       // Not logged, because the check does not affect the run.
       if (check) return checkReplay(check, (execution) => runCode(execution, check));
       const read = readStepRequest(frame);
       if (!read.ok) return refusal(read.code, read.message);
-      const reply = await executor.handle(read.request);
+      const callers = [ofConnection, ownHooks].filter((caller) => caller !== undefined);
+      const { request } = read;
+      const hooks = callers.length > 0 ? new ExchangeHooks(callers, request, publicUrl ?? request.run.workflowUrl) : null;
+      const reply = await executor.handle(request, hooks);
       if (log) log(describeExchange(read.request, reply));
       return reply;
     },

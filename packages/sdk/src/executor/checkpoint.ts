@@ -2,6 +2,7 @@
  * The results of one exchange. With a checkpoint, an exchange also executes the steps that follow the first one, within the
  * limits of the app and of the service. The service records all of them from one reply.
  */
+import type { ExchangeHooks } from '../hooks/exchange-hooks.js';
 import type { CheckpointLimits, PlannedStep, RunEnd, StepRequest, StepResult } from '../protocol.js';
 
 /** How many steps in a row are recorded together. */
@@ -41,6 +42,8 @@ export function checkpointOf(options: CheckpointOptions | undefined): Checkpoint
 /** The results of one exchange, in the order of their execution. */
 export class ExchangeResults {
   readonly done: StepResult[] = [];
+  /** Null: the workflow has no hooks. */
+  readonly hooks: ExchangeHooks | null;
   /** Null: the exchange has at most one result. */
   private readonly checkpoint: Checkpoint | null;
   private readonly limits: CheckpointLimits;
@@ -48,7 +51,12 @@ export class ExchangeResults {
   private chars = 0;
 
   /** Call it at the start of the exchange. */
-  constructor(checkpoint: Checkpoint | null, { checkpoint: limits }: Pick<StepRequest, 'checkpoint'>) {
+  constructor(
+    checkpoint: Checkpoint | null,
+    { checkpoint: limits }: Pick<StepRequest, 'checkpoint'>,
+    hooks: ExchangeHooks | null = null,
+  ) {
+    this.hooks = hooks;
     this.checkpoint = limits ? checkpoint : null;
     this.limits = limits ?? { maxSteps: 1, maxChars: 0 };
     this.startedAt = this.checkpoint?.now() ?? 0;

@@ -241,16 +241,17 @@ export class Execution {
 
   /**
    * Delivers to the code the journal entries that it has not received. Returns early if the code fails before it
-   * requests a recorded step.
+   * requests a recorded step. `onReplayed` is called before the code receives each entry.
    *
    * @throws {JournalMismatchError} If the code requests other steps than the recorded ones.
    */
-  async apply(journal: StepRequest['journal']): Promise<void> {
+  async apply(journal: StepRequest['journal'], onReplayed?: (entry: JournalEntry) => void): Promise<void> {
     while (this.applied < journal.length) {
       const entry = journal.entries[this.applied - journal.from];
       if (!entry) throw new JournalMismatchError(`entry ${this.applied} of the journal was not sent`);
       const step = await this.findRequested(entry);
       if (!step) return;
+      onReplayed?.(entry);
       this.deliver(step, entry);
       if (this.applied % ENTRIES_PER_TURN === 0) await nextTurn();
       await this.untilQuiet();

@@ -5,6 +5,7 @@
  */
 import { JournalMismatchError, retryAdvice } from '../errors.js';
 import { describeFailure } from '../failures/describe-failure.js';
+import type { ExchangeHooks } from '../hooks/exchange-hooks.js';
 import {
   type FailedReply,
   type Hold,
@@ -88,7 +89,7 @@ export class Executor {
   }
 
   /** Returns the reply to a step request. */
-  async handle(request: StepRequest): Promise<StepReply> {
+  async handle(request: StepRequest, hooks: ExchangeHooks | null = null): Promise<StepReply> {
     // Before anything else, because the code of a held run continues in the async context of an earlier request.
     const scope = stepScopeOf(request);
     for (;;) {
@@ -105,8 +106,10 @@ export class Executor {
       const isFresh = !execution.started;
       execution.exchanges.add(request.messageId);
       try {
-        const reply = await this.exchange(execution, request, scope);
-        if (reply) return reply;
+        const reply = await this.exchange(execution, request, scope, hooks);
+        if (!reply) continue;
+        hooks?.replied(reply);
+        return reply;
       } catch (error) {
         this.release(request, execution);
         if (!(error instanceof JournalMismatchError)) throw error;
@@ -143,12 +146,17 @@ export class Executor {
    * Handles one request on an execution whose turn we hold. Returns null if the execution was dropped; the caller
    * starts again with a fresh one.
    */
-  private async exchange(execution: Execution, request: StepRequest, scope: StepScope | null): Promise<StepReply | null> {
-    const results = new ExchangeResults(this.options.checkpoint ?? null, request);
+  private async exchange(
+    execution: Execution,
+    request: StepRequest,
+    scope: StepScope | null,
+    hooks: ExchangeHooks | null,
+  ): Promise<StepReply | null> {
+    const results = new ExchangeResults(this.options.checkpoint ?? null, request, hooks);
     let state: CodeState;
     let step: RequestedStep | null;
     try {
-      state = await this.advanceTo(execution, request);
+      state = await this.advanceTo(execution, request, hooks);
       step = this.stepToExecute(execution, request, state);
       if (step?.executing) {
         this.release(request, execution);
@@ -174,12 +182,13 @@ export class Executor {
     }
   }
 
-  private async advanceTo(execution: Execution, request: StepRequest): Promise<CodeState> {
+  private async advanceTo(execution: Execution, request: StepRequest, hooks: ExchangeHooks | null): Promise<CodeState> {
     if (!execution.started) {
+      hooks?.codeStarted();
       execution.start(() => this.options.body(execution, request));
       await execution.untilQuiet();
     }
-    await execution.apply(request.journal);
+    await execution.apply(request.journal, hooks ? (entry) => hooks.replayed(entry) : undefined);
     const atBase = execution.applied === request.journal.length;
     if (execution.applied >= request.journal.length) {
       await execution.requireRequested(Math.max(request.known - 1, request.target ?? 0));
@@ -218,14 +227,20 @@ export class Executor {
   ): Promise<StepReply | RequestedStep> {
     const { stepId, name, type } = step.plan;
     const startedMs = results.elapsedMs;
+    const { hooks } = results;
+    // The attempts of the request are those of the first step.
+    const retried = results.done.length > 0 ? 0 : request.retried;
+    const startedAt = hooks?.started(step.plan, retried) ?? 0;
     let out: string | undefined;
     try {
       out = resultToJson(await execution.execute(step, state.scope), `step ${JSON.stringify(name)}`);
     } catch (error) {
       const reply = this.failure(request, error, results, { stepId, name, type });
+      hooks?.threw(error, reply, { plan: step.plan, retried, startedAt });
       if (reply.retry.kind === 'never') this.release(request, execution);
       return this.withHold(execution, request, reply);
     }
+    hooks?.finished(step.plan, retried, startedAt);
     const base = request.journal.length + results.done.length;
     results.add(step.plan, out, startedMs);
     const { pending } = execution;
@@ -276,7 +291,9 @@ export class Executor {
       if (settlement) end = endOf(settlement);
     } catch (error) {
       this.release(request, execution);
-      return this.failure(request, error, results);
+      const reply = this.failure(request, error, results);
+      results.hooks?.threw(error, reply);
+      return reply;
     }
     const isWhole = results.fits(planned, end);
     if (end && isWhole) this.release(request, execution);

@@ -2,6 +2,7 @@
 import { configured } from '../client/configuration.js';
 import type { Workflow } from '../context.js';
 import type { WorkflowEndpoint } from '../endpoint.js';
+import { HookCaller, type WorkflowHooks } from '../hooks/workflow-hooks.js';
 import { PROTOCOL_VERSION } from '../protocol.js';
 import type { WorkflowHandler } from '../serve.js';
 import { createServedWorkflow, type ServedWorkflow } from '../served-workflow.js';
@@ -41,6 +42,8 @@ export interface ConnectOptions<Name extends string = string> {
    * SIGTERM and SIGINT on Node; an empty list disables it.
    */
   readonly drainOn?: readonly DrainSignal[];
+  /** Hooks of all workflows of the connection, called before their own. */
+  readonly hooks?: readonly WorkflowHooks[];
   /** Called when the state changes. */
   readonly onState?: (state: WorkerState) => void;
   /** Called when a connection ends or is rejected. Default: writes a line to the console. */
@@ -107,10 +110,11 @@ export function startWorker<Name extends string>(
     ...(version === undefined ? {} : { version }),
     ...(host === undefined ? {} : { host }),
   };
+  const hooks = options.hooks && options.hooks.length > 0 ? new HookCaller(options.hooks) : undefined;
   let stopListening = (): void => {};
   const worker = new Worker({
     ...{ baseUrl, hello, Socket, onProblem, time },
-    perform: (work) => performWork(served, work),
+    perform: (work) => performWork(served, work, hooks),
     onState: (state) => {
       if (state === 'draining' || state === 'closed') stopListening();
       onState(state);

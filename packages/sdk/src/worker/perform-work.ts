@@ -1,6 +1,7 @@
 /** Performs the work of a connection with the workflows of the app. */
 import { describeError } from '../errors.js';
 import { refusal } from '../executor/executor.js';
+import type { HookCaller } from '../hooks/workflow-hooks.js';
 import { PROTOCOL_VERSION } from '../protocol.js';
 import type { NoticeOutcome, ServedWorkflow } from '../served-workflow.js';
 import type { NoticeAnswer } from './frames.js';
@@ -21,7 +22,11 @@ function noticeAnswer(outcome: NoticeOutcome): NoticeAnswer {
 }
 
 /** Never rejects. */
-export async function performWork(workflows: ReadonlyMap<string, ServedWorkflow>, work: Work): Promise<WorkAnswer> {
+export async function performWork(
+  workflows: ReadonlyMap<string, ServedWorkflow>,
+  work: Work,
+  hooks?: HookCaller,
+): Promise<WorkAnswer> {
   const { id, workflow } = work;
   const served = workflows.get(workflow);
   if (work.kind === 'notice') {
@@ -32,7 +37,7 @@ export async function performWork(workflows: ReadonlyMap<string, ServedWorkflow>
   }
   if (!served) return { kind: 'answer', id, reply: refusal('bad-request', noWorkflow(workflow)) };
   try {
-    return { kind: 'answer', id, reply: await served.answer(work.request) };
+    return { kind: 'answer', id, reply: await served.answer(work.request, hooks) };
   } catch (error) {
     const { name, message } = describeError(error);
     const retry = { kind: 'backoff' } as const;

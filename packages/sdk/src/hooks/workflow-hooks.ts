@@ -1,0 +1,99 @@
+/** Hooks around runs and steps, for logs, metrics and error reports. They observe; they cannot change a run. */
+import type { StepType } from '../protocol.js';
+
+/** The run that a hook is called for. */
+export interface HookRun {
+  readonly runId: string;
+  /** Time at which the run was created, Unix milliseconds. */
+  readonly runCreatedAt: number;
+  readonly workflowUrl: string;
+  /** Labels of the run. */
+  readonly labels: readonly string[];
+  /** Number of the attempt, from 1. */
+  readonly attempt: number;
+}
+
+/** The step that a hook is called for. */
+export interface HookStep extends HookRun {
+  readonly step: {
+    readonly name: string;
+    /** Position of the step in the run, from 1. */
+    readonly index: number;
+    readonly type: StepType;
+  };
+}
+
+/** What is known about a failure. */
+export interface HookFailure {
+  /** The thrown value, with its causes. */
+  readonly error: unknown;
+  /** Whether the service makes another attempt. */
+  readonly willRetry: boolean;
+}
+
+/**
+ * Functions that are called when something has happened to a run or a step. All are optional. A hook that throws or rejects
+ * changes nothing; its error is logged once for each hook. The service may repeat a request, so each hook is called at least once,
+ * not exactly once.
+ */
+export interface WorkflowHooks {
+  /** The code of a run starts for the first time. Not called for runs that continue another one. */
+  readonly runStarted?: (run: HookRun) => unknown;
+  /** The run has ended without an error. `durationMs`: time since its creation. */
+  readonly runFinished?: (run: HookRun & { readonly outcome: 'finished' | 'canceled'; readonly durationMs: number }) => unknown;
+  /**
+   * The code between steps threw an error, or a step has failed for good (`step`). With `willRetry: false`, the run has failed.
+   */
+  readonly runFailed?: (
+    run: HookRun & HookFailure & { readonly step?: HookStep['step']; readonly durationMs: number },
+  ) => unknown;
+  /** The app starts to execute a step. */
+  readonly stepStarted?: (step: HookStep) => unknown;
+  /** The app has executed a step. `durationMs`: duration of this attempt. */
+  readonly stepFinished?: (step: HookStep & { readonly durationMs: number }) => unknown;
+  /** A step threw an error. `durationMs`: duration of this attempt. */
+  readonly stepFailed?: (step: HookStep & HookFailure & { readonly durationMs: number }) => unknown;
+  /**
+   * The code received the recorded result of a step, which was not executed just now: on a replay, or because the service
+   * completed it, such as a sleep.
+   */
+  readonly stepReplayed?: (step: HookStep) => unknown;
+}
+
+/** Name of a hook. */
+export type HookName = keyof WorkflowHooks;
+type ContextOf<Name extends HookName> = Parameters<NonNullable<WorkflowHooks[Name]>>[0];
+
+/** Calls the hooks of a workflow, in their order. */
+export class HookCaller {
+  private readonly hooks: readonly WorkflowHooks[];
+  private readonly reported = new Set<HookName>();
+
+  constructor(hooks: readonly WorkflowHooks[]) {
+    this.hooks = hooks;
+  }
+
+  /** Never throws, and does not wait for a promise that a hook returns. */
+  call<Name extends HookName>(name: Name, context: ContextOf<Name>): void {
+    for (const hooks of this.hooks) {
+      const hook = hooks[name] as ((context: ContextOf<Name>) => unknown) | undefined;
+      if (!hook) continue;
+      try {
+        const result = hook.call(hooks, context);
+        if (result instanceof Promise) result.catch((error: unknown) => this.report(name, error));
+      } catch (error) {
+        this.report(name, error);
+      }
+    }
+  }
+
+  private report(name: HookName, error: unknown): void {
+    if (this.reported.has(name)) return;
+    this.reported.add(name);
+    try {
+      console.warn(`The workflow hook ${name} failed; the run is not affected. Further errors of it are not logged.`, error);
+    } catch {
+      // A value that cannot be shown.
+    }
+  }
+}
