@@ -119,7 +119,8 @@ const DIRECTIONS: readonly DirectionRule[] = [
         'ports',
         'config',
       ),
-      ...inEverstep('answers/header-names', 'fairness', 'secrets/key-ring', 'sign-in', 'audit', 'worker-connections'),
+      ...inEverstep('answers/header-names', 'answers/reported-error'),
+      ...inEverstep('fairness', 'secrets/key-ring', 'sign-in', 'audit', 'worker-connections'),
       ...['@everstep/sdk/protocol', 'fastify', 'typebox', 'pino', 'jose', 'ajv', 'ws', NODE],
     ],
     because: 'the API uses the service through its interface, whatever runtime or store is behind it',
@@ -131,7 +132,7 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/dialects',
-    may: [`types ${ENGINE}`, `types ${PORTS}`, ANSWERS, LIMITS_FILE, PROTOCOL],
+    may: [`types ${ENGINE}`, `${ENGINE}/failures`, `types ${PORTS}`, ANSWERS, LIMITS_FILE, PROTOCOL],
     because: 'a dialect defines how data is written and what responses mean, for every sender',
   },
   {
@@ -258,12 +259,25 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'sdk/src/protocol',
-    may: ['bounded-json', 'journal-digest', 'step-protocol', 'trace-context', 'worker/frames', 'worker/worker-url'].map(
-      (file) => `sdk/src/${file}`,
-    ),
+    may: [
+      'bounded-json',
+      'failures/error-frame',
+      'failures/stack-frames',
+      'journal-digest',
+      'step-protocol',
+      'trace-context',
+      'worker/frames',
+      'worker/worker-url',
+    ].map((file) => `sdk/src/${file}`),
     because: 'the protocol does not depend on either side',
   },
-  { area: 'sdk/src/step-protocol', may: ['types sdk/src/trace-context'], because: 'both sides send and read these frames' },
+  { area: 'sdk/src/failures/error-frame', may: [], because: 'both sides send and read errors' },
+  { area: 'sdk/src/failures/stack-frames', may: ['types sdk/src/failures/error-frame'], because: 'both sides read stacks' },
+  {
+    area: 'sdk/src/step-protocol',
+    may: ['types sdk/src/failures/error-frame', 'types sdk/src/trace-context'],
+    because: 'both sides send and read these frames',
+  },
   { area: 'sdk/src/trace-context', may: [], because: 'both sides read and write these headers' },
   { area: 'sdk/src/worker/frames', may: ['types sdk/src/step-protocol'], because: 'both sides send and read these frames' },
   { area: 'sdk/src/worker/worker-url', may: [], because: 'both sides read these URLs' },

@@ -187,7 +187,10 @@ describe('client commands', () => {
     const { groups } = await jsonOf('dlq', 'groups', '--state', 'new', '--state', 'regressed');
     const group = groups[0];
     assert.match((await everstep('dlq', 'groups')).stdout, new RegExp(`${group.fingerprint} +new +\\d+ .*set to fail`));
-    assert.match((await everstep('dlq', 'groups', 'get', group.fingerprint)).stdout, /message +.*set to fail/);
+    assert.match(
+      (await everstep('dlq', 'groups', 'get', group.fingerprint)).stdout,
+      /First seen .* UTC[\s\S]*Error: .*set to fail/,
+    );
     const marked = await everstep('dlq', 'groups', 'acknowledge', group.fingerprint);
     assert.equal(marked.stdout, `${group.fingerprint} acknowledged\n`);
     assert.equal((await jsonOf('dlq', 'groups', 'get', group.fingerprint)).state, 'known');

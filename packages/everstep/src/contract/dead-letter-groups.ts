@@ -3,6 +3,7 @@
  * error.
  */
 import Type, { type Static } from 'typebox';
+import { ErrorSource } from './fields/thrown-error.js';
 import { unixMs } from './fields/unix-ms.js';
 
 const CLOSED = { additionalProperties: false } as const;
@@ -23,7 +24,8 @@ export const GroupKindSchema = Type.Enum([...GROUP_KINDS], {
 export const DeadLetterGroup = Type.Object(
   {
     fingerprint: Type.String({
-      description: 'Identifies the error: a hash of the step, the response status and the normalized message.',
+      description:
+        'Identifies the error: a hash of the step, the response status, the normalized message and the place in your code that threw it.',
     }),
     state: GroupStateSchema,
     kind: GroupKindSchema,
@@ -40,6 +42,20 @@ export const DeadLetterGroup = Type.Object(
     exampleDlqId: Type.Union([Type.String(), Type.Null()], {
       description: 'Id of the newest entry. Null when the group is empty.',
     }),
+    latest: Type.Union(
+      [
+        Type.Object(
+          {
+            message: Type.String({ description: 'Error message of the newest entry, at most 2,000 characters.' }),
+            stepName: Type.Union([Type.String(), Type.Null()], { description: 'Name of the step that failed.' }),
+            source: Type.Union([ErrorSource, Type.Null()], { description: 'Null when the app did not report it.' }),
+          },
+          CLOSED,
+        ),
+        Type.Null(),
+      ],
+      { description: 'How the newest entry failed, without placeholders. Null when the group is empty.' },
+    ),
     firstSeenAt: unixMs('Time of the first entry'),
     lastSeenAt: unixMs('Time of the last entry'),
     count: Type.Integer({ minimum: 0, description: 'Number of entries that are in the queue now.' }),

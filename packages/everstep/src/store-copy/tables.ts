@@ -137,7 +137,7 @@ const DEAD_LETTERS: readonly CopiedTable[] = [
     columns: { ...ENTRY, ...COPIED, place: 'bigint', run_created_at: 'bigint' },
     select: `SELECT ${OF_RUN}, d.dlq_id, d.seq AS place, d.created_at, r.created_at AS run_created_at, d.response_status,
       d.failure_function_state, r.workflow_run_id, r.workflow_url, r.caller_ip, r.flow_key, ${IS_MESSAGE}, r.queue, r.settings,
-      d.failed_by, d.fingerprint, d.response_headers, d.error, d.response_body
+      d.failed_by, d.rules, d.fingerprint, d.response_headers, d.error, d.response_body
       FROM dead_letter d ${runOf('d')} ORDER BY d.seq`,
     allOf: 'dead_letter',
     rowsOf: asked,
@@ -165,6 +165,7 @@ const DEAD_LETTERS: readonly CopiedTable[] = [
     response_status: 'integer',
     step_name: 'text',
     message: 'text',
+    successor: 'text',
   }),
   ofInstance('dead_letter_group_workflow', { fingerprint: 'text', workflow_url: 'text', entries: 'bigint' }),
   ofInstance('dead_letter_group_hour', { fingerprint: 'text', hour: 'integer', count: 'bigint' }),

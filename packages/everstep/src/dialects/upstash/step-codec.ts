@@ -100,10 +100,17 @@ function workflowFailure(
   const reported = errorIn(answer.body);
   const retry = retryAdviceOf(status, given, now);
   const cause = stepName === undefined ? 'workflow' : 'step';
+  const thrown = reported === null ? undefined : detailsOf(reported);
   if (hidesData || reported === null) {
-    return { cause, message: `${where}the workflow answered ${status} (${describeBody(answer, hidesData)})`, retry };
+    // The place in the code contains no data.
+    const { code: _code, ...source } = thrown?.source ?? { file: '', line: 0 };
+    return {
+      ...(thrown?.source ? { thrown: { source } } : {}),
+      cause,
+      message: `${where}the workflow answered ${status} (${describeBody(answer, hidesData)})`,
+      retry,
+    };
   }
-  const thrown = detailsOf(reported);
   return { cause, message: `${where}${reported.name}: ${reported.message}`, retry, ...(thrown ? { thrown } : {}) };
 }
 

@@ -2,8 +2,10 @@
 
 /** The group of a dead letter: properties that similar failures share. */
 export interface FailureGroup {
-  /** 16 hexadecimal digits, computed from the kind, the step, the status and the message below. */
+  /** 16 hexadecimal digits, computed from the kind, the step, the status, the message below and the place in the code. */
   readonly fingerprint: string;
+  /** Version of the rules that computed the fingerprint. */
+  readonly rules: number;
   /** Whether workflow runs or plain messages failed. A group contains only one kind. */
   readonly kind: 'workflow' | 'message';
   /** The step that failed, without numbers; null for the code between steps, and for a message. */
@@ -13,6 +15,9 @@ export interface FailureGroup {
   /** Workflow of this entry. A group can contain entries of several workflows. */
   readonly workflowUrl: string;
 }
+
+/** Version of the rules of an entry without a group. */
+export const UNGROUPED_RULES = 0;
 
 const HOUR_MS = 3_600_000;
 /** How long an unacknowledged group is new. */
@@ -78,6 +83,10 @@ export interface GroupChange extends GroupKey {
   readonly lastAt: number;
   readonly added: number;
   readonly removed: number;
+  /** Number of removed entries that were added to other groups; they do not count in the total any more. */
+  readonly moved: number;
+  /** The group that they were added to; an empty text if there are several. Null if none was moved. */
+  readonly successor: string | null;
   /** Time at which the last removed entry was resumed or restarted. Null if it was deleted, or if no entry was removed. */
   readonly recoveredAt: number | null;
 }
@@ -91,6 +100,9 @@ export interface HourChange extends GroupKey {
   readonly hour: number;
   readonly added: number;
 }
+/** Value of `successor` for several groups. */
+export const SEVERAL = '';
+
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /**
@@ -126,6 +138,17 @@ export class GroupChanges {
     this.workflowOf(instanceId, left.fingerprint, left.workflowUrl).entries--;
   }
 
+  /** Moves an entry that failed at this time from a group of earlier rules to the group that it has now. */
+  entryMoved(instanceId: string, from: string, to: FailureGroup, responseStatus: number | null, at: number): void {
+    const left = this.groupOf(instanceId, from);
+    left.removed++;
+    left.moved++;
+    left.successor = left.successor === null || left.successor === to.fingerprint ? to.fingerprint : SEVERAL;
+    this.workflowOf(instanceId, from, to.workflowUrl).entries--;
+    this.hourOf(instanceId, from, hourOf(at)).added--;
+    this.entryAdded(instanceId, to, responseStatus, at);
+  }
+
   /** Returns all changes and clears them. */
   take(): {
     readonly groups: readonly GroupChange[];
@@ -156,6 +179,8 @@ export class GroupChanges {
       lastAt: 0,
       added: 0,
       removed: 0,
+      moved: 0,
+      successor: null,
       recoveredAt: null,
     }));
   }

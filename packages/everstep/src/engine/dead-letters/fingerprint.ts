@@ -1,12 +1,16 @@
 /** The fingerprint of a failure, by which dead letters are grouped. */
 
+import type { ErrorSource } from '@everstep/sdk/protocol';
 import type { DeliveryFailure } from '../runs/run.js';
 import type { FailureGroup } from './dead-letter-groups.js';
 import { normalizedMessage, normalizedStepName } from './normalized-text.js';
 import { sha256 } from './sha256.js';
 
-/** Version of the rules. Failures that were grouped by other rules have other fingerprints. */
-const RULES = 1;
+/**
+ * Version of the rules. Failures that were grouped by other rules have other fingerprints; their groups are replaced in the
+ * background (`runtime/services/group-upkeep.ts`).
+ */
+export const RULES = 2;
 /** 64 bits, which is sufficient for the groups of one instance. */
 const FINGERPRINT_DIGITS = 16;
 
@@ -21,6 +25,21 @@ export interface FailureDescription {
   /** Cause of the failure if there was no response. Null if it is no longer known. */
   readonly cause: DeliveryFailure['cause'] | null;
   readonly message: string;
+  /** The place in the user's code that threw the error, if it is known. */
+  readonly source?: ErrorSource | undefined;
+}
+
+/** A column further right is generated code, where every build moves it. */
+const MAX_COLUMN = 200;
+
+/**
+ * Returns the place without what changes when other code does: the directory and the line. In a function without a name, the
+ * column distinguishes several places.
+ */
+function placeOf({ file, function: name, column = 0 }: ErrorSource): string {
+  const own = file.slice(Math.max(file.lastIndexOf('/'), file.lastIndexOf('\\')) + 1);
+  const within = name === undefined ? (column > 0 && column <= MAX_COLUMN ? `:${column}` : '') : `#${normalizedStepName(name)}`;
+  return normalizedStepName(own) + within;
 }
 
 /** Some endpoints name the step only in the message; see `dialects/upstash/step-codec.ts`. */
@@ -30,11 +49,13 @@ const STEP_IN_MESSAGE = /^step "([^"]{1,1024})": (.*)$/s;
  * Returns the group of a failure. The result depends only on the arguments, in later versions too, as long as `RULES`
  * does not change.
  */
-export function groupOf({ kind, workflowUrl, stepName, status, cause, message }: FailureDescription): FailureGroup {
+export function groupOf(failure: FailureDescription): FailureGroup {
+  const { kind, workflowUrl, stepName, status, cause, message, source } = failure;
   const match = STEP_IN_MESSAGE.exec(message);
   const name = stepName ?? match?.[1] ?? null;
   const step = name === null ? null : normalizedStepName(name);
   const words = normalizedMessage(match?.[2] ?? message);
-  const digest = sha256(JSON.stringify([RULES, kind, step, status ?? cause, words]));
-  return { fingerprint: digest.slice(0, FINGERPRINT_DIGITS), kind, stepName: step, message: words, workflowUrl };
+  const place = source ? placeOf(source) : null;
+  const digest = sha256(JSON.stringify([RULES, kind, step, status ?? cause, words, place]));
+  return { fingerprint: digest.slice(0, FINGERPRINT_DIGITS), rules: RULES, kind, stepName: step, message: words, workflowUrl };
 }

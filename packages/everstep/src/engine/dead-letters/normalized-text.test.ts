@@ -14,7 +14,7 @@ describe('a message keeps its words, and has placeholders for', () => {
     ['ids', 'no such run: wfr_01HZX5J9K2M4N6P8Q0R2S4T6V8', 'no such run: wfr_<id>'],
     ['ids of other services', 'No such customer: cus_NffrFeUfNV2Hib', 'No such customer: cus_<id>'],
     ['hexadecimal numbers', 'at 0x7ffee4c3 in commit 9fceb02d0ae598e95dc970b74767f19372d61af8', 'at <id> in commit <id>'],
-    ['quotations', `reading 'foo' of "bar \\"baz\\"" and \`qux\``, 'reading \'…\' of "…" and `…`'],
+    ['quotations', `about 'foo' of "bar \\"baz\\"" and \`qux\``, 'about \'…\' of "…" and `…`'],
     ['values of JSON, but not its names', '{"code": "E42", "user": {"id": 7}}', '{"code": "…", "user": {"id": #}}'],
     ['times', 'at 2026-11-21T23:59:59.123Z and 2026-11-21 23:59:59', 'at <time> and <time>'],
     ['addresses', 'connect ECONNREFUSED 127.0.0.1:5432, ::1:5432', 'connect ECONNREFUSED <address>'],
@@ -50,7 +50,7 @@ describe('the quoted body of a response', () => {
     normalizedMessage(`the endpoint answered 500 (${snippetOf(new TextEncoder().encode(body), false)}); look there`);
 
   test('is normalized', () => {
-    assert.equal(about('order 77 is gone'), 'the endpoint answered # (a body that begins with "order # is gone")');
+    assert.equal(about('order 77 is gone'), 'the endpoint answered 500 (a body that begins with "order # is gone")');
   });
 
   test('is the same wherever it was cut', () => {

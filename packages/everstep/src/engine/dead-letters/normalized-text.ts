@@ -2,10 +2,13 @@
  * Normalizes failure texts: placeholders replace the parts that differ between failures, so that similar failures
  * have equal texts. It makes one pass over a limited prefix, so no text makes it slow.
  */
+import { isCode, isIdentifier } from './kept-parts.js';
 
 /** Number of UTF-16 units that are read, and number of characters that are kept. */
 const READ_LENGTH = 4_000;
 const KEPT_LENGTH = 300;
+/** Number of UTF-16 units after a word that decide about it. */
+const LOOKED_AHEAD = 32;
 
 /** Closing quotation marks by their opening mark. */
 const CLOSING: Readonly<Record<string, string>> = { '"': '"', "'": "'", '`': '`', '“': '”', '‘': '’', '«': '»', '„': '“' };
@@ -155,9 +158,11 @@ class Reader {
       return false;
     }
     const inside = text.slice(at + 1, end);
+    const after = text.slice(end + 1, end + 1 + LOOKED_AHEAD);
     // The name of a field identifies the problem, but its value does not.
-    const names = /^\s{0,3}:/.test(text.slice(end + 1, end + 5)) && KEY.test(inside);
-    this.out += `${open}${names ? plainWord(inside) : '…'}${close}`;
+    const names = (/^\s{0,3}:/.test(after) && KEY.test(inside)) || isIdentifier(inside, this.out, after);
+    const shown = isCode(inside, this.out, after) ? inside : names ? plainWord(inside) : '…';
+    this.out += `${open}${shown}${close}`;
     this.at = end + 1;
     return true;
   }
@@ -177,7 +182,15 @@ class Reader {
     while (this.at < text.length && !this.endsWord(text.charAt(this.at), start)) this.at++;
     let end = this.at;
     while (end > start && TRAILING.includes(text.charAt(end - 1))) end--;
-    this.out += normalizedWord(text.slice(start, end)) + text.slice(end, this.at);
+    this.out += this.keptOrNormalized(text.slice(start, end), end) + text.slice(end, this.at);
+  }
+
+  private keptOrNormalized(word: string, end: number): string {
+    // The value of `status=503` is preceded by its name.
+    const value = word.slice(1 + Math.max(word.lastIndexOf('='), word.lastIndexOf(':')));
+    const name = word.slice(0, word.length - value.length);
+    const isKept = isCode(value, this.out + name, this.text.slice(end, end + LOOKED_AHEAD));
+    return isKept ? plainWord(name) + value : normalizedWord(word);
   }
 
   /** Returns whether the character ends the word. An apostrophe inside a word does not. */

@@ -339,6 +339,7 @@ export class Draft {
       status: failure.status,
       cause: failure.cause,
       message: failure.message,
+      source: failure.thrown?.source,
     });
     this.writes.push({ kind: 'add-dead-letter', entry: this.deadLetter, group });
     const event = failureEvent(this.run, this.deadLetter, group, this.context);

@@ -12,6 +12,7 @@ export const presentGroup = (group: DeadLetterGroupRecord, now: number): DeadLet
   responseStatus: group.responseStatus,
   message: group.message,
   exampleDlqId: group.exampleDlqId,
+  latest: group.latest,
   firstSeenAt: group.firstSeenAt,
   lastSeenAt: group.lastSeenAt,
   count: group.entries,

@@ -1,8 +1,16 @@
 /** Groups of dead letters in the store. The unit that adds or removes an entry updates the counters of its group. */
+import type { ErrorSource } from '@everstep/sdk/protocol';
 import type { FailureGroup, GroupKey, GroupState, GroupTimes } from '../../engine/dead-letters/dead-letter-groups.js';
+import type { FailedBy } from '../../engine/failures/error-details.js';
 import type { FailedAttempt } from '../../engine/runs/run.js';
 import type { AuditEntry } from './accounts/records.js';
 import type { Listing, Position } from './page.js';
+
+/** How the newest entry of a group failed. */
+export interface LatestFailure extends Pick<FailedBy, 'stepName' | 'message'> {
+  /** Null if it is unknown. */
+  readonly source: ErrorSource | null;
+}
 
 /** A group of dead letters. Times are Unix ms. */
 export interface DeadLetterGroupRecord extends GroupTimes {
@@ -21,6 +29,8 @@ export interface DeadLetterGroupRecord extends GroupTimes {
   readonly resolvedAt: number | null;
   /** The newest entry. */
   readonly exampleDlqId: string | null;
+  /** How it failed; null if there is none. */
+  readonly latest: LatestFailure | null;
   /** Workflows with the most entries first. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly entries: number }[];
   /** Hours (since 1970, UTC) of the last 24 hours in which entries were added. */
@@ -56,16 +66,26 @@ export interface GroupMark {
   readonly by: string;
 }
 
-/** An entry without a group, with the properties that determine its group. */
+/** An entry without a group, or with one of earlier rules, with the properties that determine its group. */
 export interface UngroupedEntry {
   readonly instanceId: string;
   readonly dlqId: string;
+  /** Fingerprint by earlier rules; null if it has no group. */
+  readonly fingerprint: string | null;
   readonly kind: FailureGroup['kind'];
   readonly workflowUrl: string;
   readonly responseStatus: number | null;
   readonly error: string;
   /** The attempt that failed the run; null if none is stored. */
   readonly attempt: Pick<FailedAttempt, 'name' | 'cause' | 'message'> | null;
+  /** Null if an earlier version stored the entry. `responseBody` then contains the response, if it is short. */
+  readonly failedBy: FailedBy | null;
+  readonly responseBody: Uint8Array | null;
+}
+
+/** The group that an entry has now. `fingerprint`: the one that it had. */
+export interface RegroupedEntry extends Pick<UngroupedEntry, 'instanceId' | 'dlqId' | 'fingerprint'> {
+  readonly group: FailureGroup;
 }
 
 /** The store of groups of dead letters. */
@@ -88,12 +108,13 @@ export interface DeadLetterGroupStore {
     readonly mark: GroupMark;
     readonly audit: AuditEntry;
   }): Promise<boolean>;
-  /** Entries without a group, oldest first. */
+  /** Entries without a group of the current rules, oldest first. */
   ungrouped(query: { readonly limit: number }): Promise<readonly UngroupedEntry[]>;
-  /** Puts entries into groups, durably. Skips entries that were removed or grouped in the meantime. */
-  group(query: {
-    readonly entries: readonly { readonly instanceId: string; readonly dlqId: string; readonly group: FailureGroup }[];
-  }): Promise<void>;
+  /**
+   * Puts entries into groups, durably. Skips entries that were removed or grouped in the meantime. A group of earlier rules
+   * whose last entry moves is removed. If all of its entries moved to the same group, that group takes over its state.
+   */
+  group(query: { readonly entries: readonly RegroupedEntry[] }): Promise<void>;
   /**
    * Counts the entries of up to `limit` groups after `after` again, if a process of a version without groups may have
    * removed entries without counting. Otherwise does nothing. Returns the position to continue from, or null at the

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { EMPTY_GROUPS_KEPT_MS, NEW_FOR_MS } from '../../engine/dead-letters/dead-letter-groups.js';
-import { groupOf } from '../../engine/dead-letters/fingerprint.js';
+import { type FailureDescription, groupOf } from '../../engine/dead-letters/fingerprint.js';
 import type { Store } from '../../ports/stores/store.js';
 import {
   apply,
@@ -28,7 +28,11 @@ async function openStore(t: TestContext): Promise<Store> {
 const failed = (n: number, message: string) => {
   const run = sampleRun(n);
   const attempt = { ...sampleAttempt(1), retryAt: null, name: `pay-${n}`, status: 500, message };
-  return unit([creation(run), { kind: 'record-attempt', runKey: run.key, attempt }, ...failure(run, sampleDeadLetter(run))]);
+  return unit([
+    creation(run),
+    { kind: 'record-attempt', runKey: run.key, attempt },
+    ...failure(run, sampleDeadLetter(run, { failedBy: null })),
+  ]);
 };
 
 const upkeepOf = (store: Store, options: Partial<ConstructorParameters<typeof GroupUpkeep>[0]> = {}) =>
@@ -55,6 +59,42 @@ test('puts entries of an older version into the groups that they would have now'
   const workflowUrl = sampleRun(1).workflowUrl;
   const now = groupOf({ kind: 'workflow', workflowUrl, stepName: 'pay-9', status: 500, cause: 'http', message: 'no answer' });
   assert.equal(found[0]?.fingerprint, now.fingerprint);
+});
+
+test('moves entries of earlier rules to the groups that they would have now, with the place that the response names', async (t) => {
+  const store = await openStore(t);
+  const run = sampleRun(1);
+  const stack = 'Error: no stock\n    at charge (/srv/app/charge.js:7:13)';
+  const responseBody = Buffer.from(JSON.stringify({ error: { name: 'Error', message: 'no stock', stack } }));
+  const attempt = {
+    ...sampleAttempt(1),
+    retryAt: null,
+    name: 'pay-1',
+    status: 500,
+    cause: 'step',
+    message: 'Error: no stock',
+  } as const;
+  const { workflowUrl } = run;
+  const described: FailureDescription = {
+    kind: 'workflow',
+    workflowUrl,
+    stepName: 'pay-1',
+    status: 500,
+    cause: 'step',
+    message: attempt.message,
+  };
+  const old = { ...groupOf(described), fingerprint: '00000000000000ab', rules: 1 };
+  await apply(store, [
+    creation(run),
+    { kind: 'record-attempt', runKey: run.key, attempt },
+    ...failure(run, sampleDeadLetter(run, { failedBy: null, responseBody }), old),
+  ]);
+  await upkeepOf(store).work();
+  const now = groupOf({ ...described, source: { file: 'src/charge.js', line: 99, function: 'charge' } });
+  assert.deepEqual(
+    (await groups(store)).map(({ fingerprint, entries }) => [fingerprint, entries]),
+    [[now.fingerprint, 1]],
+  );
 });
 
 test('continues unfinished work at the next start', async (t) => {

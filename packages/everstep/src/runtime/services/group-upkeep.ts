@@ -1,14 +1,16 @@
 /**
- * Groups dead letters that were written by versions without groups, and removes expired data of groups. It works in small steps
+ * Groups dead letters that were written by versions without groups or with other rules, and removes expired data of groups. It works in small steps
  * with pauses. The next round continues what a round did not finish, for example because of a disk error or a stop: entries
  * without a group are marked as such.
  */
+import { errorIn } from '../../answers/reported-error.js';
 import { LIMITS } from '../../config/limits.js';
 import type { GroupKey } from '../../engine/dead-letters/dead-letter-groups.js';
 import { groupOf } from '../../engine/dead-letters/fingerprint.js';
+import { detailsOf } from '../../engine/failures/error-details.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
-import type { DeadLetterGroupStore, UngroupedEntry } from '../../ports/stores/dead-letter-groups.js';
+import type { DeadLetterGroupStore, RegroupedEntry, UngroupedEntry } from '../../ports/stores/dead-letter-groups.js';
 
 /** Entries per step, which takes a few ms. */
 const ENTRIES_PER_STEP = 100;
@@ -29,16 +31,20 @@ export interface GroupUpkeepOptions {
 }
 
 /** Returns the group that the entry would have if it failed now, as far as the data is known. */
-function grouped({ instanceId, dlqId, kind, workflowUrl, responseStatus, error, attempt }: UngroupedEntry) {
+function grouped(entry: UngroupedEntry): RegroupedEntry {
+  const { instanceId, dlqId, fingerprint, kind, workflowUrl, responseStatus, error, attempt, failedBy, responseBody } = entry;
+  const reported = responseBody && errorIn(responseBody);
+  const thrown = failedBy ? failedBy.thrown : reported ? detailsOf(reported) : undefined;
   const group = groupOf({
     kind,
     workflowUrl,
-    stepName: attempt?.name ?? null,
+    stepName: failedBy ? failedBy.stepName : (attempt?.name ?? null),
     status: responseStatus,
     cause: attempt?.cause ?? null,
-    message: attempt?.message ?? error,
+    message: failedBy?.message ?? attempt?.message ?? error,
+    source: thrown?.source,
   });
-  return { instanceId, dlqId, group };
+  return { instanceId, dlqId, fingerprint, group };
 }
 
 export class GroupUpkeep {

@@ -46,6 +46,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           resolvedAt: null,
           regressedAt: null,
           exampleDlqId: dlqIdOf(sampleRun(3)),
+          latest: { stepName: 'pay 1', message: 'Error: no stock \u0000 \ud83d', source: { file: 'é.js', line: 1 } },
           workflows: [
             { workflowUrl: URL, entries: 1 },
             { workflowUrl: 'https://app.test/b', entries: 1 },
@@ -218,7 +219,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           await apply(store, failed(2, T0, null));
           await mark(store, 'resolve', T0 + 20);
           await store.deadLetterGroups.group({
-            entries: [{ instanceId: INSTANCE, dlqId: dlqIdOf(sampleRun(2)), group: NO_STOCK }],
+            entries: [{ instanceId: INSTANCE, dlqId: dlqIdOf(sampleRun(2)), fingerprint: null, group: NO_STOCK }],
           });
           const found = await find(store);
           assert.deepEqual([found?.resolvedAt, found?.regressedAt, found?.entries], [T0 + 20, null, 2]);

@@ -23,6 +23,7 @@ import { deadLetterConformance } from './dead-letters.js';
 import { eventConformance } from './events.js';
 import { flowControlConformance } from './flow-control.js';
 import { forkConformance } from './forks.js';
+import { groupRulesConformance } from './groups/rules.js';
 import { groupUpkeepConformance } from './groups/upkeep.js';
 import type { OpenStore } from './harness.js';
 import { historyConformance } from './histories.js';
@@ -58,6 +59,7 @@ export function runConformance(name: string, open: OpenStore): void {
     deadLetterConformance(open);
     deadLetterGroupConformance(open);
     groupUpkeepConformance(open);
+    groupRulesConformance(open);
     triggerConformance(open);
     flowControlConformance(open);
     forkConformance(open);

@@ -8,7 +8,10 @@ export type DeadLetterGroupState = 'new' | 'known' | 'regressed';
 
 /** Dead letters with the same step, status and normalized message. */
 export interface DeadLetterGroup {
-  /** Identifies the error: a hash of the step, the response status and the normalized message. */
+  /**
+   * Identifies the error: a hash of the step, the response status, the normalized message and the place in your code that threw
+   * it.
+   */
   readonly fingerprint: string;
   readonly state: DeadLetterGroupState;
   /** Whether workflow runs or plain messages failed. */
@@ -21,6 +24,27 @@ export interface DeadLetterGroup {
   readonly message: string;
   /** Id of the newest entry. Null when the group is empty. */
   readonly exampleDlqId: string | null;
+  /** How the newest entry failed, without placeholders. Null when the group is empty. */
+  readonly latest: {
+    /** Error message of the newest entry, at most 2,000 characters. */
+    readonly message: string;
+    /** Name of the step that failed. */
+    readonly stepName: string | null;
+    /**
+     * First frame of the stack in your own code: not in Node, the SDK or an installed package. Null when the app did not report
+     * it.
+     */
+    readonly source: {
+      /** File, relative to the directory of the app when it is inside. Otherwise as the stack names it. */
+      readonly file: string;
+      readonly line: number;
+      readonly column?: number;
+      /** Name of the function. Absent when it has none. */
+      readonly function?: string;
+      /** The line of source code. Absent when the app did not report it. */
+      readonly code?: string;
+    } | null;
+  } | null;
   /** Time of the first entry, in Unix milliseconds. */
   readonly firstSeenAt: number;
   /** Time of the last entry, in Unix milliseconds. */

@@ -3,14 +3,16 @@ import type { DeadLetterGroup, DeadLetterGroupState } from '@everstep/sdk';
 import { Command } from 'commander';
 import { collected, moment, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
-import { instant, json, printable, type Shell, shorten, styled, table } from '../../output.js';
+import { instant, json, type Shell, shorten, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
+import { groupText, sourceText } from './error-text.js';
 
 const STATES = ['new', 'known', 'regressed'] as const;
 const KINDS = ['workflow', 'message'] as const;
 const DEFAULT_SHOWN = 50;
 const PAGE_SIZE = 100;
-const MAX_MESSAGE_LENGTH = 80;
+/** The cause is often at the end of a message. */
+const MAX_MESSAGE_LENGTH = 500;
 
 function groupState(text: string, before: readonly DeadLetterGroupState[] | undefined): readonly DeadLetterGroupState[] {
   const found = STATES.find((name) => name === text);
@@ -67,9 +69,10 @@ function listCommand(shell: Shell): Command {
       instant(group.lastSeenAt),
       group.stepName,
       group.responseStatus,
-      shorten(group.message, MAX_MESSAGE_LENGTH),
+      group.latest?.source ? sourceText(group.latest.source) : null,
+      shorten(group.latest?.message ?? group.message, MAX_MESSAGE_LENGTH),
     ]);
-    const head = ['GROUP', 'STATE', 'ENTRIES', 'FIRST SEEN (UTC)', 'LAST SEEN (UTC)', 'STEP', 'STATUS', 'ERROR'];
+    const head = ['GROUP', 'STATE', 'ENTRIES', 'FIRST SEEN (UTC)', 'LAST SEEN (UTC)', 'STEP', 'STATUS', 'WHERE', 'ERROR'];
     screen.write(table(screen, head, rows));
   });
 }
@@ -82,11 +85,7 @@ function getCommand(shell: Shell): Command {
   return command.action(async (fingerprint: string) => {
     const { client, options } = await open(command, shell);
     const group = await client.dlq.group(fingerprint);
-    if (options.json) return screen.write(json(group));
-    for (const [name, value] of Object.entries(group)) {
-      const text = typeof value === 'string' ? value : JSON.stringify(value);
-      screen.write(`${styled(screen, 'dim', name.padEnd(16))}${printable(text)}\n`);
-    }
+    screen.write(options.json ? json(group) : groupText(screen, group));
   });
 }
 

@@ -13,10 +13,11 @@ import { failureCallbackCommand } from '../runs/failure-callbacks.js';
 import { overridesIn, withOverrides } from '../runs/run-settings.js';
 import { checkEntries } from '../runs/run-tools.js';
 import { deadLetterGroupsCommand } from './dead-letter-groups.js';
+import { failureText } from './error-text.js';
 
 const DEFAULT_SHOWN = 100;
 const PAGE_SIZE = 100;
-const MAX_ERROR_LENGTH = 80;
+const MAX_ERROR_LENGTH = 500;
 
 const withDeadLetterFilters = (command: Command): Command => withFilters(command, DEAD_LETTER_FILTERS, 'dead letters');
 
@@ -65,7 +66,9 @@ function getCommand(shell: Shell): Command {
     const { client, options } = await open(command, shell);
     const entry = await client.dlq.get(dlqId);
     if (options.json) return screen.write(json(entry));
-    for (const [name, value] of Object.entries(entry)) {
+    const { failedBy, ...fields } = entry;
+    if (failedBy) screen.write(`${failureText(screen, failedBy)}\n`);
+    for (const [name, value] of Object.entries(fields)) {
       const text = typeof value === 'string' ? value : JSON.stringify(value);
       screen.write(`${styled(screen, 'dim', name.padEnd(22))}${printable(text)}\n`);
     }

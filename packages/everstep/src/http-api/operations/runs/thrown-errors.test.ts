@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { RunAttempts } from '../../../contract/attempts.js';
+import type { DeadLetterGroupPage } from '../../../contract/dead-letter-groups.js';
 import type { DeadLetterEntry } from '../../../contract/dead-letters.js';
 import type { ThrownError } from '../../../contract/fields/thrown-error.js';
 import type { RunJournal, RunLogEntry } from '../../../contract/runs.js';
@@ -45,4 +46,17 @@ test('the causes, the stack and the source of an error are in the log, the journ
     errors?.map(({ thrown }) => thrown),
     [SHOWN],
   );
+});
+
+test('a group shows how its newest entry failed, without placeholders', async () => {
+  const [dlqId = ''] = await world.fail(1, {}, 'throws');
+  const group = (await world.call<DeadLetterGroupPage>('GET', '/v2/workflows/dlq/groups')).body.groups.find(
+    ({ exampleDlqId }) => exampleDlqId === dlqId,
+  );
+  assert.deepEqual([group?.stepName, group?.message], ['charge order #', 'Error: charge of order # failed']);
+  assert.deepEqual(group?.latest, {
+    message: 'Error: charge of order 17 failed',
+    stepName: 'charge order 17',
+    source: { file: 'src/charge.js', line: 7, column: 13, function: 'charge', code: 'throw new Error(text, { cause });' },
+  });
 });

@@ -39,7 +39,14 @@ const schedule = (instanceId: string): Schedule => ({
 async function fill(store: Store, instanceId: string, first: number): Promise<void> {
   const [active, ended, failed] = [0, 1, 2].map((n) => sampleRun(first + n, { instanceId, settings: { labels: ['red'] } }));
   if (!active || !ended || !failed) throw new Error('there are three');
-  const group = { fingerprint: 'f1', kind: 'workflow', stepName: 'pay', message: 'no', workflowUrl: failed.workflowUrl } as const;
+  const group = {
+    fingerprint: 'f1',
+    rules: 2,
+    kind: 'workflow',
+    stepName: 'pay',
+    message: 'no',
+    workflowUrl: failed.workflowUrl,
+  } as const;
   const limits = { key: 'k', parallelism: 2 };
   const writes: readonly StoreWrite[] = [
     creation(active),

@@ -27,16 +27,24 @@ export function groupUpkeepConformance(open: OpenStore): void {
           assert.deepEqual(first, {
             instanceId: INSTANCE,
             dlqId: dlqIdOf(run),
+            fingerprint: null,
             kind: 'workflow',
             workflowUrl: run.workflowUrl,
             responseStatus: 500,
             error: 'the step failed',
             attempt: { name: attempt.name, cause: attempt.cause, message: attempt.message },
+            failedBy: sampleDeadLetter(run).failedBy,
+            responseBody: null,
           });
           assert.deepEqual([second?.dlqId, second?.attempt, more], [dlqIdOf(sampleRun(2)), null, []]);
           assert.equal((await deadLetterGroups.ungrouped({ limit: 1 })).length, 1);
 
-          const entries = [1, 2, 3, 9].map((n) => ({ instanceId: INSTANCE, dlqId: dlqIdOf(sampleRun(n)), group: group('old') }));
+          const entries = [1, 2, 3, 9].map((n) => ({
+            instanceId: INSTANCE,
+            dlqId: dlqIdOf(sampleRun(n)),
+            fingerprint: null,
+            group: group('old'),
+          }));
           await deadLetterGroups.group({ entries });
           await deadLetterGroups.group({ entries });
           assert.deepEqual(await deadLetterGroups.ungrouped({ limit: 10 }), []);

@@ -3,7 +3,7 @@
  * locks first. Transactions can therefore wait for each other here, but never deadlock.
  * Keeps invariant 7.
  */
-import type { GroupChange, GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { type GroupChange, type GroupChanges, SEVERAL } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
 
@@ -18,7 +18,7 @@ const CAME = {
   last_seen_at: 'bigint',
   total: 'bigint',
 } as const satisfies Columns;
-const LEFT = { ...PLACE, gone: 'bigint', recovered_at: 'bigint' } as const satisfies Columns;
+const LEFT = { ...PLACE, gone: 'bigint', moved: 'bigint', recovered_at: 'bigint', successor: 'text' } as const satisfies Columns;
 const WORKFLOW = { ...PLACE, workflow_url: 'text', entries: 'bigint' } as const satisfies Columns;
 const HOUR = { ...PLACE, hour: 'integer', count: 'bigint' } as const satisfies Columns;
 
@@ -43,6 +43,9 @@ const RESOLVED = 'g.entries = u.gone AND u.recovered_at IS NOT NULL';
 const LEAVE = statement(`
   UPDATE dead_letter_group g SET
     entries = g.entries - u.gone,
+    total = g.total - u.moved,
+    successor = CASE WHEN u.successor IS NULL THEN g.successor
+      WHEN coalesce(g.successor, u.successor) = u.successor THEN u.successor ELSE '${SEVERAL}' END,
     resolved_at = CASE WHEN ${RESOLVED} THEN u.recovered_at ELSE g.resolved_at END,
     regressed_at = CASE WHEN ${RESOLVED} THEN NULL ELSE g.regressed_at END,
     rank = CASE WHEN NOT (${RESOLVED}) OR g.rank > 0 THEN g.rank WHEN g.acknowledged_at IS NULL THEN 1 ELSE 2 END
@@ -79,7 +82,13 @@ export function sendGroupChanges(session: TransactionSession, changes: GroupChan
   if (came.length > 0) session.send(COME, columnArrays(CAME, came));
   const left = groups
     .filter(({ removed }) => removed > 0)
-    .map((group) => ({ ...placeOf(group), gone: group.removed, recovered_at: group.recoveredAt }));
+    .map((group) => ({
+      ...placeOf(group),
+      gone: group.removed,
+      moved: group.moved,
+      recovered_at: group.recoveredAt,
+      successor: group.successor,
+    }));
   if (left.length > 0) session.send(LEAVE, columnArrays(LEFT, left));
   if (workflows.length > 0) {
     const values = columnArrays(

@@ -2,24 +2,30 @@
 import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
 import type { DeadLetterGroupStore } from '../../../ports/stores/dead-letter-groups.js';
 import { addAudit } from '../../shared/audit/audit-log.js';
-import { createDeadLetterGroups, ungroupedOf } from '../../shared/dead-letters/dead-letter-groups.js';
+import { createDeadLetterGroups, exampleOf, SHORT_RESPONSE, ungroupedOf } from '../../shared/dead-letters/dead-letter-groups.js';
 import { isOneOf } from '../../shared/sql/dialect.js';
 import { rows } from '../../shared/sql/procedure.js';
-import { sql } from '../../shared/sql/sql.js';
+import { raw, sql } from '../../shared/sql/sql.js';
 import { integer, integerOrNull, type Row, text } from '../connection/columns.js';
 import { type Database, statement } from '../connection/connection.js';
 import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
 import type { SqlSession } from '../connection/sql-session.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 
-const ENTRY = { instance_id: 'text', dlq_id: 'text', fingerprint: 'text' } as const satisfies Columns;
+const ENTRY = {
+  instance_id: 'text',
+  dlq_id: 'text',
+  was: 'text',
+  fingerprint: 'text',
+  rules: 'integer',
+} as const satisfies Columns;
 const LOCK_UNGROUPED = statement(`
   SELECT d.instance_id, d.dlq_id, d.response_status, d.created_at FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
-  JOIN dead_letter d ON d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NULL
+  JOIN dead_letter d ON d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NOT DISTINCT FROM u.was
   ORDER BY d.instance_id, d.dlq_id FOR UPDATE OF d`);
 const SET_FINGERPRINTS = statement(`
-  UPDATE dead_letter d SET fingerprint = u.fingerprint FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
-  WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NULL`);
+  UPDATE dead_letter d SET fingerprint = u.fingerprint, rules = u.rules FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
+  WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NOT DISTINCT FROM u.was`);
 const PLACE = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
 const LOCK_NEXT = statement(`
   SELECT instance_id, fingerprint FROM dead_letter_group WHERE (instance_id, fingerprint) > ($1::text, $2::text)
@@ -45,43 +51,48 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
     addAudit,
     *examples(instanceId, fingerprints) {
       const found = yield* rows(sql`
-        SELECT g.fingerprint, (
-          SELECT d.dlq_id FROM dead_letter d WHERE d.instance_id = g.instance_id AND d.fingerprint = g.fingerprint
-          ORDER BY d.place DESC LIMIT 1) AS example
-        FROM dead_letter_group g WHERE g.instance_id = ${instanceId} AND g.fingerprint ${isOneOf(fingerprints)}`);
-      const entries = found.filter(({ example }) => example !== null);
-      return new Map(entries.map((row) => [text(row, 'fingerprint'), text(row, 'example')]));
+        SELECT g.fingerprint, e.dlq_id, e.error, e.failed_by FROM dead_letter_group g JOIN LATERAL (
+          SELECT d.dlq_id, d.error, d.failed_by FROM dead_letter d
+          WHERE d.instance_id = g.instance_id AND d.fingerprint = g.fingerprint ORDER BY d.place DESC LIMIT 1) e ON true
+        WHERE g.instance_id = ${instanceId} AND g.fingerprint ${isOneOf(fingerprints)}`);
+      return new Map(found.map((row) => [text(row, 'fingerprint'), exampleOf(row)]));
     },
     async ungrouped({ limit }) {
       const found = await store.read(
         rows(sql`
-          SELECT d.instance_id, d.dlq_id, CASE WHEN d.message THEN 'message' ELSE 'workflow' END AS kind, d.workflow_url,
+          SELECT d.instance_id, d.dlq_id, d.fingerprint, d.failed_by, ${raw(SHORT_RESPONSE)}, CASE WHEN d.message THEN 'message' ELSE 'workflow' END AS kind, d.workflow_url,
             d.response_status, d.error, a.name, a.cause, a.message
           FROM dead_letter d LEFT JOIN LATERAL (
             SELECT x.name, x.cause, x.message FROM attempt x
             WHERE x.instance_id = d.instance_id AND x.run_key = d.run_key AND x.slot >= 0 AND x.retry_at IS NULL
             ORDER BY x.place DESC LIMIT 1) a ON true
-          WHERE d.fingerprint IS NULL ORDER BY d.place LIMIT ${limit}`),
+          WHERE d.rules < 2 ORDER BY d.place LIMIT ${limit}`),
       );
       return found.map(ungroupedOf);
     },
     async group({ entries }) {
       const values = columnArrays(
         ENTRY,
-        entries.map(({ instanceId, dlqId, group }) => ({
+        entries.map(({ instanceId, dlqId, fingerprint, group }) => ({
           instance_id: instanceId,
           dlq_id: dlqId,
+          was: fingerprint,
           fingerprint: group.fingerprint,
+          rules: group.rules,
         })),
       );
-      const groups = new Map(entries.map(({ instanceId, dlqId, group }) => [`${instanceId}\n${dlqId}`, group]));
+      const regrouped = new Map(entries.map((entry) => [`${entry.instanceId}\n${entry.dlqId}`, entry]));
       await database.transaction(async (session) => {
         const changes = new GroupChanges();
         const locked = await session.query(LOCK_UNGROUPED, values);
         for (const row of locked) {
           const instanceId = text(row, 'instance_id');
-          const group = groups.get(`${instanceId}\n${text(row, 'dlq_id')}`);
-          if (group) changes.entryAdded(instanceId, group, integerOrNull(row, 'response_status'), integer(row, 'created_at'));
+          const entry = regrouped.get(`${instanceId}\n${text(row, 'dlq_id')}`);
+          if (!entry) continue;
+          const { fingerprint, group } = entry;
+          const [status, at] = [integerOrNull(row, 'response_status'), integer(row, 'created_at')];
+          if (fingerprint === null) changes.entryAdded(instanceId, group, status, at);
+          else changes.entryMoved(instanceId, fingerprint, group, status, at);
         }
         session.send(SET_FINGERPRINTS, values);
         sendGroupChanges(session, changes);

@@ -1,5 +1,5 @@
 /** Writes to the dead-letter queue: entries are added, changed and removed. */
-import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { type FailureGroup, GroupChanges, UNGROUPED_RULES } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
@@ -21,6 +21,7 @@ export const ENTRY = {
   run_key: 'text',
   created_at: 'bigint',
   response_status: 'integer',
+  rules: 'integer',
   failure_function_state: 'text',
   response_headers: 'text',
   error: 'text',
@@ -98,7 +99,7 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
         if (state.requireRun(entry.runKey).instanceId !== entry.instanceId)
           throw new Error(`the run ${entry.runKey} and its dead letter are of different instances`);
         if (this.isTaking(entry)) flush();
-        this.add(entry, group?.fingerprint ?? null);
+        this.add(entry, group);
         this.runs.deadLetterAdded(entry.runKey);
         // Without a group, entries are not counted by URL.
         state.entryAdded({ ...entry, workflowUrl: group?.workflowUrl ?? '', fingerprint: group?.fingerprint ?? null });
@@ -124,18 +125,19 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
     }
   }
 
-  private add(entry: DeadLetter, fingerprint: string | null): void {
+  private add(entry: DeadLetter, group: FailureGroup | null): void {
     this.entries.push({
       instance_id: entry.instanceId,
       dlq_id: entry.dlqId,
       run_key: entry.runKey,
       created_at: entry.createdAt,
       response_status: entry.responseStatus,
+      rules: group?.rules ?? UNGROUPED_RULES,
       failure_function_state: entry.failureFunctionState,
       response_headers: JSON.stringify(entry.responseHeaders),
       error: entry.error,
       failed_by: entry.failedBy && JSON.stringify(entry.failedBy),
-      fingerprint,
+      fingerprint: group?.fingerprint ?? null,
       response_body: entry.responseBody,
     });
   }

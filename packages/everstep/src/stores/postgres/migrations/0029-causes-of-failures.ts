@@ -1,14 +1,16 @@
 /**
  * Version 29: what is known about the error of a failed attempt and of a dead letter, as JSON; null for earlier versions.
  *
- * `dead_letter_group.rules` is the version of the rules that computed the fingerprint. Entries of groups of earlier rules move to
- * other groups in the background. `successor` is the group that they move to, empty if there are several, and null until the
- * first one has moved.
+ * `dead_letter.rules` is the version of the rules that computed the fingerprint. In the background, entries of earlier rules move
+ * to the groups that they have now. `dead_letter_group.successor` is then the group that the entries of this one moved to; it is
+ * empty if there are several. A group without entries is merged into its successor.
  */
 export const causesOfFailures = `
 ALTER TABLE attempt ADD COLUMN thrown text;
 ALTER TABLE dead_letter ADD COLUMN failed_by text;
-ALTER TABLE dead_letter_group ADD COLUMN rules integer NOT NULL DEFAULT 1;
+ALTER TABLE dead_letter ADD COLUMN rules integer NOT NULL DEFAULT 1;
 ALTER TABLE dead_letter_group ADD COLUMN successor text COLLATE "C";
-CREATE INDEX dead_letter_group_outdated ON dead_letter_group (instance_id, fingerprint) WHERE rules < 2 AND entries > 0;
+DROP INDEX dead_letter_ungrouped;
+CREATE INDEX dead_letter_outdated ON dead_letter (place) WHERE rules < 2;
+CREATE INDEX dead_letter_group_replaced ON dead_letter_group (instance_id, fingerprint) WHERE successor IS NOT NULL;
 `;

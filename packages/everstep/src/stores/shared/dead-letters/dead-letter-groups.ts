@@ -8,47 +8,56 @@ import {
   hourOf,
   NEW_FOR_MS,
 } from '../../../engine/dead-letters/dead-letter-groups.js';
+import type { FailedBy } from '../../../engine/failures/error-details.js';
 import { FAILURE_CAUSES } from '../../../engine/runs/run.js';
 import type {
   DeadLetterGroupPage,
   DeadLetterGroupRecord,
   DeadLetterGroupStore,
   GroupMark,
+  LatestFailure,
   UngroupedEntry,
 } from '../../../ports/stores/dead-letter-groups.js';
 import type { Listing } from '../../../ports/stores/page.js';
-import { integer, json, type Row, text, textOrNull, word } from '../../records/columns.js';
+import { bytes, integer, json, type Row, text, textOrNull, word } from '../../records/columns.js';
 import { createAccountChange } from '../accounts/change.js';
 import type { AddAudit } from '../audit/audit-log.js';
 import { isOneOf, OWNER, ofInstance, SKIP_LOCKED } from '../sql/dialect.js';
 import { count, type Procedure, rows, type SqlStore } from '../sql/procedure.js';
 import { byDialect, joined, raw, type Sql, sql } from '../sql/sql.js';
 import { NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
+import { mergeReplacedGroup } from './replaced-groups.js';
 
 const KINDS: readonly FailureGroup['kind'][] = ['workflow', 'message'];
 const MAX_WORKFLOWS = 20;
+/** Length of the message of the newest entry in a listing. The entry has all of it. */
+const MAX_LATEST_LENGTH = 2_000;
 /** Parts of a listing, by the positions in GROUP_STATES. `rank` is the part, except of groups that have just become old. */
 const [REGRESSED, NEW, KNOWN] = [0, 1, 2];
 
-const GROUP = table<Omit<DeadLetterGroupRecord, 'instanceId' | 'exampleDlqId' | 'workflows' | 'hours'>>('dead_letter_group', {
-  fingerprint: TEXT,
-  kind: oneOf(KINDS),
-  stepName: nullable(TEXT),
-  responseStatus: nullable(NUMBER),
-  message: TEXT,
-  firstSeenAt: NUMBER,
-  lastSeenAt: NUMBER,
-  entries: NUMBER,
-  total: NUMBER,
-  acknowledgedAt: nullable(NUMBER),
-  acknowledgedBy: nullable(TEXT),
-  resolvedAt: nullable(NUMBER),
-  regressedAt: nullable(NUMBER),
-});
+const GROUP = table<Omit<DeadLetterGroupRecord, 'instanceId' | 'exampleDlqId' | 'latest' | 'workflows' | 'hours'>>(
+  'dead_letter_group',
+  {
+    fingerprint: TEXT,
+    kind: oneOf(KINDS),
+    stepName: nullable(TEXT),
+    responseStatus: nullable(NUMBER),
+    message: TEXT,
+    firstSeenAt: NUMBER,
+    lastSeenAt: NUMBER,
+    entries: NUMBER,
+    total: NUMBER,
+    acknowledgedAt: nullable(NUMBER),
+    acknowledgedBy: nullable(TEXT),
+    resolvedAt: nullable(NUMBER),
+    regressedAt: nullable(NUMBER),
+  },
+);
 
-const ENTRY = table<Omit<UngroupedEntry, 'attempt'>>('dead_letter', {
+const ENTRY = table<Omit<UngroupedEntry, 'attempt' | 'failedBy' | 'responseBody'>>('dead_letter', {
   instanceId: TEXT,
   dlqId: TEXT,
+  fingerprint: nullable(TEXT),
   kind: oneOf(KINDS),
   workflowUrl: TEXT,
   responseStatus: nullable(NUMBER),
@@ -58,17 +67,40 @@ const ENTRY = table<Omit<UngroupedEntry, 'attempt'>>('dead_letter', {
 /** Of a row with the columns of the entry, and those of its last attempt. */
 export const ungroupedOf = (row: Row): UngroupedEntry => ({
   ...ENTRY.read(row),
+  failedBy: row.failed_by === null ? null : json<FailedBy>(row, 'failed_by'),
+  responseBody: row.response_body === null ? null : bytes(row, 'response_body'),
   attempt:
     row.cause === null
       ? null
       : { name: textOrNull(row, 'name'), cause: word(row, 'cause', FAILURE_CAUSES), message: text(row, 'message') },
 });
 
+const MAX_READ_RESPONSE_BYTES = 32 * 1024;
+/** The response of an entry whose error is not stored in another column. */
+export const SHORT_RESPONSE = `CASE WHEN d.failed_by IS NULL AND octet_length(d.response_body) <= ${MAX_READ_RESPONSE_BYTES}
+  THEN d.response_body END AS response_body`;
+
+/** The newest entry of a group. */
+export interface GroupExample {
+  readonly dlqId: string;
+  readonly latest: LatestFailure;
+}
+
+/** Reads a row with the columns `dlq_id`, `error` and `failed_by`. */
+export function exampleOf(row: Row): GroupExample {
+  const { message, stepName, thrown }: FailedBy =
+    row.failed_by === null ? { message: text(row, 'error'), stepName: null } : json<FailedBy>(row, 'failed_by');
+  return {
+    dlqId: text(row, 'dlq_id'),
+    latest: { message: message.slice(0, MAX_LATEST_LENGTH), stepName, source: thrown?.source ?? null },
+  };
+}
+
 /** What each store does in its own way, because it has own indexes of entries and own counters. */
 export interface OwnGroups extends Pick<DeadLetterGroupStore, 'ungrouped' | 'group' | 'recount'> {
   readonly addAudit: AddAudit;
   /** The newest entry of each of these groups that has one, by fingerprint. */
-  examples(instanceId: string, fingerprints: readonly string[]): Procedure<ReadonlyMap<string, string>>;
+  examples(instanceId: string, fingerprints: readonly string[]): Procedure<ReadonlyMap<string, GroupExample>>;
 }
 
 /** The JSON list of the rows of a subquery, each as a list of these columns. */
@@ -104,7 +136,8 @@ function* records(
     return {
       ...GROUP.read(row),
       instanceId,
-      exampleDlqId: newest.get(fingerprint) ?? null,
+      exampleDlqId: newest.get(fingerprint)?.dlqId ?? null,
+      latest: newest.get(fingerprint)?.latest ?? null,
       workflows: json<[string, number][]>(row, 'workflows').map(([workflowUrl, entries]) => ({ workflowUrl, entries })),
       hours: json<[number, number][]>(row, 'hours').map(([hour, count]) => ({ hour, count })),
     };
@@ -215,7 +248,10 @@ export function createDeadLetterGroups(store: SqlStore, own: OwnGroups): DeadLet
   const change = createAccountChange(store, own.addAudit);
   return {
     ungrouped: own.ungrouped,
-    group: own.group,
+    async group(query) {
+      await own.group(query);
+      while ((await store.write(mergeReplacedGroup)) > 0);
+    },
     recount: own.recount,
     list: (page) => store.read(list(page, own)),
     async find({ instanceId, fingerprint, now }) {
@@ -223,6 +259,7 @@ export function createDeadLetterGroups(store: SqlStore, own: OwnGroups): DeadLet
       return found ?? null;
     },
     mark: ({ instanceId, fingerprint, mark: by, audit }) => change(() => mark(instanceId, fingerprint, by), audit),
-    tidy: ({ now, limit }) => store.write(() => tidy(now, limit)),
+    // A process may have ended between a move and the merge.
+    tidy: async ({ now, limit }) => (await store.write(mergeReplacedGroup)) + (await store.write(() => tidy(now, limit))),
   };
 }

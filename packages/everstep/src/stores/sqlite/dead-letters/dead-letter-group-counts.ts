@@ -3,7 +3,7 @@
  * Keeps invariant 7.
  */
 import type { StatementSync } from 'node:sqlite';
-import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { GroupChanges, SEVERAL } from '../../../engine/dead-letters/dead-letter-groups.js';
 import type { Connection } from '../connection/connection.js';
 import type { Tenants } from '../listing/tenants.js';
 
@@ -14,6 +14,7 @@ export class GroupCounts extends GroupChanges {
   private readonly tenants: Tenants;
   private readonly upsert: StatementSync;
   private readonly leave: StatementSync;
+  private readonly move: StatementSync;
   private readonly resolveEmpty: StatementSync;
   private readonly upsertWorkflow: StatementSync;
   private readonly deleteWorkflow: StatementSync;
@@ -38,6 +39,11 @@ export class GroupCounts extends GroupChanges {
     this.leave = connection.prepare(
       'UPDATE dead_letter_group SET entries = entries - ? WHERE tenant = ? AND fingerprint = ? RETURNING entries',
     );
+    this.move = connection.prepare(
+      `UPDATE dead_letter_group SET total = total - ?,
+         successor = CASE WHEN coalesce(successor, ?) = ? THEN ? ELSE '${SEVERAL}' END
+       WHERE tenant = ? AND fingerprint = ?`,
+    );
     this.resolveEmpty = connection.prepare(
       `UPDATE dead_letter_group SET resolved_at = ?, regressed_at = NULL,
          rank = CASE WHEN rank > 0 THEN rank WHEN acknowledged_at IS NULL THEN 1 ELSE 2 END
@@ -60,13 +66,25 @@ export class GroupCounts extends GroupChanges {
   flush(): void {
     if (!this.any) return;
     const { groups, workflows, hours } = this.take();
-    for (const { instanceId, fingerprint, properties, firstAt, lastAt, added, removed, recoveredAt } of groups) {
+    for (const {
+      instanceId,
+      fingerprint,
+      properties,
+      firstAt,
+      lastAt,
+      added,
+      removed,
+      recoveredAt,
+      moved,
+      successor,
+    } of groups) {
       const tenant = this.tenants.findOrCreate(instanceId);
       if (properties) {
         const { kind, stepName, responseStatus, message } = properties;
         this.upsert.run(tenant, fingerprint, kind, stepName, responseStatus, message, firstAt, lastAt, added, added);
       }
       if (removed === 0) continue;
+      if (moved > 0) this.move.run(moved, successor, successor, successor, tenant, fingerprint);
       const entries = this.leave.get(removed, tenant, fingerprint)?.entries;
       if (entries === 0 && recoveredAt !== null) this.resolveEmpty.run(recoveredAt, tenant, fingerprint);
     }

@@ -1,11 +1,16 @@
 /** Groups of dead letters of the embedded store. Adds entries of versions without groups to them. */
-import type { FailureGroup } from '../../../engine/dead-letters/dead-letter-groups.js';
-import type { DeadLetterGroupStore } from '../../../ports/stores/dead-letter-groups.js';
-import { integer, integerOrNull, text } from '../../records/columns.js';
+import type { DeadLetterGroupStore, RegroupedEntry } from '../../../ports/stores/dead-letter-groups.js';
+import { integer, integerOrNull } from '../../records/columns.js';
 import { addSealedAudit } from '../../shared/audit/audit-chain.js';
-import { createDeadLetterGroups, ungroupedOf } from '../../shared/dead-letters/dead-letter-groups.js';
+import {
+  createDeadLetterGroups,
+  exampleOf,
+  type GroupExample,
+  SHORT_RESPONSE,
+  ungroupedOf,
+} from '../../shared/dead-letters/dead-letter-groups.js';
 import { type Procedure, row, rows, send } from '../../shared/sql/procedure.js';
-import { sql } from '../../shared/sql/sql.js';
+import { raw, sql } from '../../shared/sql/sql.js';
 import type { SqlSession } from '../connection/sql-session.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import { FACET } from '../listing/facets/facets.js';
@@ -13,29 +18,35 @@ import { FACET } from '../listing/facets/facets.js';
 export function createSqliteDeadLetterGroups(parts: StoreParts, store: SqlSession): DeadLetterGroupStore {
   const { tenants, facets, groups } = parts;
 
-  function* examples(instanceId: string, fingerprints: readonly string[]): Procedure<ReadonlyMap<string, string>> {
+  function* examples(instanceId: string, fingerprints: readonly string[]): Procedure<ReadonlyMap<string, GroupExample>> {
     const tenant = tenants.find(instanceId);
-    const found = new Map<string, string>();
+    const found = new Map<string, GroupExample>();
     if (tenant === null) return found;
     for (const fingerprint of fingerprints) {
       const newest = facets.newest(tenant, { facet: FACET.deadLetterFingerprint, value: fingerprint });
-      const entry = newest === null ? null : yield* row(sql`SELECT dlq_id FROM dead_letter WHERE seq = ${newest}`);
-      if (entry) found.set(fingerprint, text(entry, 'dlq_id'));
+      const entry =
+        newest === null ? null : yield* row(sql`SELECT dlq_id, error, failed_by FROM dead_letter WHERE seq = ${newest}`);
+      if (entry) found.set(fingerprint, exampleOf(entry));
     }
     return found;
   }
 
-  function* join(instanceId: string, dlqId: string, group: FailureGroup): Procedure<void> {
+  function* join({ instanceId, dlqId, fingerprint, group }: RegroupedEntry): Procedure<void> {
     const tenant = tenants.find(instanceId);
     if (tenant === null) return;
     const entry = yield* row(sql`
       SELECT seq, response_status, created_at FROM dead_letter
-      WHERE dlq_id = ${dlqId} AND tenant = ${tenant} AND fingerprint IS NULL`);
+      WHERE dlq_id = ${dlqId} AND tenant = ${tenant} AND fingerprint IS ${fingerprint}`);
     if (!entry) return;
     const seq = integer(entry, 'seq');
-    yield* send(sql`UPDATE dead_letter SET fingerprint = ${group.fingerprint} WHERE seq = ${seq}`);
+    yield* send(sql`UPDATE dead_letter SET fingerprint = ${group.fingerprint}, rules = ${group.rules} WHERE seq = ${seq}`);
     facets.add(tenant, { facet: FACET.deadLetterFingerprint, value: group.fingerprint }, seq);
-    groups.entryAdded(instanceId, group, integerOrNull(entry, 'response_status'), integer(entry, 'created_at'));
+    const [status, at] = [integerOrNull(entry, 'response_status'), integer(entry, 'created_at')];
+    if (fingerprint === null) groups.entryAdded(instanceId, group, status, at);
+    else {
+      facets.remove(tenant, { facet: FACET.deadLetterFingerprint, value: fingerprint }, seq);
+      groups.entryMoved(instanceId, fingerprint, group, status, at);
+    }
   }
 
   return createDeadLetterGroups(store, {
@@ -44,18 +55,18 @@ export function createSqliteDeadLetterGroups(parts: StoreParts, store: SqlSessio
     async ungrouped({ limit }) {
       const found = await store.read(
         rows(sql`
-          SELECT t.instance_id, d.dlq_id, d.response_status, d.error, r.workflow_url, a.name, a.cause, a.message,
+          SELECT t.instance_id, d.dlq_id, d.fingerprint, d.failed_by, ${raw(SHORT_RESPONSE)}, d.response_status, d.error, r.workflow_url, a.name, a.cause, a.message,
             CASE WHEN r.settings ->> 'message' IS NULL THEN 'workflow' ELSE 'message' END AS kind
           FROM dead_letter d JOIN run r ON r.seq = d.run_seq JOIN tenant t ON t.seq = d.tenant
           LEFT JOIN attempt a ON a.seq = (
             SELECT max(x.seq) FROM attempt x WHERE x.run_seq = d.run_seq AND x.slot >= 0 AND x.retry_at IS NULL)
-          WHERE d.fingerprint IS NULL AND d.seq > 0 ORDER BY d.seq LIMIT ${limit}`),
+          WHERE d.rules < 2 AND d.seq > 0 ORDER BY d.seq LIMIT ${limit}`),
       );
       return found.map(ungroupedOf);
     },
     group: ({ entries }) =>
       store.write(function* () {
-        for (const { instanceId, dlqId, group } of entries) yield* join(instanceId, dlqId, group);
+        for (const entry of entries) yield* join(entry);
       }),
     // No other process writes the file.
     recount: async () => null,

@@ -1,6 +1,6 @@
 /** Adds and removes entries of the dead letter queue, with their index. */
 import type { StatementSync } from 'node:sqlite';
-import type { FailureGroup } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { type FailureGroup, UNGROUPED_RULES } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState, type RunSettings } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
@@ -28,8 +28,8 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     this.parts = parts;
     this.insertEntry = connection.prepare(
       `INSERT INTO dead_letter (dlq_id, tenant, run_seq, created_at, listed_at, failure_function_state,
-         response_status, response_headers, error, response_body, failed_by, fingerprint)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         response_status, response_headers, error, response_body, failed_by, fingerprint, rules)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.deleteEntry = connection.prepare('DELETE FROM dead_letter WHERE seq = ?');
     this.selectIndexed = connection.prepare(
@@ -91,6 +91,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
       blob(entry.responseBody),
       entry.failedBy && JSON.stringify(entry.failedBy),
       group?.fingerprint ?? null,
+      group?.rules ?? UNGROUPED_RULES,
     );
     const seq = Number(inserted.lastInsertRowid);
     deadLetterOrder.added(seq, listedAt);

@@ -243,8 +243,16 @@ describe('a file of version 12', () => {
         [entry?.dlqId, entry?.attempt?.name, entry?.attempt?.message, more],
         ['dlq_1', 'pay 7', 'Error: no stock', []],
       );
-      const group = { fingerprint: '0f45eafa82874b91', kind: 'workflow', stepName: 'pay #', message: 'Error: no stock' } as const;
-      const entries = [{ instanceId: INSTANCE, dlqId: 'dlq_1', group: { ...group, workflowUrl: failed.workflowUrl } }];
+      const group = {
+        fingerprint: '0f45eafa82874b91',
+        rules: 2,
+        kind: 'workflow',
+        stepName: 'pay #',
+        message: 'Error: no stock',
+      } as const;
+      const entries = [
+        { instanceId: INSTANCE, dlqId: 'dlq_1', fingerprint: null, group: { ...group, workflowUrl: failed.workflowUrl } },
+      ];
       await deadLetterGroups.group({ entries });
       const found = await deadLetterGroups.find({ instanceId: INSTANCE, fingerprint: group.fingerprint, now: T0 });
       assert.deepEqual([found?.entries, found?.firstSeenAt, found?.exampleDlqId], [1, T0 + 5, 'dlq_1']);

@@ -1,0 +1,70 @@
+/** Texts about errors that the code of an app has thrown. */
+import type { DeadLetterEntry, DeadLetterGroup } from '@everstep/sdk';
+import { instant, printable, type Screen, styled } from '../../output.js';
+
+type FailedBy = NonNullable<DeadLetterEntry['failedBy']>;
+type Source = NonNullable<NonNullable<DeadLetterGroup['latest']>['source']>;
+type Stack = NonNullable<NonNullable<FailedBy['thrown']>['stack']>;
+
+/** `src/charge.js:7 in charge()` */
+export const sourceText = ({ file, line, function: name }: Source): string =>
+  `${file}:${line}${name === undefined ? '' : ` in ${name}()`}`;
+
+const linesOf = (text: string): string[] => text.split('\n').map(printable);
+const indented = (lines: readonly string[], by: string): string => lines.map((line) => `${by}${line}\n`).join('');
+
+const stackText = (screen: Screen, stack: Stack | undefined, by: string): string =>
+  (stack ?? []).map(({ text, own }) => `${by}${own ? printable(text) : styled(screen, 'dim', printable(text))}\n`).join('');
+
+/** The message with its line breaks, the source line, the stack and the causes. Frames that are not the user's own are dim. */
+export function failureText(screen: Screen, { stepName, message, thrown }: FailedBy): string {
+  const where = thrown?.source;
+  const parts = [
+    `${stepName === null ? 'Failed' : `Step ${printable(stepName)} failed`}:\n`,
+    indented(linesOf(message), '  '),
+    where ? `  at ${printable(sourceText(where))}${where.code === undefined ? '' : `: ${printable(where.code)}`}\n` : '',
+    stackText(screen, thrown?.stack, '    '),
+    ...(thrown?.causes ?? []).map(
+      (cause) =>
+        `Caused by ${printable(cause.name)}${cause.code === undefined ? '' : ` (${printable(cause.code)})`}:\n` +
+        indented(linesOf(cause.message), '  ') +
+        stackText(screen, cause.stack, '    '),
+    ),
+  ];
+  return parts.join('');
+}
+
+const STATES: Readonly<Record<DeadLetterGroup['state'], string>> = {
+  new: 'new: first seen less than a day ago and not acknowledged',
+  known: 'known',
+  regressed: 'regressed: it was resolved, but has occurred again',
+};
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+/** Describes a group in sentences, with times in UTC. */
+export function groupText(screen: Screen, group: DeadLetterGroup): string {
+  const { latest, responseStatus, workflows } = group;
+  const answered = responseStatus === null ? 'without a response' : `with the status ${responseStatus}`;
+  const marks = [
+    group.acknowledgedAt === null
+      ? ''
+      : `Acknowledged ${instant(group.acknowledgedAt)} UTC${group.acknowledgedBy === null ? '' : ` by ${printable(group.acknowledgedBy)}`}.\n`,
+    group.resolvedAt === null ? '' : `Resolved ${instant(group.resolvedAt)} UTC.\n`,
+    group.regressedAt === null ? '' : `Regressed ${instant(group.regressedAt)} UTC.\n`,
+  ];
+  return [
+    `Group ${styled(screen, 'bold', group.fingerprint)} is ${STATES[group.state]}.\n`,
+    `It has ${counted(group.count, 'dead letter')} now, of ${group.total} so far. They failed in ${
+      group.stepName === null ? 'the code between steps' : `step ${printable(group.stepName)}`
+    } ${answered}.\n`,
+    `First seen ${instant(group.firstSeenAt)} UTC, last seen ${instant(group.lastSeenAt)} UTC.\n`,
+    ...marks,
+    `Error: ${printable(group.message)}\n`,
+    latest
+      ? `Newest dead letter: ${group.exampleDlqId ?? '-'}\n${failureText(screen, { ...latest, thrown: latest.source ? { source: latest.source } : {} })}`
+      : '',
+    workflows.length === 0 ? '' : 'Workflows:\n',
+    ...workflows.map(({ workflowUrl, count }) => `  ${count}  ${printable(workflowUrl)}\n`),
+  ].join('');
+}

@@ -1,0 +1,59 @@
+/** Merges groups of earlier rules, whose entries have moved, into the groups that replace them. */
+import { SEVERAL } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { text } from '../../records/columns.js';
+import { FOR_UPDATE, larger, OWNER, smaller } from '../sql/dialect.js';
+import { type Procedure, row, send } from '../sql/procedure.js';
+import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
+
+const withIndex = byDialect({ sqlite: raw('INDEXED BY dead_letter_group_replaced'), postgres: raw('') });
+
+/** Makes SQLite search the index instead of scanning it. */
+const ANY_OWNER = byDialect({ sqlite: raw('tenant > 0'), postgres: raw('true') });
+
+/** The state of the merged group: marks of the old one apply unless the new one has its own. */
+const REGRESSED = raw(`CASE WHEN s.resolved_at IS NOT NULL THEN NULL
+  ELSE coalesce(s.regressed_at, o.regressed_at, CASE WHEN o.resolved_at <= s.last_seen_at THEN s.last_seen_at END) END`);
+
+/**
+ * Merges one group that has no entries any more. Its marks, its total and its times are those of its successor, if it has only
+ * one. Returns the number of merged groups.
+ */
+export function* mergeReplacedGroup(): Procedure<number> {
+  const old = yield* row(sql`
+    SELECT ${OWNER} AS owner, fingerprint, successor FROM dead_letter_group ${withIndex}
+    WHERE successor IS NOT NULL AND ${ANY_OWNER} AND entries = 0 LIMIT 1`);
+  if (!old) return 0;
+  const owner = typeof old.owner === 'string' ? old.owner : Number(old.owner);
+  const [from, to] = [text(old, 'fingerprint'), text(old, 'successor')];
+  const of = (fingerprint: string): Sql => sql`${OWNER} = ${owner} AND fingerprint = ${fingerprint}`;
+  // In the order in which commits lock groups.
+  for (const fingerprint of [from, to].sort()) {
+    const locked = yield* row(sql`SELECT entries FROM dead_letter_group WHERE ${of(fingerprint)} ${FOR_UPDATE}`);
+    if (fingerprint === from && (!locked || Number(locked.entries) !== 0)) return 0;
+  }
+  if (to !== SEVERAL) {
+    yield* send(sql`
+      UPDATE dead_letter_group AS s SET
+        total = s.total + o.total,
+        first_seen_at = ${smaller(raw('s.first_seen_at'), raw('o.first_seen_at'))},
+        last_seen_at = ${larger(raw('s.last_seen_at'), raw('o.last_seen_at'))},
+        acknowledged_by = CASE WHEN s.acknowledged_at IS NULL THEN o.acknowledged_by ELSE s.acknowledged_by END,
+        acknowledged_at = coalesce(s.acknowledged_at, o.acknowledged_at),
+        resolved_at = CASE WHEN s.resolved_at IS NULL AND o.resolved_at > s.last_seen_at THEN o.resolved_at ELSE s.resolved_at END,
+        regressed_at = ${REGRESSED},
+        rank = CASE WHEN ${REGRESSED} IS NOT NULL THEN 0
+          WHEN coalesce(s.acknowledged_at, o.acknowledged_at) IS NOT NULL THEN 2 ELSE s.rank END
+      FROM dead_letter_group AS o
+      WHERE s.${OWNER} = ${owner} AND s.fingerprint = ${to} AND o.${OWNER} = ${owner} AND o.fingerprint = ${from}`);
+    yield* send(sql`
+      INSERT INTO dead_letter_group_hour AS h (${OWNER}, fingerprint, hour, count)
+      SELECT x.${OWNER}, g.fingerprint, x.hour, x.count FROM dead_letter_group_hour x
+      JOIN dead_letter_group g ON g.${OWNER} = x.${OWNER} AND g.fingerprint = ${to}
+      WHERE x.${OWNER} = ${owner} AND x.fingerprint = ${from} AND x.count > 0
+      ON CONFLICT (${OWNER}, fingerprint, hour) DO UPDATE SET count = h.count + excluded.count`);
+  }
+  yield* send(sql`DELETE FROM dead_letter_group_hour WHERE ${of(from)}`);
+  yield* send(sql`DELETE FROM dead_letter_group_workflow WHERE ${of(from)}`);
+  yield* send(sql`DELETE FROM dead_letter_group WHERE ${of(from)}`);
+  return 1;
+}
