@@ -26,8 +26,8 @@ import { searchTokenHashes } from './0025-search-token-hashes.js';
 import { auditChain } from './0026-audit-chain.js';
 import { removalAndSignIn } from './0027-removal-and-sign-in.js';
 import { workerPools } from './0028-worker-pools.js';
-import { causesOfFailures } from './0029-causes-of-failures.js';
 import { insights } from './0029-insights.js';
+import { causesOfFailures } from './0030-causes-of-failures.js';
 import { alerts } from './0031-alerts.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */

@@ -27,8 +27,8 @@ import { auditChain } from './0026-audit-chain.js';
 import { removalAndSignIn } from './0027-removal-and-sign-in.js';
 import { sumsOfCommits } from './0028-sums-of-commits.js';
 import { stepIds } from './0029-step-ids.js';
-import { causesOfFailures } from './0030-causes-of-failures.js';
 import { insights } from './0030-insights.js';
+import { causesOfFailures } from './0031-causes-of-failures.js';
 import { alerts } from './0032-alerts.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */

@@ -6,11 +6,11 @@
  * empty if there are several. A group without entries is merged into its successor.
  */
 export const causesOfFailures = `
-ALTER TABLE attempt ADD COLUMN thrown TEXT;
-ALTER TABLE dead_letter ADD COLUMN failed_by TEXT;
-ALTER TABLE dead_letter ADD COLUMN rules INTEGER NOT NULL DEFAULT 1;
-ALTER TABLE dead_letter_group ADD COLUMN successor TEXT;
+ALTER TABLE attempt ADD COLUMN thrown text;
+ALTER TABLE dead_letter ADD COLUMN failed_by text;
+ALTER TABLE dead_letter ADD COLUMN rules integer NOT NULL DEFAULT 1;
+ALTER TABLE dead_letter_group ADD COLUMN successor text COLLATE "C";
 DROP INDEX dead_letter_ungrouped;
-CREATE INDEX dead_letter_outdated ON dead_letter (seq) WHERE rules < 2;
-CREATE INDEX dead_letter_group_replaced ON dead_letter_group (tenant, fingerprint) WHERE successor IS NOT NULL;
+CREATE INDEX dead_letter_outdated ON dead_letter (place) WHERE rules < 2;
+CREATE INDEX dead_letter_group_replaced ON dead_letter_group (instance_id, fingerprint) WHERE successor IS NOT NULL;
 `;
