@@ -56,7 +56,8 @@ export function BacklogCount({ backlog }: { readonly backlog: Backlog | null }) 
   if (backlog === null || backlog.deadLetters === 0) return null;
   const { deadLetters, newGroups } = backlog;
   return (
-    <span className="nav-count" data-new={newGroups > 0 ? '' : undefined} title={titleOf(backlog)}>
+    // A new element for each text: a wider one would count as a move of what is on the page.
+    <span key={titleOf(backlog)} className="nav-count" data-new={newGroups > 0 ? '' : undefined} title={titleOf(backlog)}>
       <span aria-hidden="true">
         {numberText(backlog)}
         {newGroups === 0 ? '' : ` · ${countText(newGroups)} new`}

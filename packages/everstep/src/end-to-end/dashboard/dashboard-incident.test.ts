@@ -127,7 +127,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.waitForURL('**/q/**');
     await window.settled();
 
-    await keyboard.enter('link', 'Dead letters');
+    await keyboard.enter('link', /^Dead letters/);
     await groups(window).nth(3).waitFor();
     await becomes(() => page.getByText('Regressed', { exact: true }).count(), 3 + 1, 'three badges and the filter option');
     await keyboard.to('row', /dead letters?|payment|Cannot read|template/);
