@@ -217,6 +217,11 @@ const DIRECTIONS: readonly DirectionRule[] = [
     because: 'the store is examined where it is, even if no service runs',
   },
   {
+    area: 'everstep/src/cli/commands/installation/store',
+    may: [...inEverstep('cli', 'config', 'stores/postgres/sharding/administration'), 'commander', NODE],
+    because: 'the tables of a store are distributed while no service runs',
+  },
+  {
     area: 'everstep/src/cli/commands/installation/rotate-secrets',
     may: [...inEverstep('rotation', 'bootstrap', 'cli', 'config'), 'commander', NODE],
     because: 'secrets are replaced where the store is, even if no service runs',

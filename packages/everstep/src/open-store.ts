@@ -90,7 +90,8 @@ export async function openDatabase(
   try {
     const facts = { host: hostname(), version: SERVICE_VERSION, url: nodeUrl };
     const node = await openPostgresNode({
-      ...{ url, log, facts, leaseMs, commits },
+      ...{ url, log, facts, leaseMs },
+      ...(commits === null ? {} : { commits }),
       onCommit: (durationMs) => observer.databaseCommitted(durationMs),
     });
     const openDocuments: Opened['openDocuments'] = async (onFailure) => ({

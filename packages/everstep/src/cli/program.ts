@@ -21,6 +21,7 @@ import { doctorCommand } from './commands/installation/doctor.js';
 import { envCommand } from './commands/installation/env.js';
 import { rotateSecretsCommand } from './commands/installation/rotate-secrets.js';
 import { serviceCommand } from './commands/installation/service.js';
+import { storeCommand } from './commands/installation/store.js';
 import { messagesCommand } from './commands/messages/messages.js';
 import { queuesCommand } from './commands/messages/queues.js';
 import { urlGroupsCommand } from './commands/messages/url-groups.js';
@@ -88,6 +89,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(verifyBackupCommand(shell))
     .addCommand(restoreCommand(shell))
     .addCommand(copyStoreCommand(shell))
+    .addCommand(storeCommand(shell))
     .addCommand(rotateSecretsCommand(shell))
     .commandsGroup('Testing:')
     .addCommand(clockCommand(shell))

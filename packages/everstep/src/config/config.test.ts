@@ -31,7 +31,7 @@ test('by default, dev listens on 127.0.0.1:8080 and stores its data in ./.everst
     acceptLoss: false,
     nodeLeaseMs: 5_000,
     nodeUrl: null,
-    commits: 'together',
+    commits: null,
     plansFile: null,
     newInstancePlan: null,
     maxTimeoutMs: LIMITS.maxDeliveryTimeoutMs,

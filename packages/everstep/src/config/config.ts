@@ -33,7 +33,8 @@ export interface Config {
   /** URL at which workers reach this node; null if it has no address of its own. */
   readonly nodeUrl: string | null;
   /** Whether one database transaction may contain writes of several queue instances. */
-  readonly commits: Commits;
+  /** Null: as the database requires it. */
+  readonly commits: Commits | null;
   /** Absolute path; null: only the built-in plans. */
   readonly plansFile: string | null;
   /** Plan of instances that users other than the operator create; null: the default of the plans. */

@@ -178,13 +178,13 @@ export const SETTINGS = Object.freeze({
     fallback: () => null,
     parse: parsePublicUrl,
   }),
-  commits: setting<Commits>({
+  commits: setting<Commits | null>({
     env: 'EVERSTEP_COMMITS',
     flag: '--commits <how>',
     option: 'commits',
     help: 'together, or by-instance: a database transaction contains writes of only one queue instance',
-    defaultText: 'together',
-    fallback: () => 'together',
+    defaultText: 'by-instance if the tables are distributed, otherwise together',
+    fallback: () => null,
     parse: parseCommits,
   }),
   plansFile: setting<string | null>({

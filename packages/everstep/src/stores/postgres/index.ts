@@ -18,6 +18,7 @@ import { DEFAULT_LEASE_MS, PostgresCluster, type PostgresClusterOptions } from '
 import { ExclusiveWork } from './cluster/exclusive-work.js';
 import { BatchWriter, type Commits } from './commit/batch-writer.js';
 import { readLatestTime } from './commit/clock-marks.js';
+import type { RunPlace } from './commit/known-run.js';
 import { gatherWhenBusy } from './connection/busy.js';
 import { Database, type DatabaseOptions } from './connection/connection.js';
 import { placeOfUrl, StoreOpenError } from './connection/errors.js';
@@ -41,12 +42,22 @@ import { findRun, listRuns, listSearchableRuns, runHorizon } from './listing/run
 import { createPostgresRepairs } from './repairs/repairs.js';
 import { readDueInstances } from './runs/due-tasks.js';
 import { hasWebhook, listWaiters } from './runs/event-reader.js';
-import { findStep, journalSize, listAttempts, listSteps, listTasks, loadHistory } from './runs/history-reader.js';
+import {
+  EMPTY_JOURNAL,
+  findStep,
+  journalSize,
+  listAttempts,
+  listSteps,
+  listTasks,
+  loadHistory,
+  NO_PART,
+} from './runs/history-reader.js';
 import { Retention } from './runs/retention.js';
 import {
   descendantsOf,
   endedAmong,
   findInvoker,
+  findInvokerAnywhere,
   loadJournal,
   loadPayload,
   loadResult,
@@ -57,6 +68,7 @@ import {
   retriesBeforeFailure,
 } from './runs/run-reader.js';
 import { RunRecords } from './runs/run-records.js';
+import { engineOf } from './sharding/detection.js';
 import { measure } from './storage/measure.js';
 import { removeStagedSteps } from './storage/staged-journals.js';
 
@@ -133,6 +145,7 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const database = new Database({ ...options, primary });
   try {
     const facts = await migrate(database, options.url);
+    database.engine = await engineOf(database);
     if (!facts.fsync) {
       options.log.warn({ store: place }, 'database runs with fsync off, acknowledged changes can be lost when its machine fails');
     }
@@ -150,34 +163,46 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
 export function createPostgresStore(
   database: Database,
   cluster: PostgresCluster | null = null,
-  commits: Commits = 'together',
+  commits: Commits = database.engine.isDistributed ? 'by-instance' : 'together',
 ): Store {
   const batches = new BatchWriter(database, () => cluster?.committing ?? null, commits);
   cluster?.writtenBy(batches);
   const store = new SqlSession(database);
-  const records = new RunRecords(database);
+  const records = new RunRecords(database, batches.instances);
+  /** Reads from the rows of a run, which its instance and key identify. `missing`: the result if there is no such run. */
+  const ofRun = async <Result, Missing>(runKey: string, read: (run: RunPlace) => Promise<Result>, missing: Missing) => {
+    const instanceId = (await batches.instances.of([runKey])).get(runKey);
+    return instanceId === undefined ? missing : read({ instanceId, runKey });
+  };
   const retention = new Retention(database);
   return {
     commit: (units) => batches.commit(units),
     concurrentBatches: SIDE_BY_SIDE,
     probeWrites: () => probeWrites(database),
-    loadRun: ({ runKey }) => loadRun(database, runKey),
-    loadPayload: ({ runKey }) => loadPayload(database, runKey),
-    payloadHead: ({ runKey }) => payloadHead(database, runKey),
-    loadResult: ({ runKey }) => loadResult(database, runKey),
-    loadJournal: ({ runKey, from }) => loadJournal(database, runKey, from),
+    loadRun: ({ runKey }) => ofRun(runKey, (run) => loadRun(database, run), null),
+    loadPayload: ({ runKey }) => ofRun(runKey, (run) => loadPayload(database, run), null),
+    payloadHead: ({ runKey }) => ofRun(runKey, (run) => payloadHead(database, run), null),
+    loadResult: ({ runKey }) => ofRun(runKey, (run) => loadResult(database, run), null),
+    loadJournal: ({ runKey, from }) => ofRun(runKey, (run) => loadJournal(database, run, from), []),
     dueTasks: (query) => (cluster ? readClaimed(database, cluster.nodeId, query) : readDueTasks(database, query)),
     dueInstances: ({ from, before }) => readDueInstances(database, from, before),
     nextDueAt: ({ after }) => (cluster ? readNextUnclaimedAt(database, after) : readNextDueAt(database, after)),
     findRun: (query) =>
       'runKey' in query ? records.find(query.runKey) : findRun(database, query.instanceId, query.workflowRunId, query.createdAt),
-    endedAmong: ({ runKeys }) => endedAmong(database, runKeys),
-    runHistory: (query) => loadHistory(database, query),
-    journalSize: ({ runKey }) => journalSize(database, runKey),
-    listSteps: (query) => listSteps(database, query),
-    listTasks: (query) => listTasks(database, query),
-    listAttempts: (query) => listAttempts(database, query),
-    findStep: ({ runKey, stepId, maxOutBytes }) => findStep(database, runKey, stepId, maxOutBytes),
+    async endedAmong({ runKeys }) {
+      const instances = await batches.instances.of(runKeys);
+      const ended = await endedAmong(
+        database,
+        [...instances].map(([runKey, instanceId]) => ({ instanceId, runKey })),
+      );
+      return [...ended.map(({ runKey }) => runKey), ...runKeys.filter((runKey) => !instances.has(runKey))];
+    },
+    runHistory: (query) => ofRun(query.runKey, (run) => loadHistory(database, { ...query, run }), null),
+    journalSize: ({ runKey }) => ofRun(runKey, (run) => journalSize(database, run), EMPTY_JOURNAL),
+    listSteps: (query) => ofRun(query.runKey, (run) => listSteps(database, { ...query, run }), NO_PART),
+    listTasks: (query) => ofRun(query.runKey, (run) => listTasks(database, { ...query, run }), NO_PART),
+    listAttempts: (query) => ofRun(query.runKey, (run) => listAttempts(database, { ...query, run }), NO_PART),
+    findStep: ({ runKey, stepId, maxOutBytes }) => ofRun(runKey, (run) => findStep(database, run, stepId, maxOutBytes), null),
     listRuns: (page) => listRuns(database, page),
     listSearchableRuns: (page) => listSearchableRuns(database, page),
     listDeadLetters: (page) => listDeadLetters(database, page),
@@ -187,10 +212,13 @@ export function createPostgresStore(
     findDeadLetter: ({ instanceId, dlqId }) => findDeadLetter(database, instanceId, dlqId),
     loadDeadLetterBodies: ({ instanceId, dlqIds }) => loadDeadLetterBodies(database, instanceId, dlqIds),
     listWaiters: (query) => listWaiters(database, query),
-    descendantsOf: ({ runKey, limit }) => descendantsOf(database, runKey, limit),
-    retriesBeforeFailure: ({ runKey, at }) => retriesBeforeFailure(database, runKey, at),
-    invokerOf: ({ childRunKey }) => findInvoker(database, childRunKey),
-    hasWebhook: ({ runKey, eventId }) => hasWebhook(database, runKey, eventId),
+    descendantsOf: ({ runKey, limit }) => ofRun(runKey, (run) => descendantsOf(database, run, limit), []),
+    retriesBeforeFailure: ({ runKey, at }) => ofRun(runKey, (run) => retriesBeforeFailure(database, run, at), 0),
+    async invokerOf({ childRunKey }) {
+      const invoker = await ofRun(childRunKey, (run) => findInvoker(database, run), undefined);
+      return invoker === undefined ? findInvokerAnywhere(database, childRunKey) : invoker;
+    },
+    hasWebhook: ({ runKey, eventId }) => ofRun(runKey, (run) => hasWebhook(database, run, eventId), false),
     ...createControls(store),
     countQueued: ({ instanceId, name }) => countQueued(database, instanceId, name),
     retriedInQueue: ({ instanceId, name }) => retriedInQueue(database, instanceId, name),

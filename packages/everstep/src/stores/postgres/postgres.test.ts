@@ -1,8 +1,13 @@
-import { after, describe } from 'node:test';
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
 import type { Store } from '../../ports/stores/store.js';
 import { type OpenStore, storeConformance } from '../conformance/index.js';
 import { sharedRepairConformance } from '../conformance/repairs.js';
 import { openPostgresStore } from './index.js';
+import { MIGRATIONS } from './migrations/index.js';
+import { EXCEPTIONS } from './sharding/exceptions.js';
+import { unroutedTables } from './sharding/statement-rules.js';
+import { recordStatements } from './testing/recorded-statements.js';
 import { openTestSchemas } from './testing/schemas.js';
 
 const schemas = await openTestSchemas();
@@ -15,6 +20,7 @@ if (typeof schemas === 'string') {
   // except for tests that open another: it does not rely on what it remembers from one call to the next.
   const schema = await schemas.make();
   const { url } = schema;
+  const sent = recordStatements();
   let opened: Store | null = null;
   after(async () => opened?.close());
   const underTest: OpenStore = async () => {
@@ -32,4 +38,10 @@ if (typeof schemas === 'string') {
   };
   describe('the one of a database', () => storeConformance('PostgreSQL', underTest));
   describe('shared by several processes', () => sharedRepairConformance(underTest));
+  test('every statement on a distributed table names its instance, except those in the list of exceptions', () => {
+    const isOfSchema = (text: string) => MIGRATIONS.includes(text) || /^(?:ANALYZE|SET) /.test(text) || text.includes('DO $$');
+    const unrouted = [...sent].filter((text) => !isOfSchema(text) && unroutedTables(text).length > 0);
+    const unexplained = unrouted.filter((text) => !EXCEPTIONS.some(([part]) => text.includes(part)));
+    assert.deepEqual(unexplained, []);
+  });
 }

@@ -22,6 +22,9 @@ const REMOVE = statement(`
     SELECT instance_id, day, what, shard FROM day_count WHERE day < $1 ORDER BY day LIMIT ${REMOVED_AT_ONCE}
     FOR UPDATE SKIP LOCKED)`);
 
+/** All of them: rows on several servers cannot be limited and locked in one statement. */
+const REMOVE_ALL = statement('DELETE FROM day_count WHERE day < $1');
+
 /** Sends all counts of a batch without waiting. */
 export function countDays(session: TransactionSession, counts: readonly Omit<CountOfDay, 'kind'>[]): void {
   const sums = new DaySums();
@@ -52,7 +55,8 @@ export class OldDays {
     if (day === this.day) return;
     this.day = day;
     try {
-      while ((await this.database.execute(REMOVE, [day - DAYS_KEPT])) === REMOVED_AT_ONCE);
+      if (this.database.engine.isDistributed) await this.database.execute(REMOVE_ALL, [day - DAYS_KEPT]);
+      else while ((await this.database.execute(REMOVE, [day - DAYS_KEPT])) === REMOVED_AT_ONCE);
     } catch {
       this.day = null;
     }

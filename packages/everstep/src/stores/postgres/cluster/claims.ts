@@ -1,13 +1,16 @@
 /** Claims: which node acts on which task. Keeps invariant 23. */
-import type { ClaimQuery, Kept, Loan } from '../../../ports/cluster.js';
-import type { DueTask, TaskReference } from '../../../ports/stores/store.js';
+import type { ClaimQuery, Kept, Loan, TaskOfNode } from '../../../ports/cluster.js';
+import type { DueTask } from '../../../ports/stores/store.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
-import { type Database, type Session, statement, type TransactionSession } from '../connection/connection.js';
+import { type Database, inForms, type Session, statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
 import { DUE_COLUMNS, type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from '../runs/due-tasks.js';
+import type { RunInstances } from '../runs/run-instances.js';
+import { claimEach, lockTaker, lostHolders, releaseEach, releaseOthers } from './distributed-claims.js';
 
 const TASK_REFERENCE = { run_key: 'text', slot: 'integer' } as const satisfies Columns;
-const LOAN = { ...TASK_REFERENCE, node_id: 'text' } as const satisfies Columns;
+const TASK_OF_INSTANCE = { instance_id: 'text', ...TASK_REFERENCE } as const satisfies Columns;
+const LOAN = { ...TASK_OF_INSTANCE, node_id: 'text' } as const satisfies Columns;
 
 /** Queued messages are claimed in `queue-claims.ts`. */
 const claim = (where: string) =>
@@ -25,24 +28,30 @@ const claim = (where: string) =>
   SELECT ${DUE_COLUMNS}, t.lender FROM t JOIN run r ON r.instance_id = t.instance_id AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
 const CLAIM = claim('true');
-const CLAIM_OF_INSTANCE = claim('p.instance_id = $4');
+const CLAIM_OF_INSTANCE = inForms(claim('p.instance_id = $4').text, [
+  claim('p.instance_id = $4')
+    .text.replace('WHERE c.instance_id = picked.instance_id', 'WHERE c.instance_id = $4 AND c.instance_id = picked.instance_id')
+    .replace('JOIN run r ON', 'JOIN run r ON r.instance_id = $4 AND'),
+]);
 const CLAIMED = dueAmong('claimed_by = $6');
 const CLAIMED_OF_INSTANCE = dueAmong('claimed_by = $6 AND instance_id = $7');
 const NEXT_UNCLAIMED = statement(`
   SELECT due_at FROM task WHERE claimed_by IS NULL AND due_at > $1 ORDER BY due_at LIMIT 1`);
+const handedTo = (taker: string) => `
+  UPDATE task t SET claimed_by = NULL, wanted_by = ${taker}, lent_by = CASE WHEN $3 THEN $2 END
+  FROM ${unnest(TASK_OF_INSTANCE, 4)} AS u(${names(TASK_OF_INSTANCE)})
+  WHERE t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot AND t.claimed_by = $2
+  RETURNING t.wanted_by`;
 /** A task handed to a node that is gone becomes unclaimed. `lent_by` has a meaning only together with `wanted_by`. */
 const HAND_OVER = statement(`
-  WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $3 FOR KEY SHARE), handed AS (
-    UPDATE task t SET claimed_by = NULL, wanted_by = (SELECT node_id FROM taker), lent_by = CASE WHEN $5 THEN $4 END
-    FROM ${unnest(TASK_REFERENCE)} AS u(${names(TASK_REFERENCE)}) JOIN run_directory d ON d.run_key = u.run_key
-    WHERE t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot AND t.claimed_by = $4
-    RETURNING t.wanted_by
-  )
+  WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $1 FOR KEY SHARE),
+  handed AS (${handedTo('(SELECT node_id FROM taker)')})
   SELECT count(*) FILTER (WHERE wanted_by IS NULL) AS left_over FROM handed`);
+/** For a node that is locked, or null. */
+const HAND_TO = statement(handedTo('$1::text'));
 const STILL_LENT = statement(`
   SELECT u.run_key, u.slot, u.node_id
-  FROM ${unnest(LOAN)} AS u(${names(LOAN)}) JOIN run_directory d ON d.run_key = u.run_key
-  JOIN task t ON t.instance_id = d.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
+  FROM ${unnest(LOAN)} AS u(${names(LOAN)}) JOIN task t ON t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
   WHERE t.due_at IS NOT NULL AND (t.claimed_by = u.node_id OR t.wanted_by = u.node_id)`);
 const BEGIN_LEAVING = statement('UPDATE node SET leaving = true WHERE node_id = $1 AND NOT leaving');
 const RELEASE_UNUSED_GATES = statement('DELETE FROM gate_lease WHERE node_id = $1 AND instance_id <> ALL($2::text[])');
@@ -73,10 +82,11 @@ export async function claimDue(
   nodeId: string,
   { before, limit, instanceId }: ClaimQuery,
 ): Promise<readonly DueTask[]> {
-  const rows =
-    instanceId === undefined
-      ? session.query(CLAIM, [before, nodeId, limit])
-      : session.query(CLAIM_OF_INSTANCE, [before, nodeId, limit, instanceId]);
+  const claimOf = (id: string, most: number) => session.query(CLAIM_OF_INSTANCE, [before, nodeId, most, id]);
+  const claimAll = () => (instanceId === undefined ? session.query(CLAIM, [before, nodeId, limit]) : claimOf(instanceId, limit));
+  const rows = session.engine.isDistributed
+    ? claimEach(session, nodeId, { before, limit, ...(instanceId === undefined ? {} : { instanceId }) }, claimOf)
+    : claimAll();
   return (await rows).map((row) => {
     const lender = textOrNull(row, 'lender');
     return lender === null ? dueTaskOf(row) : { ...dueTaskOf(row), lentBy: lender };
@@ -84,8 +94,8 @@ export async function claimDue(
 }
 
 /** Returns those of the tasks that are still claimed by or handed to the nodes that they were lent to. */
-export async function stillLent(session: Session, loans: readonly Loan[]): Promise<readonly Loan[]> {
-  const rows = loans.map(({ runKey, slot, to }) => ({ run_key: runKey, slot, node_id: to }));
+export async function stillLent(session: Session, instances: RunInstances, loans: readonly Loan[]): Promise<readonly Loan[]> {
+  const rows = (await inInstances(instances, loans)).map(({ to, ...row }) => ({ ...row, node_id: to }));
   return (await session.query(STILL_LENT, columnArrays(LOAN, rows))).map((row) => ({
     runKey: text(row, 'run_key'),
     slot: integer(row, 'slot'),
@@ -109,17 +119,36 @@ export async function readNextUnclaimedAt(session: Session, after: number): Prom
   return row ? integer(row, 'due_at') : null;
 }
 
+/** Tasks as rows with the instances of their runs, without those of runs that never existed. */
+async function inInstances<Task extends TaskOfNode>(instances: RunInstances, tasks: readonly Task[]) {
+  const known = await instances.of(tasks.map(({ runKey }) => runKey));
+  return tasks.flatMap(({ runKey, ...task }) => {
+    const instance_id = known.get(runKey);
+    return instance_id === undefined ? [] : [{ ...task, instance_id, run_key: runKey }];
+  });
+}
+
 /** Returns false if that node is gone and the tasks are unclaimed. */
 export async function handOver(
-  session: Session,
-  tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[],
+  database: Database,
+  instances: RunInstances,
+  tasks: readonly TaskOfNode[],
   { from, to, isLent = false }: { readonly from: string; readonly to: string; readonly isLent?: boolean },
 ): Promise<boolean> {
-  const [row] = await session.query(HAND_OVER, [...referenceArrays(tasks), to, from, isLent]);
+  const rows = await inInstances(instances, tasks);
+  const values = [from, isLent, ...columnArrays(TASK_OF_INSTANCE, rows)];
+  if (database.engine.isDistributed) {
+    return database.transaction(async (session) => {
+      const taker = await lockTaker(session, to);
+      await session.query(HAND_TO, [taker, ...values]);
+      return taker !== null;
+    });
+  }
+  const [row] = await database.query(HAND_OVER, [to, ...values]);
   return row === undefined || integer(row, 'left_over') === 0;
 }
 
-const referenceArrays = (tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[]) =>
+const referenceArrays = (tasks: readonly TaskOfNode[]) =>
   columnArrays(
     TASK_REFERENCE,
     tasks.map(({ runKey, slot }) => ({ run_key: runKey, slot })),
@@ -128,6 +157,7 @@ const referenceArrays = (tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[
 /** The node stops claiming and keeps only these tasks and gates. Resolves with true if gates were released. */
 export async function releaseClaims(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
   await session.execute(BEGIN_LEAVING, [nodeId]);
+  if (session.engine.isDistributed) return releaseOthers(session, nodeId, { tasks, gates });
   // Before the tasks that were handed over because of these gates: a node that hands over meanwhile sees the release.
   const given = await session.execute(RELEASE_UNUSED_GATES, [nodeId, gates]);
   session.send(RELEASE_UNUSED_CLAIMS, [...referenceArrays(tasks), nodeId]);
@@ -140,14 +170,17 @@ export async function releaseClaims(session: TransactionSession, nodeId: string,
  * belongs to a node that no longer exists. Releases such claims and returns whether there were any.
  */
 export async function freeLost(database: Database): Promise<boolean> {
-  const lost = (await database.query(LOST_HOLDERS)).map(({ id }) => String(id));
+  const lost = database.engine.isDistributed
+    ? await lostHolders(database)
+    : (await database.query(LOST_HOLDERS)).map(({ id }) => String(id));
   if (lost.length === 0) return false;
-  await database.transaction(async (session) => releaseAll(session, lost));
+  await database.transaction((session) => releaseAll(session, lost));
   return true;
 }
 
 /** Makes everything that these nodes had claimed unclaimed. */
-export function releaseAll(session: TransactionSession, nodeIds: readonly string[]): void {
+export async function releaseAll(session: TransactionSession, nodeIds: readonly string[]): Promise<void> {
+  if (session.engine.isDistributed) return releaseEach(session, nodeIds);
   session.send(RELEASE_GATES, [nodeIds]);
   session.send(RELEASE_CLAIMS, [nodeIds]);
   session.send(RELEASE_WANTED, [nodeIds]);

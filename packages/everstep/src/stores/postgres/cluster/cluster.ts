@@ -20,12 +20,13 @@ import { Confirmations, readOtherNodes } from '../commit/confirmations.js';
 import { Database } from '../connection/connection.js';
 import { DatabaseTime } from '../connection/database-time.js';
 import { Primary } from '../connection/primary.js';
+import { RunInstances } from '../runs/run-instances.js';
 import { claimDue, freeLost, handOver, releaseClaims, stillLent } from './claims.js';
 import { ExclusiveWork } from './exclusive-work.js';
-import { gateHolderOf, gateStatusOf, publishGateStatus } from './gate-leases.js';
+import { gateHolderOf, gateHolderOnServers, gateStatusOf, publishGateStatus } from './gate-leases.js';
 import { type NodeFacts, NodeLease, type Renewal, readTime } from './node-lease.js';
 import { Notices } from './notices.js';
-import { claimQueued } from './queue-claims.js';
+import { claimQueued, claimQueuedOnServers } from './queue-claims.js';
 import { publishPools, readConnections, readMembers, readPools } from './worker-pools.js';
 
 /** Time after which a silent node loses its claims. */
@@ -70,6 +71,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private sampling: Promise<void> | null = null;
   private freeing: Promise<void> | null = null;
   private batches: Pick<BatchWriter, 'settled'> | null = null;
+  private instances: RunInstances;
   private suspended = false;
   /** The node claims nothing more. */
   private leaving = false;
@@ -81,6 +83,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     const { url, log, facts, leaseMs = DEFAULT_LEASE_MS } = options;
     const primary = options.primary ?? new Primary({ url, log });
     this.database = database;
+    this.instances = new RunInstances(database);
     this.log = log;
     this.exclusive = new ExclusiveWork(database);
     // An answer that comes after the end of the lease is useless.
@@ -110,8 +113,9 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   }
 
   /** Waits for writes of this node; they are finished before the node releases its claims. */
-  writtenBy(batches: Pick<BatchWriter, 'settled'>): void {
+  writtenBy(batches: Pick<BatchWriter, 'settled' | 'instances'>): void {
     this.batches = batches;
+    this.instances = batches.instances;
   }
 
   /** How current writes claim their tasks. */
@@ -151,12 +155,13 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   async claimQueued(query: QueuedQuery): Promise<readonly DueTask[]> {
     if (!this.claims) return [];
-    return claimQueued(this.database, this.nodeId, query);
+    const claim = this.database.engine.isDistributed ? claimQueuedOnServers : claimQueued;
+    return claim(this.database, this.nodeId, query);
   }
 
   async handOver(tasks: readonly TaskOfNode[], to: string, options: { readonly isLent?: boolean } = {}): Promise<void> {
     if (tasks.length === 0) return;
-    if (await handOver(this.database, tasks, { from: this.nodeId, to, ...options })) {
+    if (await handOver(this.database, this.instances, tasks, { from: this.nodeId, to, ...options })) {
       this.send({ [WORK]: to });
       return;
     }
@@ -166,7 +171,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   }
 
   stillLent(loans: readonly Loan[]): Promise<readonly Loan[]> {
-    return stillLent(this.database, loans);
+    return stillLent(this.database, this.instances, loans);
   }
 
   members(): Promise<readonly ClusterMember[]> {
@@ -190,7 +195,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   }
 
   gateHolderOf(instanceId: string): Promise<string> {
-    return gateHolderOf(this.database, instanceId, this.nodeId);
+    const find = this.database.engine.isDistributed ? gateHolderOnServers : gateHolderOf;
+    return find(this.database, instanceId, this.nodeId);
   }
 
   publishGateStatus(instanceId: string, standing: GateStatus): Promise<void> {

@@ -1,7 +1,8 @@
 /** Which node holds the gates of an instance. */
 import type { GateStatus } from '../../../ports/cluster.js';
 import { json, text } from '../connection/columns.js';
-import { type Session, statement } from '../connection/connection.js';
+import { type Database, type Session, statement } from '../connection/connection.js';
+import { takeGate } from './distributed-claims.js';
 
 const HOLDER = statement('SELECT node_id FROM gate_lease WHERE instance_id = $1');
 /** Locks the row of the node: another node that takes over from it waits, and sees this lease. */
@@ -12,18 +13,27 @@ const TAKE = statement(`
 const TELL = statement('UPDATE gate_lease SET standing = $3 WHERE instance_id = $1 AND node_id = $2');
 const STANDING = statement('SELECT standing FROM gate_lease WHERE instance_id = $1');
 
-/** Takes the gates if no node holds them. */
-export async function gateHolderOf(session: Session, instanceId: string, nodeId: string): Promise<string> {
+/** Takes the gates if no node holds them. `take` resolves with whether it took them. */
+export async function gateHolderOf(
+  session: Session,
+  instanceId: string,
+  nodeId: string,
+  take = async () => (await session.execute(TAKE, [instanceId, nodeId])) > 0,
+): Promise<string> {
   for (;;) {
     const [row] = await session.query(HOLDER, [instanceId]);
     if (row) return text(row, 'node_id');
     // A node without a row takes nothing, because its lease has ended. Neither does a leaving node.
-    if ((await session.execute(TAKE, [instanceId, nodeId])) > 0) return nodeId;
+    if (await take()) return nodeId;
     const [other] = await session.query(HOLDER, [instanceId]);
     if (other) return text(other, 'node_id');
     throw new Error('this node no longer has a lease');
   }
 }
+
+/** The same where the tables are on several servers. */
+export const gateHolderOnServers = (database: Database, instanceId: string, nodeId: string): Promise<string> =>
+  gateHolderOf(database, instanceId, nodeId, () => database.transaction((session) => takeGate(session, instanceId, nodeId)));
 
 export async function publishGateStatus(
   session: Session,

@@ -28,10 +28,11 @@ const TIME = statement(`SELECT ${MILLISECONDS} AS now`);
 /** Few rows, except claimed tasks, which are counted in their index. */
 const NODES = statement(`
   SELECT node_id, host, version, leaving, (extract(epoch FROM joined_at) * 1000)::bigint AS joined_at,
-    (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until,
-    (SELECT count(*) FROM task WHERE claimed_by = node.node_id AND due_at IS NOT NULL) AS claimed,
-    (SELECT count(*) FROM gate_lease WHERE gate_lease.node_id = node.node_id) AS gates
+    (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
   FROM node ORDER BY node.joined_at, node_id`);
+const CLAIMS_BY_NODE = statement(`
+  SELECT claimed_by AS node_id, count(*) AS found FROM task WHERE due_at IS NOT NULL AND claimed_by IS NOT NULL GROUP BY 1`);
+const GATES_BY_NODE = statement('SELECT node_id, count(*) AS found FROM gate_lease GROUP BY 1');
 const LEAVE = statement('DELETE FROM node WHERE node_id = $1');
 
 export interface NodeFacts {
@@ -109,7 +110,16 @@ export class NodeLease {
   }
 
   async nodes(): Promise<readonly NodeStatus[]> {
-    return (await this.database.query(NODES)).map((row) => ({
+    const [nodes, claims, gates] = await Promise.all([
+      this.database.query(NODES),
+      this.database.query(CLAIMS_BY_NODE),
+      this.database.query(GATES_BY_NODE),
+    ]);
+    const countOf = (counts: readonly Row[], nodeId: string) => {
+      const row = counts.find(({ node_id: id }) => id === nodeId);
+      return row ? integer(row, 'found') : 0;
+    };
+    return nodes.map((row) => ({
       nodeId: text(row, 'node_id'),
       host: text(row, 'host'),
       version: text(row, 'version'),
@@ -117,8 +127,8 @@ export class NodeLease {
       leaseUntil: integer(row, 'lease_until'),
       leaving: row.leaving === true,
       self: row.node_id === this.id,
-      runsClaimed: integer(row, 'claimed'),
-      gates: integer(row, 'gates'),
+      runsClaimed: countOf(claims, text(row, 'node_id')),
+      gates: countOf(gates, text(row, 'node_id')),
     }));
   }
 
@@ -126,7 +136,7 @@ export class NodeLease {
   async takeOver(): Promise<number> {
     return this.database.transaction(async (session) => {
       const ids = (await session.query(BURY)).map(({ node_id: id }) => String(id));
-      if (ids.length > 0) releaseAll(session, ids);
+      if (ids.length > 0) await releaseAll(session, ids);
       return ids.length;
     });
   }
@@ -135,7 +145,7 @@ export class NodeLease {
     this.goodUntil = Number.NEGATIVE_INFINITY;
     await this.database.transaction(async (session) => {
       await session.query(LEAVE, [this.id]);
-      releaseAll(session, [this.id]);
+      await releaseAll(session, [this.id]);
     });
   }
 }

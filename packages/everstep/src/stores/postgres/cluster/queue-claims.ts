@@ -7,8 +7,9 @@
  */
 import type { QueuedQuery } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
-import { type Session, statement } from '../connection/connection.js';
+import { type Database, type Session, statement } from '../connection/connection.js';
 import { DUE_COLUMNS, dueTaskOf } from '../runs/due-tasks.js';
+import { claimQueuedEach } from './distributed-claims.js';
 
 /** Gates without a holder, of instances with due messages in queues. In one order, so that nodes do not deadlock. */
 const takeGates = (where: string) =>
@@ -70,6 +71,25 @@ const CLAIM_OF_INSTANCE = claim(unclaimed(due('p.instance_id = $5 AND num_nonnul
 /** One snapshot for both: a claim whose answer was lost may become visible at any moment. */
 const CLAIM_WITH_CLAIMED = claim(`${unclaimed(DUE)} UNION ALL ${DUE} AND p.claimed_by = $2`);
 
+/** For one instance whose gates are locked. */
+const CLAIM_ON_SERVER = statement(`
+  WITH seen AS MATERIALIZED (
+    SELECT p.run_key, p.slot, p.due_at FROM task p
+    WHERE p.instance_id = $5 AND p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.due_at <= $1 AND p.due_at > $4
+      AND (p.claimed_by IS NULL OR (p.claimed_by = $2 AND $6::boolean))
+    ORDER BY p.due_at FETCH FIRST ($3::bigint) ROWS WITH TIES
+  ), free AS MATERIALIZED (
+    SELECT p.run_key, p.slot FROM seen JOIN task p ON p.instance_id = $5 AND p.run_key = seen.run_key AND p.slot = seen.slot
+    WHERE p.claimed_by IS NULL FOR NO KEY UPDATE OF p SKIP LOCKED
+  ), marked AS (
+    UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM free
+    WHERE c.instance_id = $5 AND c.run_key = free.run_key AND c.slot = free.slot RETURNING c.run_key
+  )
+  SELECT ${DUE_COLUMNS} FROM seen
+    JOIN task t ON t.instance_id = $5 AND t.run_key = seen.run_key AND t.slot = seen.slot
+    JOIN run r ON r.instance_id = $5 AND r.run_key = t.run_key
+  ORDER BY t.due_at, r.place, t.slot`);
+
 export async function claimQueued(
   session: Session,
   nodeId: string,
@@ -83,4 +103,13 @@ export async function claimQueued(
   }
   if (after === null) await session.execute(TAKE_GATES, [before, nodeId]);
   return (await session.query(includesClaimed ? CLAIM_WITH_CLAIMED : CLAIM, parameters)).map(dueTaskOf);
+}
+
+/** The same where the tables are on several servers. */
+export async function claimQueuedOnServers(database: Database, nodeId: string, query: QueuedQuery): Promise<readonly DueTask[]> {
+  const { after, includesClaimed } = query;
+  const claimed = await claimQueuedEach(database, nodeId, query, (session, id, page) =>
+    session.query(CLAIM_ON_SERVER, [page.before, nodeId, page.limit, after ?? -1, id, includesClaimed]),
+  );
+  return claimed.map(dueTaskOf).sort((a, b) => a.dueAt - b.dueAt);
 }

@@ -9,6 +9,7 @@
 import type { CommitResult, CommitUnit, RunReference, StoreGuard } from '../../../engine/writes.js';
 import { flag, integer, type Row, text, textOrNull } from '../connection/columns.js';
 import {
+  inForms,
   type SqlValue,
   type Statement,
   statement,
@@ -30,21 +31,27 @@ const SLOT = { ...KEY, slot: 'integer' } as const satisfies Columns;
 const MOVE = { ...KEY, was: 'bigint', version: 'bigint' } as const satisfies Columns;
 const CHILD = { child_instance: 'text', child_key: 'text' } as const satisfies Columns;
 
-const lockRuns = (wanted: string) =>
-  statement(`
+const lockRuns = (wanted: string) => `
   SELECT a.instance_id, a.run_key, a.workflow_run_id, a.version, a.queue
-  FROM ${wanted} u JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key
-  ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`);
-const LOCK_RUNS = lockRuns(`(SELECT * FROM ${unnest(KEY)} AS n(${names(KEY)}))`);
+  FROM ${wanted} JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key
+  ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`;
+const LOCK_RUNS = statement(lockRuns(`${unnest(KEY)} AS u(${names(KEY)})`));
 /** Also locks the runs. Skips runs that are not active or do not have the expected version. */
 const MOVE_EXPECTED = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key AND a.version = m.was`);
 /** Also locks the runs whose tasks wait for the end of others. They are of the same instances. */
-const LOCK_RUNS_AND_INVOKERS = lockRuns(`(
+const WANTED = `(
   SELECT * FROM ${unnest(KEY)} AS n(${names(KEY)})
   UNION SELECT t.instance_id, t.run_key FROM ${unnest(CHILD, Object.keys(KEY).length + 1)} AS c(${names(CHILD)})
-  JOIN task t ON t.instance_id = c.child_instance AND t.child_run_key = c.child_key)`);
+  JOIN task t ON t.instance_id = c.child_instance AND t.child_run_key = c.child_key) u`;
+/** As a single statement for a distributed table, it also names the instance outside of the UNION. */
+const LOCK_RUNS_AND_INVOKERS = inForms(lockRuns(WANTED), [
+  lockRuns(`${WANTED} JOIN unnest($1::text[]) AS i(instance_id) ON i.instance_id = u.instance_id`).replace(
+    'a.instance_id = u.instance_id AND',
+    'a.instance_id = i.instance_id AND a.instance_id = u.instance_id AND',
+  ),
+]);
 /** The clock that assigns positions to new messages in queues. */
 const NOW = statement('SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
 const onRuns = `FROM ${unnest(KEY)} AS u(${names(KEY)}) JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;

@@ -43,7 +43,8 @@ export class BatchWriter {
   private readonly commits: Commits;
   private readonly clockMarks = new ClockMarks();
   private readonly statistics: TableStatistics;
-  private readonly instances: RunInstances;
+  /** Instances of runs, which reads use too. */
+  readonly instances: RunInstances;
   private readonly versions: RunVersions;
   private readonly oldDays: OldDays;
   private readonly insights: InsightFolds;

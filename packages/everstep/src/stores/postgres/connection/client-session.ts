@@ -4,6 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
+import type { Engine } from '../sharding/engine.js';
+import { routedStatement } from '../sharding/routed-statement.js';
 import type { Row } from './columns.js';
 import { pgValueOf, type SqlValue } from './sql-values.js';
 
@@ -11,6 +13,11 @@ import { pgValueOf, type SqlValue } from './sql-values.js';
 export interface Statement {
   readonly name: string;
   readonly text: string;
+  /**
+   * The same as other statements with the same parameters, for tables on several servers, where a statement writes to one table.
+   * A statement that returns rows has one.
+   */
+  readonly parts?: readonly Statement[];
 }
 
 /** Named after its text, so that processes that share a connection (through a pooler) use a name for the same statement. */
@@ -25,11 +32,18 @@ export interface TableWrite extends Statement {
 
 export const tableWrite = (table: string, text: string): TableWrite => ({ table, ...statement(text) });
 
+/** A statement with other forms for tables on several servers. */
+export const inForms = (text: string, parts: readonly string[]): Statement => ({
+  ...statement(text),
+  parts: parts.map((part) => statement(part)),
+});
+
 /** A statement that is planned each time, for the values of the call. */
 export const planned = (text: string): Statement => ({ name: '', text });
 
 /** Where statements are sent: the pool, or one transaction. */
 export interface Session {
+  readonly engine: Engine;
   /** Sends the statement and resolves with its rows. */
   query(statement: Statement, values?: readonly SqlValue[]): Promise<readonly Row[]>;
   /** Like query, for statements that return no rows: resolves with the number of affected rows. */
@@ -47,8 +61,18 @@ export interface TransactionSession extends Session {
   sendJoined(write: TableWrite, values: readonly SqlValue[]): void;
 }
 
-export async function run(client: pg.ClientBase, { name, text }: Statement, values: readonly SqlValue[]) {
-  return client.query({ name, text, values: values.map(pgValueOf) });
+export async function run(client: pg.ClientBase, engine: Engine, given: Statement, values: readonly SqlValue[]) {
+  if (!engine.isDistributed) return client.query({ name: given.name, text: given.text, values: values.map(pgValueOf) });
+  const { statement, valuesOf } = routedStatement(given.parts?.length === 1 ? (given.parts[0] ?? given) : given);
+  const [first, ...others] = valuesOf(values).map((some) => client.query({ ...statement, values: some.map(pgValueOf) }));
+  const answer = await first;
+  if (!answer) throw new Error('a statement was not sent');
+  for (const other of others) {
+    const { rows, rowCount } = await other;
+    answer.rows.push(...rows);
+    answer.rowCount = (answer.rowCount ?? 0) + (rowCount ?? 0);
+  }
+  return answer;
 }
 
 interface JoinedWrite {
@@ -83,30 +107,37 @@ function joined(writes: readonly JoinedWrite[]): Statement {
 
 export class ClientSession implements TransactionSession {
   private readonly client: pg.PoolClient;
+  readonly engine: Engine;
   private readonly sent: Promise<unknown>[] = [];
   private gathering = false;
   private joining: JoinedWrite[] = [];
 
-  constructor(client: pg.PoolClient) {
+  constructor(client: pg.PoolClient, engine: Engine) {
     this.client = client;
+    this.engine = engine;
   }
 
   query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
     this.gather();
-    return this.track(run(this.client, statement, values).then(({ rows }) => rows));
+    return this.track(run(this.client, this.engine, statement, values).then(({ rows }) => rows));
   }
 
   execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
     this.gather();
-    return this.track(run(this.client, statement, values).then(({ rowCount }) => rowCount ?? 0));
+    return this.track(run(this.client, this.engine, statement, values).then(({ rowCount }) => rowCount ?? 0));
   }
 
   send(statement: Statement, values: readonly SqlValue[] = []): void {
     this.gather();
-    this.track(run(this.client, statement, values));
+    const parts = this.engine.isDistributed ? statement.parts : undefined;
+    for (const part of parts ?? [statement]) this.track(run(this.client, this.engine, part, values));
   }
 
   sendJoined(write: TableWrite, values: readonly SqlValue[]): void {
+    if (this.engine.isDistributed) {
+      this.send(write, values);
+      return;
+    }
     if (this.joining.some((other) => other.write.table === write.table)) this.gather();
     this.joining.push({ write, values });
   }

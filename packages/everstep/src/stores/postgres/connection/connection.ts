@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { Log } from '../../../ports/log.js';
 import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
+import { type Engine, POSTGRESQL } from '../sharding/engine.js';
 import { ClientSession, run, type Session, type Statement, type TransactionSession } from './client-session.js';
 import type { Row } from './columns.js';
 import { constraintOf, sqlStateOf, storeErrorOf } from './errors.js';
@@ -16,6 +17,7 @@ import type { SqlValue } from './sql-values.js';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 
 export {
+  inForms,
   planned,
   run,
   type Session,
@@ -133,6 +135,8 @@ export interface DatabaseOptions {
 }
 
 export class Database implements Session {
+  /** What the database can do; found when the store is opened. */
+  engine: Engine = POSTGRESQL;
   private readonly pool: pg.Pool;
   private readonly primary: Primary;
   private readonly connectTimeoutMs: number;
@@ -227,11 +231,11 @@ export class Database implements Session {
    */
   snapshot<Result>(work: (session: Session) => Promise<Result>, { fixedPlans = false }: PlanOptions = {}): Promise<Result> {
     return this.confirmed(async (client) => {
-      const session = new ClientSession(client);
+      const session = new ClientSession(client, this.engine);
       let usable = false;
       try {
         const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
-        session.control(fixedPlans ? fixPlans(begin) : begin);
+        session.control(fixedPlans && !this.engine.isDistributed ? fixPlans(begin) : begin);
         const result = work(session);
         const outcome = session.control('COMMIT');
         const [read] = await Promise.allSettled([result, outcome]);
@@ -288,7 +292,7 @@ export class Database implements Session {
     return this.confirmed(async (client) => {
       let usable = true;
       try {
-        return await run(client, statement, values);
+        return await run(client, this.engine, statement, values);
       } catch (error) {
         usable = sqlStateOf(error) !== null;
         throw this.storeErrorOf(error);
@@ -328,10 +332,10 @@ export class Database implements Session {
     { fixedPlans = false }: PlanOptions,
   ): Promise<Result> {
     return this.confirmed(async (client) => {
-      const session = new ClientSession(client);
+      const session = new ClientSession(client, this.engine);
       let usable = false;
       try {
-        session.control(fixedPlans ? fixPlans('BEGIN') : 'BEGIN');
+        session.control(fixedPlans && !this.engine.isDistributed ? fixPlans('BEGIN') : 'BEGIN');
         let result: Result;
         try {
           result = await work(session);

@@ -10,6 +10,7 @@ import type { SearchDocument } from '../../../ports/stores/search-store.js';
 import { MIGRATIONS } from '../migrations/index.js';
 import { makePlace, once } from '../search/collection.js';
 import { writeDocuments } from '../search/index.js';
+import { POSTGRESQL } from '../sharding/engine.js';
 import { integer, type Row, text } from './columns.js';
 import { run, type SqlValue, type Statement, statement, type TransactionSession, TYPES } from './connection.js';
 import { placeOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
@@ -39,6 +40,7 @@ const TABLES = `SELECT quote_ident(relname) AS name FROM pg_class WHERE relnames
 
 /** One connection, whose statements are all part of one transaction. */
 class OneTransaction implements TransactionSession {
+  readonly engine = POSTGRESQL;
   private readonly client: pg.Client;
   private failed: Error | null = null;
 
@@ -48,16 +50,16 @@ class OneTransaction implements TransactionSession {
 
   async query(sent: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
     if (this.failed) throw this.failed;
-    return (await run(this.client, sent, values)).rows;
+    return (await run(this.client, POSTGRESQL, sent, values)).rows;
   }
 
   async execute(sent: Statement, values: readonly SqlValue[] = []): Promise<number> {
     if (this.failed) throw this.failed;
-    return (await run(this.client, sent, values)).rowCount ?? 0;
+    return (await run(this.client, POSTGRESQL, sent, values)).rowCount ?? 0;
   }
 
   send(sent: Statement, values: readonly SqlValue[] = []): void {
-    run(this.client, sent, values).catch((error: Error) => {
+    run(this.client, POSTGRESQL, sent, values).catch((error: Error) => {
       this.failed ??= error;
     });
   }

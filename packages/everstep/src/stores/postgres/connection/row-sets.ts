@@ -33,7 +33,7 @@ export const thingArrays = (things: readonly InstancesThing[]): readonly SqlValu
 
 /** `INSERT INTO table` of all rows at once. */
 export const insertInto = (table: string, columns: Columns): string =>
-  `INSERT INTO ${table} (${names(columns)}) SELECT * FROM ${unnest(columns)}`;
+  `INSERT INTO ${table} (${names(columns)}) SELECT * FROM ${unnest(columns)} AS u(${names(columns)})`;
 
 /**
  * Positions in the order in which rows are written: microseconds of the server's clock times 1000, plus the number of the row in its

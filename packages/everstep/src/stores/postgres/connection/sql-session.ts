@@ -1,6 +1,6 @@
 /** Executes the procedures that both stores share, over the pool of connections or within one transaction. */
 import type { Answer, Command, Procedure, SqlStore, WriteOptions } from '../../shared/sql/procedure.js';
-import { render } from '../../shared/sql/sql.js';
+import { type Dialect, render } from '../../shared/sql/sql.js';
 import { type Database, type Session, type Statement, statement, type TransactionSession } from './connection.js';
 
 const NO_ANSWER: Answer = { rows: [], count: 0 };
@@ -17,8 +17,10 @@ function statementOf(text: string): Statement {
   return made;
 }
 
+const dialectOf = ({ engine }: Session): Dialect => (engine.isDistributed ? 'distributed' : 'postgres');
+
 async function answerTo(session: Session | TransactionSession, { statement: parts, returns }: Command): Promise<Answer> {
-  const { text, values } = render(parts, 'postgres');
+  const { text, values } = render(parts, dialectOf(session));
   if (returns === 'rows') return { rows: await session.query(statementOf(text), values), count: 0 };
   if (returns === 'nothing' && 'send' in session) session.send(statementOf(text), values);
   else return { rows: [], count: await session.execute(statementOf(text), values) };
@@ -35,7 +37,7 @@ export async function runProcedure<Result>(session: Session | TransactionSession
 export function sendProcedure(session: TransactionSession, procedure: Procedure<void>): void {
   for (let next = procedure.next(); next.done !== true; next = procedure.next(NO_ANSWER)) {
     if (next.value.returns !== 'nothing') throw new Error('a procedure that is only sent requested an answer');
-    const { text, values } = render(next.value.statement, 'postgres');
+    const { text, values } = render(next.value.statement, dialectOf(session));
     session.send(statementOf(text), values);
   }
 }

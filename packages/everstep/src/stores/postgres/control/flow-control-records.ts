@@ -35,7 +35,8 @@ const SET = statement(`
   INSERT INTO flow_control
     (instance_id, key, parallelism, rate, period_ms, paused, pinned, pinned_only, window_started_at, window_granted)
   SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::boolean[], $7::boolean[],
-    $8::text[], $9::bigint[], $10::bigint[]) AS w (instance_id, key)
+    $8::text[], $9::bigint[], $10::bigint[])
+    AS w (instance_id, key, parallelism, rate, period_ms, paused, pinned, pinned_only, window_started_at, window_granted)
   ORDER BY w.instance_id, w.key
   ON CONFLICT (instance_id, key) DO UPDATE SET parallelism = excluded.parallelism, rate = excluded.rate,
     period_ms = excluded.period_ms, paused = excluded.paused, pinned = excluded.pinned, pinned_only = excluded.pinned_only,
@@ -44,7 +45,8 @@ const SET = statement(`
 /** A new key is registered without limits, because the granted starts must not be lost. */
 const SET_WINDOW = statement(`
   INSERT INTO flow_control (instance_id, key, window_started_at, window_granted)
-  SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS w (instance_id, key)
+  SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
+    AS w (instance_id, key, window_started_at, window_granted)
   ORDER BY w.instance_id, w.key
   ON CONFLICT (instance_id, key) DO UPDATE
     SET window_started_at = excluded.window_started_at, window_granted = excluded.window_granted`);

@@ -4,9 +4,9 @@ import type { Schedule } from '../../../engine/runs/run.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { integer, integerOrNull, text } from '../connection/columns.js';
-import { type Session, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
+import { inForms, type Session, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
 import { type InstancesThing, thingArrays } from '../connection/row-sets.js';
-import { charged } from '../storage/stored-bytes.js';
+import { addBytes, charged } from '../storage/stored-bytes.js';
 
 export type ScheduleWrite = Extract<StoreWrite, { readonly kind: 'put-schedule' | 'delete-schedule' }>;
 
@@ -38,18 +38,21 @@ const WRITTEN: readonly (readonly [column: string, type: string, of: (schedule: 
 const NAMES = WRITTEN.map(([column]) => column);
 
 /** `n` is the order in which the batch names them first, which is the order of their creation. */
-const PUT = statement(
-  charged(`
+const INSERT = `
   INSERT INTO schedule (${NAMES.join(', ')})
-  SELECT ${NAMES.join(', ')}
+  SELECT ${NAMES.map((name) => `w.${name}`).join(', ')}
   FROM unnest(${WRITTEN.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ')}) WITH ORDINALITY AS w (${NAMES.join(', ')}, n)
-  ORDER BY n
+  ORDER BY w.n
   ON CONFLICT (instance_id, schedule_id)
   DO UPDATE SET ${NAMES.slice(2)
     .map((column) => `${column} = excluded.${column}`)
-    .join(', ')}
-  RETURNING schedule.instance_id, ${storedSql('schedule', 'schedule')} AS bytes`),
-);
+    .join(', ')}`;
+const BYTES = `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s`;
+const PUT = inForms(charged(`${INSERT} RETURNING schedule.instance_id, ${storedSql('schedule', 'schedule')} AS bytes`), [
+  INSERT,
+  addBytes(`(${BYTES} JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
+    ON s.instance_id = w.instance_id AND s.schedule_id = w.schedule_id) put`),
+]);
 const NAMED = 'unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)';
 const DELETE = statement(
   charged(
@@ -84,6 +87,9 @@ const SELECT_INSTANCES = statement(`
     SELECT next.* FROM first CROSS JOIN LATERAL (${FIRST_OF_NEXT('AND instance_id > first.id')}) AS next
   )
   SELECT id FROM first WHERE at <= $1`);
+/** A plain read over all servers. */
+const SELECT_INSTANCES_ON_SERVERS = statement(`
+  SELECT DISTINCT instance_id AS id FROM schedule WHERE next_at IS NOT NULL AND next_at <= $1 ORDER BY 1`);
 /** Bodies can be long and are only compared, so their hash is read. */
 const COMPARED = NAMES.map((column) => (column === 'body' ? `encode(sha256(s.body), 'hex') AS body` : `s.${column}`)).join(', ');
 const SELECT_SOME = statement(`
@@ -167,5 +173,6 @@ export async function countSchedulesOf(session: Session, instanceIds: readonly s
 }
 
 export async function instancesWithDueSchedules(session: Session, before: number): Promise<readonly string[]> {
-  return (await session.query(SELECT_INSTANCES, [before])).map((row) => text(row, 'id'));
+  const statement = session.engine.isDistributed ? SELECT_INSTANCES_ON_SERVERS : SELECT_INSTANCES;
+  return (await session.query(statement, [before])).map((row) => text(row, 'id'));
 }

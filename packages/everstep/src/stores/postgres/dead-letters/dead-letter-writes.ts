@@ -6,12 +6,12 @@ import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { listOf } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { KnownEntry } from '../commit/known-run.js';
-import { statement, type TransactionSession } from '../connection/connection.js';
+import { inForms, statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import type { RunWrites } from '../runs/run-writes.js';
 import { RUN } from '../runs/tables.js';
 import type { TaskWrites } from '../runs/task-writes.js';
-import { addBytes } from '../storage/stored-bytes.js';
+import { addBytes, charged } from '../storage/stored-bytes.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 
 /** Columns of `dead_letter` that are written with an entry. The others are copied from its run. */
@@ -45,37 +45,46 @@ const TAKE = {
 } as const satisfies Columns;
 
 /** `IS TRUE` keeps the server from looking for the state in an index instead of for the run. */
-const INSERT = statement(`
-  WITH base AS MATERIALIZED (SELECT ${PLACE_BASE} AS place),
-  given AS MATERIALIZED (
-    SELECT u.*, base.place + u.n AS place FROM base, ${unnest(ENTRY)} WITH ORDINALITY AS u(${names(ENTRY)}, n)
-  ),
-  ended AS (
-    UPDATE ended_run e SET state = 'deadLetter' FROM given g WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key AND (e.state = 'failed') IS TRUE
-  ),
-  labels AS (
-    INSERT INTO dead_letter_label (instance_id, label, place, dlq_id)
-    SELECT g.instance_id, l.label, g.place, g.dlq_id FROM given g
-    JOIN run_label l ON l.instance_id = g.instance_id AND l.run_key = g.run_key
-  )
+const GIVEN = `(
+  SELECT u.*, base.place + u.n AS place FROM (SELECT ${PLACE_BASE} AS place) base,
+    ${unnest(ENTRY)} WITH ORDINALITY AS u(${names(ENTRY)}, n))`;
+const markEnded = (given: string) => `
+  UPDATE ended_run e SET state = 'deadLetter' FROM ${given} g
+  WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key AND (e.state = 'failed') IS TRUE`;
+const insertLabels = (given: string) => `
+  INSERT INTO dead_letter_label (instance_id, label, place, dlq_id)
+  SELECT g.instance_id, l.label, g.place, g.dlq_id FROM ${given} g
+  JOIN run_label l ON l.instance_id = g.instance_id AND l.run_key = g.run_key`;
+const insertEntries = (given: string) => `
   INSERT INTO dead_letter (${names(ENTRY)}, place, run_created_at, ${names(COPIED)})
   SELECT ${listOf(Object.keys(ENTRY), 'g')}, g.place, r.created_at, ${listOf(Object.keys(COPIED), 'r')}
-  FROM given g JOIN run r ON r.instance_id = g.instance_id AND r.run_key = g.run_key`);
+  FROM ${given} g JOIN run r ON r.instance_id = g.instance_id AND r.run_key = g.run_key`;
+/** Entries that were inserted, with their places. */
+const INSERTED = `(
+  SELECT d.* FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
+  JOIN dead_letter d ON d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id)`;
+const INSERT = inForms(
+  `WITH given AS MATERIALIZED ${GIVEN}, ended AS (${markEnded('given')}), labels AS (${insertLabels('given')})
+  ${insertEntries('given')}`,
+  [insertEntries(GIVEN), markEnded(INSERTED), insertLabels(INSERTED)],
+);
 const SET_STATES = statement(`
   UPDATE dead_letter d SET failure_function_state = u.state FROM ${unnest(STATE)} AS u(${names(STATE)})
   WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id`);
-const TAKE_OUT = statement(`
-  WITH given AS MATERIALIZED (SELECT * FROM ${unnest(TAKE)} AS u(${names(TAKE)})),
-  entries AS (
-    DELETE FROM dead_letter d USING given g WHERE d.instance_id = g.instance_id AND d.dlq_id = g.dlq_id
-    RETURNING d.instance_id, ${storedSql('dead_letter', 'd')} AS bytes
-  ),
-  given_back AS (${addBytes('entries', '-')}),
-  labels AS (
-    DELETE FROM dead_letter_label l USING given g WHERE l.instance_id = g.instance_id AND l.dlq_id = g.dlq_id
-  )
+const TAKEN = `${unnest(TAKE)} AS g(${names(TAKE)})`;
+const deleteEntries = (given: string) => `
+  DELETE FROM dead_letter d USING ${given} WHERE d.instance_id = g.instance_id AND d.dlq_id = g.dlq_id
+  RETURNING d.instance_id, ${storedSql('dead_letter', 'd')} AS bytes`;
+const deleteLabels = (given: string) => `
+  DELETE FROM dead_letter_label l USING ${given} WHERE l.instance_id = g.instance_id AND l.dlq_id = g.dlq_id`;
+const markTaken = (given: string) => `
   UPDATE ended_run e SET state = 'failed', became_kind = g.became_kind, became_run_key = g.became_run_key
-  FROM given g WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key`);
+  FROM ${given} WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key`;
+const TAKE_OUT = inForms(
+  `WITH given AS MATERIALIZED (SELECT * FROM ${TAKEN}), entries AS (${deleteEntries('given g')}),
+  given_back AS (${addBytes('entries', '-')}), labels AS (${deleteLabels('given g')}) ${markTaken('given g')}`,
+  [charged(deleteEntries(TAKEN), '-'), deleteLabels(TAKEN), markTaken(TAKEN)],
+);
 
 export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
   private entries: RowOf<typeof ENTRY>[] = [];

@@ -8,6 +8,7 @@
 import type { Listing, Page } from '../../../ports/stores/store.js';
 import { planned, type Session, type SqlValue } from '../connection/connection.js';
 import type { ColumnType } from '../connection/row-sets.js';
+import type { Engine } from '../sharding/engine.js';
 
 const LARGEST_PLACE = 2n ** 63n - 1n;
 
@@ -25,6 +26,7 @@ export function placeAt(position: string): string {
 export class Parameters {
   readonly values: SqlValue[] = [];
   private readonly names: string[] = [];
+  private readonly lengths = new Map<string, number>();
 
   /** `$1::text` and so on. */
   one(value: SqlValue, type: ColumnType): string {
@@ -33,7 +35,15 @@ export class Parameters {
 
   /** Removes duplicates, because a listing reads the rows of the leading condition value by value. */
   many(values: readonly SqlValue[], type: ColumnType): string {
-    return this.add([...new Set(values)], `${type}[]`);
+    const distinct = [...new Set(values)];
+    const name = this.add(distinct, `${type}[]`);
+    this.lengths.set(name, distinct.length);
+    return name;
+  }
+
+  /** Number of values in the array; 1 for an array that is no parameter. */
+  lengthOf(array: string): number {
+    return this.lengths.get(array) ?? 1;
   }
 
   /** Refers to all values, because the server requires each value of a statement to be used. */
@@ -140,14 +150,27 @@ const limited = (page: Page<unknown>): number => {
 /** Rows of a condition are counted up to this number. */
 const FEW = 2000;
 
+/**
+ * Returns the tables of `rows`, a query for one `v.value`, for all values. A server that is selected before the execution needs a
+ * query for each value, because a subquery that depends on a function cannot be limited there.
+ */
+const forEachValue = ({ isDistributed }: Engine, parameters: Parameters, values: string, rows: string): readonly string[] =>
+  isDistributed
+    ? Array.from(
+        { length: Math.max(1, parameters.lengthOf(values)) },
+        (_, index) => `(${rows.replaceAll('v.value', `(${values})[${index + 1}]`)}) c`,
+      )
+    : [`unnest(${values}) AS v(value) CROSS JOIN LATERAL (${rows}) c`];
+
 /** Returns SQL that counts the rows of each condition that can lead, up to FEW; null if there is no choice. */
-function countsOf(conditions: readonly Condition[], parameters: Parameters): string | null {
+function countsOf(engine: Engine, conditions: readonly Condition[], parameters: Parameters): string | null {
   const leading = conditions.filter(({ leads }) => leads !== undefined);
   if (leading.length < 2 && !leading.some(({ unordered }) => unordered)) return null;
   const counts = leading.map(({ leads = [] }) => {
-    const found = leads.map(
-      ({ values, from, counted }) => `(SELECT 1 FROM unnest(${values}) AS v(value) CROSS JOIN LATERAL (
-        SELECT 1 FROM ${counted ?? from} LIMIT ${FEW}) x LIMIT ${FEW})`,
+    const found = leads.flatMap(({ values, from, counted }) =>
+      forEachValue(engine, parameters, values, `SELECT 1 FROM ${counted ?? from} LIMIT ${FEW}`).map(
+        (rows) => `(SELECT 1 FROM ${rows} LIMIT ${FEW})`,
+      ),
     );
     return `(SELECT count(*)::integer FROM (${found.join(' UNION ALL ')}) y)`;
   });
@@ -162,7 +185,7 @@ async function leadingOf(
   const parameters = new Parameters();
   const conditions = conditionsOf(parameters);
   const indices = conditions.flatMap(({ leads }, index) => (leads ? [index] : []));
-  const sql = countsOf(conditions, parameters);
+  const sql = countsOf(session.engine, conditions, parameters);
   if (sql === null) return indices[0] ?? null;
   const [row] = await session.query(planned(sql), parameters.values);
   const counts: readonly unknown[] = Array.isArray(row?.counts) ? row.counts : [];
@@ -209,10 +232,10 @@ export async function candidatesOf(
     const where = [`${alias}.instance_id = $1`, within, ...bounds.map((bound) => bound(`${alias}.place`)), ...tests];
     return `SELECT ${select} FROM ${all} WHERE ${where.join(' AND ')} ORDER BY ${alias}.place ${direction} LIMIT ${limit}`;
   }
-  const branches = leads.map(({ values, from, place = `${alias}.place` }) => {
+  const branches = leads.flatMap(({ values, from, place = `${alias}.place` }) => {
     const rest = [...bounds.map((bound) => bound(place)), ...tests].map((test) => ` AND ${test}`).join('');
-    return `SELECT c.* FROM unnest(${values}) AS v(value) CROSS JOIN LATERAL (
-      SELECT ${select} FROM ${from}${rest} ORDER BY ${place} ${direction} LIMIT ${limit}) c`;
+    const rows = `SELECT ${select} FROM ${from}${rest} ORDER BY ${place} ${direction} LIMIT ${limit}`;
+    return forEachValue(session.engine, parameters, values, rows).map((tables) => `SELECT c.* FROM ${tables}`);
   });
   const distinct = leads.some(({ repeats }) => repeats) ? 'DISTINCT ' : '';
   return `SELECT ${distinct}${columns.map((column) => `b.${column}`).join(', ')}

@@ -15,14 +15,18 @@ const UPDATE = statement(`
   UPDATE deduplication d SET run_key = u.run_key, expires_at = u.expires_at
   FROM ${unnest(TAKEN)} AS u(${names(TAKEN)})
   WHERE d.instance_id = u.instance_id AND d.deduplication_id = u.deduplication_id`);
-const DELETE_EXPIRED = statement(`
-  DELETE FROM deduplication WHERE (instance_id, deduplication_id) IN (
-    SELECT instance_id, deduplication_id FROM deduplication WHERE expires_at <= $1
+const deleteExpired = (ofInstance: string) =>
+  statement(`
+  DELETE FROM deduplication WHERE ${ofInstance} (instance_id, deduplication_id) IN (
+    SELECT instance_id, deduplication_id FROM deduplication WHERE ${ofInstance} expires_at <= $1
     ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`);
+const DELETE_EXPIRED = deleteExpired('');
+const DELETE_EXPIRED_OF_INSTANCE = deleteExpired('instance_id = $3 AND');
 
 export class DeduplicationWrites implements Applier<WriteOf<'deduplication'>> {
   private readonly remembered = new Map<string, RowOf<typeof TAKEN>>();
-  private asked = 0;
+  /** Number of ids that were checked, by instance. */
+  private readonly asked = new Map<string, number>();
   private now = 0;
 
   apply(write: WriteOf<'deduplication'>, { state }: BatchContext): void {
@@ -32,9 +36,9 @@ export class DeduplicationWrites implements Applier<WriteOf<'deduplication'>> {
     state.deduplicationTaken(write, runKey, expiresAt);
   }
 
-  /** Records that a guard checked an id at this time (Unix ms). Ids that expired before can be removed. */
-  askedAt(now: number): void {
-    this.asked++;
+  /** Records that a guard checked an id of the instance at this time (Unix ms). Ids that expired before can be removed. */
+  askedAt(instanceId: string, now: number): void {
+    this.asked.set(instanceId, (this.asked.get(instanceId) ?? 0) + 1);
     this.now = Math.max(this.now, now);
   }
 
@@ -46,8 +50,18 @@ export class DeduplicationWrites implements Applier<WriteOf<'deduplication'>> {
     for (const key of this.remembered.keys()) present.add(key);
     if (inserted.length > 0) session.send(INSERT, columnArrays(TAKEN, inserted));
     if (updated.length > 0) session.send(UPDATE, columnArrays(TAKEN, updated));
-    if (this.asked > 0) session.send(DELETE_EXPIRED, [this.now, this.asked * EXPIRED_PER_NEW]);
+    if (this.asked.size > 0) this.deleteExpired(session);
     this.remembered.clear();
-    this.asked = 0;
+    this.asked.clear();
+  }
+
+  private deleteExpired(session: TransactionSession): void {
+    if (session.engine.isDistributed) {
+      for (const [instanceId, asked] of this.asked)
+        session.send(DELETE_EXPIRED_OF_INSTANCE, [this.now, asked * EXPIRED_PER_NEW, instanceId]);
+      return;
+    }
+    const asked = [...this.asked.values()].reduce((sum, count) => sum + count, 0);
+    session.send(DELETE_EXPIRED, [this.now, asked * EXPIRED_PER_NEW]);
   }
 }

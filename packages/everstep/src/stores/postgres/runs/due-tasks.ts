@@ -59,7 +59,13 @@ const INSTANCES = statement(`
     SELECT 1 FROM task WHERE instance_id = open.id AND due_at >= $1 AND due_at <= $2 AND claimed_by IS NULL LIMIT 1
   ) AS t`);
 
+/** A plain read over all servers, which cannot step from one instance to the next. */
+const INSTANCES_ON_SERVERS = statement(`
+  SELECT DISTINCT instance_id AS id FROM task WHERE due_at >= $1 AND due_at <= $2 AND claimed_by IS NULL ORDER BY 1`);
+
 /** Returns the instances with unclaimed tasks due from `from` to `before`. */
 export async function readDueInstances(session: Session, from: number, before: number): Promise<readonly string[]> {
-  return (await session.query(INSTANCES, [from, before])).map((row) => text(row, 'id'));
+  return (await session.query(session.engine.isDistributed ? INSTANCES_ON_SERVERS : INSTANCES, [from, before])).map((row) =>
+    text(row, 'id'),
+  );
 }

@@ -1,7 +1,9 @@
 /** Reads events: their waiters, and the webhooks that runs created. */
 import type { EventStore } from '../../../ports/stores/store.js';
 import { waiterOf } from '../../records/run-rows.js';
+import type { RunPlace } from '../commit/known-run.js';
 import { type Session, statement } from '../connection/connection.js';
+import { ofRun, valuesOf } from './of-run.js';
 
 const waitersOf = (chosen: string): string => `
   SELECT w.event_id, w.since, w.slot, w.run_key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at
@@ -20,9 +22,9 @@ const ALL_WAITERS = statement(
 /** The results of other steps can be any JSON. */
 const WEBHOOK = statement(`
   SELECT 1 FROM step s
-  WHERE s.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND s.run_key = $1
+  WHERE ${ofRun('s')}
     AND s.type = 'CreateWebhook'
-    AND CASE WHEN s.type = 'CreateWebhook' THEN s.out::json ->> 'eventId' END = $2
+    AND CASE WHEN s.type = 'CreateWebhook' THEN s.out::json ->> 'eventId' END = $3
   LIMIT 1`);
 
 export async function listWaiters(
@@ -37,6 +39,6 @@ export async function listWaiters(
   return (await rows).map(waiterOf);
 }
 
-export async function hasWebhook(session: Session, runKey: string, eventId: string): Promise<boolean> {
-  return (await session.query(WEBHOOK, [runKey, eventId])).length > 0;
+export async function hasWebhook(session: Session, run: RunPlace, eventId: string): Promise<boolean> {
+  return (await session.query(WEBHOOK, [...valuesOf(run), eventId])).length > 0;
 }

@@ -6,14 +6,12 @@ import { flag, integer, listOf, type Row, textOrNull } from '../../records/colum
 import { ATTEMPT_COLUMNS, failedAttemptOf, listedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
 import { eventWithoutContentOf, invokedOf, runRecordOf } from '../../records/run-rows.js';
 import { SPECIAL_TASK_COLUMNS, TASK_COLUMNS, taskOf } from '../../records/task-rows.js';
+import type { RunPlace } from '../commit/known-run.js';
 import { type Database, type Session, type Statement, statement } from '../connection/connection.js';
+import { ofRun, valuesOf } from './of-run.js';
 import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, STATUS } from './run-rows.js';
 
 const MAX_INTEGER = 2_147_483_647;
-
-/** Rows of the run whose key is $1. */
-const ofRun = (table: string): string =>
-  `${table}.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND ${table}.run_key = $1`;
 
 interface PartOfTable {
   readonly table: string;
@@ -25,7 +23,7 @@ interface PartOfTable {
 }
 
 /**
- * `$2` and `$3` limit the rows and bytes of the part; `x` is a row. The length of a long text is known without reading it.
+ * `$3` and `$4` limit the rows and bytes of the part; `x` is a row. The length of a long text is known without reading it.
  * Each row contains the position of the next one.
  */
 const partStatement = ({ table, place, where, columns, rowBytes }: PartOfTable): Statement =>
@@ -34,26 +32,26 @@ const partStatement = ({ table, place, where, columns, rowBytes }: PartOfTable):
     SELECT ${columns}, (lead(x.${place}) OVER by_place)::text AS next_place, row_number() OVER by_place AS part_row,
       coalesce(sum(${rowBytes} + ${LIMITS.rowBytes}) OVER (by_place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::bigint AS part_bytes
     FROM (
-      SELECT * FROM ${table} x WHERE ${ofRun('x')} AND ${where} ORDER BY x.${place} LIMIT $2::integer + 1
+      SELECT * FROM ${table} x WHERE ${ofRun('x')} AND ${where} ORDER BY x.${place} LIMIT $3::integer + 1
     ) x WINDOW by_place AS (ORDER BY x.${place})
-  ) p WHERE p.part_row <= $2::integer AND p.part_bytes < $3::bigint ORDER BY p.part_row`);
+  ) p WHERE p.part_row <= $3::integer AND p.part_bytes < $4::bigint ORDER BY p.part_row`);
 
 /** Names the columns: a running node can still use its prepared statements after a newer version adds a column. */
 const LISTED_STEP = listOf([...STEP_COLUMNS, 'edited'], 'x');
-const SHORT_OUT = 'CASE WHEN octet_length(x.out) <= $4::integer THEN x.out END';
+const SHORT_OUT = 'CASE WHEN octet_length(x.out) <= $5::integer THEN x.out END';
 const stepsWith = (sent: string, sentBytes: string) =>
   partStatement({
     table: 'step',
     place: 'idx',
-    where: 'x.idx >= $5::integer AND x.idx < $6::integer',
+    where: 'x.idx >= $6::integer AND x.idx < $7::integer',
     columns: `${LISTED_STEP}${sent}, octet_length(x.out) AS out_bytes, ${SHORT_OUT} AS out`,
     rowBytes: `octet_length(x.name) + ${sentBytes} + coalesce(octet_length(${SHORT_OUT}), 0)`,
   });
 const STEPS = stepsWith('', '0');
 const STEPS_WITH_SENT = stepsWith(', x.sent', 'coalesce(octet_length(x.sent), 0)');
 const STEP = statement(`
-  SELECT ${LISTED_STEP}, octet_length(x.out) AS out_bytes, CASE WHEN octet_length(x.out) <= $3::integer THEN x.out END AS out
-  FROM step x WHERE ${ofRun('x')} AND x.step_id = $2`);
+  SELECT ${LISTED_STEP}, octet_length(x.out) AS out_bytes, CASE WHEN octet_length(x.out) <= $4::integer THEN x.out END AS out
+  FROM step x WHERE ${ofRun('x')} AND x.step_id = $3`);
 const LENGTH = statement(`SELECT coalesce(max(x.idx) + 1, 0) AS length FROM step x WHERE ${ofRun('x')}`);
 const SIZE = statement(`
   SELECT count(*) AS steps, coalesce(sum(octet_length(x.name) + coalesce(octet_length(x.out), 0)), 0)::bigint AS bytes,
@@ -64,7 +62,7 @@ const STRIPPED = `(x.kind IN ('call', 'invoke') AND octet_length(x.detail) > ${L
 const TASKS = partStatement({
   table: 'task',
   place: 'slot',
-  where: 'x.slot >= $4::integer',
+  where: 'x.slot >= $5::integer',
   columns: `${listOf([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS], 'x')}, octet_length(x.detail) AS detail_bytes, ${STRIPPED} AS stripped,
     CASE WHEN ${STRIPPED} THEN (x.detail::jsonb #- '{body}' #- '{invoke,body}')::text ELSE x.detail END AS detail`,
   rowBytes: 'coalesce(octet_length(x.name), 0) + coalesce(octet_length(x.detail), 0)',
@@ -74,7 +72,7 @@ const attemptsWith = (exchange: string, exchangeBytes: string) =>
   partStatement({
     table: 'attempt',
     place: 'place',
-    where: 'x.place >= $4::bigint AND ($5::integer IS NULL OR x.slot = $5::integer)',
+    where: 'x.place >= $5::bigint AND ($6::integer IS NULL OR x.slot = $6::integer)',
     columns: `${listOf(ATTEMPT_COLUMNS, 'x')}${exchange}`,
     rowBytes: `octet_length(x.message) + coalesce(octet_length(x.thrown), 0) + ${exchangeBytes}`,
   });
@@ -87,7 +85,7 @@ const EVENTS = statement(`
 const INVOKED = statement(`
   SELECT r.run_key, r.workflow_run_id, r.created_at, r.origin, ${STATUS} AS status
   FROM ${RUN_IDENTITY_TABLES}
-  WHERE r.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND r.invoked_by_run_key = $1
+  WHERE r.instance_id = $1 AND r.invoked_by_run_key = $2
   LIMIT ${LIMITS.maxListedInvocations}`);
 
 function listedTaskOf(row: Row): ListedTask {
@@ -100,55 +98,54 @@ function partOf<Item>(rows: readonly Row[], read: (row: Row) => Item): Part<Item
   return { items: rows.map(read), next: last ? textOrNull(last, 'next_place') : null };
 }
 
-type StepsQuery = HistoryQuery & { readonly from: string; readonly below?: number };
-type TasksQuery = Pick<HistoryQuery, 'runKey' | 'bounds'> & { readonly from: string | null };
-type AttemptsQuery = Omit<HistoryQuery, 'maxOutBytes'> & { readonly from: string | null; readonly slot?: number };
+export const EMPTY_JOURNAL: JournalSize = { steps: 0, bytes: 0, longestOutBytes: 0 };
+export const NO_PART: Part<never> = { items: [], next: null };
+
+type HistoryInRun = Omit<HistoryQuery, 'runKey'> & { readonly run: RunPlace };
+type StepsQuery = HistoryInRun & { readonly from: string; readonly below?: number };
+type TasksQuery = Pick<HistoryInRun, 'run' | 'bounds'> & { readonly from: string | null };
+type AttemptsQuery = Omit<HistoryInRun, 'maxOutBytes'> & { readonly from: string | null; readonly slot?: number };
 
 export async function listSteps(session: Session, query: StepsQuery): Promise<Part<ListedStep>> {
-  const { runKey, bounds, maxOutBytes, exchanges, from, below = MAX_INTEGER } = query;
-  const values = [runKey, bounds.maxRows, bounds.maxBytes, maxOutBytes, Number(from), below];
+  const { run, bounds, maxOutBytes, exchanges, from, below = MAX_INTEGER } = query;
+  const values = [...valuesOf(run), bounds.maxRows, bounds.maxBytes, maxOutBytes, Number(from), below];
   return partOf(await session.query(exchanges ? STEPS_WITH_SENT : STEPS, values), listedStepOf);
 }
 
-export async function listTasks(session: Session, { runKey, bounds, from }: TasksQuery): Promise<Part<ListedTask>> {
-  const values = [runKey, bounds.maxRows, bounds.maxBytes, from === null ? -MAX_INTEGER : Number(from)];
+export async function listTasks(session: Session, { run, bounds, from }: TasksQuery): Promise<Part<ListedTask>> {
+  const values = [...valuesOf(run), bounds.maxRows, bounds.maxBytes, from === null ? -MAX_INTEGER : Number(from)];
   return partOf(await session.query(TASKS, values), listedTaskOf);
 }
 
 export async function listAttempts(session: Session, query: AttemptsQuery): Promise<Part<FailedAttempt>> {
-  const { runKey, bounds, exchanges, from, slot } = query;
-  const values = [runKey, bounds.maxRows, bounds.maxBytes, from ?? '0', slot ?? null];
+  const { run, bounds, exchanges, from, slot } = query;
+  const values = [...valuesOf(run), bounds.maxRows, bounds.maxBytes, from ?? '0', slot ?? null];
   return partOf(await session.query(exchanges ? EXCHANGES : ATTEMPTS, values), failedAttemptOf);
 }
 
-export async function findStep(
-  session: Session,
-  runKey: string,
-  stepId: number,
-  maxOutBytes: number,
-): Promise<ListedStep | null> {
-  const [row] = await session.query(STEP, [runKey, stepId, maxOutBytes]);
+export async function findStep(session: Session, run: RunPlace, stepId: number, maxOutBytes: number): Promise<ListedStep | null> {
+  const [row] = await session.query(STEP, [...valuesOf(run), stepId, maxOutBytes]);
   return row ? listedStepOf(row) : null;
 }
 
-export async function journalSize(session: Session, runKey: string): Promise<JournalSize> {
-  const [row] = await session.query(SIZE, [runKey]);
-  if (!row) return { steps: 0, bytes: 0, longestOutBytes: 0 };
+export async function journalSize(session: Session, run: RunPlace): Promise<JournalSize> {
+  const [row] = await session.query(SIZE, valuesOf(run));
+  if (!row) return EMPTY_JOURNAL;
   return { steps: integer(row, 'steps'), bytes: integer(row, 'bytes'), longestOutBytes: integer(row, 'longest') };
 }
 
 /** Reads everything as it was at one time. */
-export function loadHistory(database: Database, query: HistoryQuery): Promise<RunHistory | null> {
-  const { runKey } = query;
+export function loadHistory(database: Database, query: HistoryInRun): Promise<RunHistory | null> {
+  const values = valuesOf(query.run);
   return database.snapshot(async (session) => {
     const [records, lengths, steps, tasks, attempts, invoked, events] = await Promise.all([
-      session.query(RECORD, [runKey]),
-      session.query(LENGTH, [runKey]),
+      session.query(RECORD, values),
+      session.query(LENGTH, values),
       listSteps(session, { ...query, from: '0' }),
       listTasks(session, { ...query, from: null }),
       listAttempts(session, { ...query, from: null }),
-      session.query(INVOKED, [runKey]),
-      session.query(EVENTS, [runKey]),
+      session.query(INVOKED, values),
+      session.query(EVENTS, values),
     ]);
     const [[record], [length]] = [records, lengths];
     if (!record || !length) return null;

@@ -2,13 +2,14 @@
 import type { FailedAttempt, RecordedStep } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { listOf } from '../../records/columns.js';
 import { attemptColumnsOf, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunPlace } from '../commit/known-run.js';
-import { statement, type TransactionSession, tableWrite } from '../connection/connection.js';
+import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { noteStaged, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
-import { charged } from '../storage/stored-bytes.js';
+import { addBytes, charged } from '../storage/stored-bytes.js';
 import { ATTEMPT, KEY, STEP } from './tables.js';
 
 const { instance_id: _instance, run_key: _run, ...COPIED } = STEP;
@@ -26,15 +27,17 @@ const EDITED = { ...KEY, idx: 'integer' } as const satisfies Columns;
 const ALL = 2_147_483_647;
 
 const INSERT_STEPS = tableWrite('step', insertInto('step', STEP));
-const COPY_STEPS = statement(
-  charged(`
+const COPIES = `${unnest(COPY)} AS c(${names(COPY)})`;
+const IN_RANGE = 's.idx >= c.at_least AND s.idx < c.below AND NOT (c.without::jsonb @> to_jsonb(s.idx))';
+const COPY_SOME = `
   INSERT INTO step (${names(STEP)}, edited, sent)
-  SELECT c.instance_id, c.run_key, ${names(COPIED)}, edited, sent
-  FROM ${unnest(COPY)} AS c(${names(COPY)})
-  JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key
-    AND s.idx >= c.at_least AND s.idx < c.below AND NOT (c.without::jsonb @> to_jsonb(s.idx))
-  RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`),
-);
+  SELECT c.instance_id, c.run_key, ${listOf(Object.keys(COPIED), 's')}, s.edited, s.sent
+  FROM ${COPIES} JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key AND ${IN_RANGE}`;
+const COPY_STEPS = inForms(charged(`${COPY_SOME} RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`), [
+  COPY_SOME,
+  addBytes(`(SELECT s.instance_id, ${storedSql('step', 's')} AS bytes FROM ${COPIES}
+    JOIN step s ON s.instance_id = c.instance_id AND s.run_key = c.run_key AND ${IN_RANGE}) copied`),
+]);
 /** Separate statements, because few steps need them. */
 const KEEP_SENT = statement(`
   UPDATE step s SET sent = e.sent FROM ${unnest(SENT)} AS e(${names(SENT)})

@@ -6,13 +6,13 @@ import { flag, integer, listOf, type Row, text, textOrNull } from '../../records
 import { recordedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
 import { headersOf, keptEventOf, payloadOf, runIdentityOf, runRecordOf } from '../../records/run-rows.js';
 import { taskOf } from '../../records/task-rows.js';
+import type { RunPlace } from '../commit/known-run.js';
 import { type Database, type Session, statement } from '../connection/connection.js';
+import { columnArrays, names, unnest } from '../connection/row-sets.js';
 import { type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from './due-tasks.js';
+import { ofRun, valuesOf } from './of-run.js';
 import { RUN_IDENTITY_COLUMNS, RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-rows.js';
-
-/** Rows of the run whose key is $1. */
-const ofRun = (table: string): string =>
-  `${table}.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND ${table}.run_key = $1`;
+import { KEY } from './tables.js';
 
 const IDENTITY = statement(`
   SELECT ${RUN_IDENTITY_COLUMNS}, f.run_key IS NOT NULL AS failure_function, coalesce(a.version, 0) AS version
@@ -27,11 +27,11 @@ const STEP_IDS = statement(`SELECT s.step_id FROM step s WHERE ${ofRun('s')}`);
 /** Names the columns: a running node can still use its prepared statements after a newer version adds a column. */
 const STEPS = statement(`
   SELECT ${listOf([...STEP_COLUMNS, 'out', 'edited'], 's')}
-  FROM step s WHERE ${ofRun('s')} AND s.idx >= $2 ORDER BY s.idx`);
+  FROM step s WHERE ${ofRun('s')} AND s.idx >= $3 ORDER BY s.idx`);
 const TASKS = statement(`SELECT t.* FROM task t WHERE ${ofRun('t')} ORDER BY t.slot`);
 const RETRIES = statement(`
   SELECT a.retried FROM attempt a
-  WHERE ${ofRun('a')} AND a.slot >= 0 AND a.retry_at IS NULL AND a.at = $2 ORDER BY a.place DESC LIMIT 1`);
+  WHERE ${ofRun('a')} AND a.slot >= 0 AND a.retry_at IS NULL AND a.at = $3 ORDER BY a.place DESC LIMIT 1`);
 const PAYLOAD = statement(`SELECT p.* FROM payload p WHERE ${ofRun('p')}`);
 const PAYLOAD_HEAD = statement(`
   SELECT p.content_type, p.forward_headers, octet_length(p.body) AS body_bytes FROM payload p WHERE ${ofRun('p')}`);
@@ -39,12 +39,12 @@ const RESULT = statement(`SELECT e.result FROM ended_run e WHERE ${ofRun('e')}`)
 const EVENTS = statement(`
   SELECT k.event_key, k.event_id, k.received_at, k.content FROM kept_event k WHERE ${ofRun('k')} ORDER BY k.place`);
 const STILL_ACTIVE = statement(`
-  SELECT a.run_key FROM run_directory d JOIN active_run a ON a.instance_id = d.instance_id AND a.run_key = d.run_key
-  WHERE d.run_key = ANY($1::text[])`);
-const INVOKER = statement(`
-  SELECT t.run_key, t.slot FROM task t
-  JOIN active_run a ON a.instance_id = t.instance_id AND a.run_key = t.run_key
-  WHERE t.child_run_key = $1`);
+  SELECT a.run_key FROM ${unnest(KEY)} AS u(${names(KEY)})
+  JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key`);
+const INVOKERS = `
+  SELECT t.run_key, t.slot FROM task t JOIN active_run a ON a.instance_id = t.instance_id AND a.run_key = t.run_key`;
+const INVOKER = statement(`${INVOKERS} WHERE t.instance_id = $1 AND t.child_run_key = $2`);
+const INVOKER_ANYWHERE = statement(`${INVOKERS} WHERE t.child_run_key = $1`);
 
 const DUE = dueAmong('true');
 const DUE_OF_INSTANCE = dueAmong('instance_id = $6');
@@ -55,19 +55,20 @@ async function firstOf(rows: Promise<readonly Row[]>): Promise<Row | null> {
 }
 
 /** Returns how often the delivery was retried that failed the run at `at`; 0 if no delivery did. */
-export async function retriesBeforeFailure(session: Session, runKey: string, at: number): Promise<number> {
-  const row = await firstOf(session.query(RETRIES, [runKey, at]));
+export async function retriesBeforeFailure(session: Session, run: RunPlace, at: number): Promise<number> {
+  const row = await firstOf(session.query(RETRIES, [...valuesOf(run), at]));
   return row ? integer(row, 'retried') : 0;
 }
 
 /** Reads everything as it was at one time. */
-export function loadRun(database: Database, runKey: string): Promise<Run | null> {
+export function loadRun(database: Database, run: RunPlace): Promise<Run | null> {
+  const values = valuesOf(run);
   return database.snapshot(async (session) => {
     const [identities, sizes, taskRows, events] = await Promise.all([
-      session.query(IDENTITY, [runKey]),
-      session.query(JOURNAL_SIZE, [runKey]),
-      session.query(TASKS, [runKey]),
-      session.query(EVENTS, [runKey]),
+      session.query(IDENTITY, values),
+      session.query(JOURNAL_SIZE, values),
+      session.query(TASKS, values),
+      session.query(EVENTS, values),
     ]);
     const [identity, size] = [identities[0], sizes[0]];
     if (!identity || !size) return null;
@@ -76,7 +77,7 @@ export function loadRun(database: Database, runKey: string): Promise<Run | null>
     const journalLength = integer(size, 'entries');
     const taken = { entries: journalLength, lastStepId: integer(size, 'last_step_id'), lastSlot: open.at(-1)?.slot ?? 0 };
     const known = nextPosition(taken);
-    const recorded = known === null ? await session.query(STEP_IDS, [runKey]) : [];
+    const recorded = known === null ? await session.query(STEP_IDS, values) : [];
     return {
       ...runIdentityOf(identity),
       ...(known === null ? positionsIn(recorded.map((step) => integer(step, 'step_id'))) : { known }),
@@ -91,24 +92,24 @@ export function loadRun(database: Database, runKey: string): Promise<Run | null>
   });
 }
 
-export async function loadPayload(session: Session, runKey: string): Promise<RunPayload | null> {
-  const row = await firstOf(session.query(PAYLOAD, [runKey]));
+export async function loadPayload(session: Session, run: RunPlace): Promise<RunPayload | null> {
+  const row = await firstOf(session.query(PAYLOAD, valuesOf(run)));
   return row && payloadOf(row);
 }
 
-export async function payloadHead(session: Session, runKey: string): Promise<PayloadHead | null> {
-  const row = await firstOf(session.query(PAYLOAD_HEAD, [runKey]));
+export async function payloadHead(session: Session, run: RunPlace): Promise<PayloadHead | null> {
+  const row = await firstOf(session.query(PAYLOAD_HEAD, valuesOf(run)));
   return row && { ...headersOf(row), bodyBytes: integer(row, 'body_bytes') };
 }
 
 /** Returns JSON text. */
-export async function loadResult(session: Session, runKey: string): Promise<string | null> {
-  const row = await firstOf(session.query(RESULT, [runKey]));
+export async function loadResult(session: Session, run: RunPlace): Promise<string | null> {
+  const row = await firstOf(session.query(RESULT, valuesOf(run)));
   return row && textOrNull(row, 'result');
 }
 
-export async function loadJournal(session: Session, runKey: string, from: number): Promise<readonly RecordedStep[]> {
-  return (await session.query(STEPS, [runKey, from])).map(recordedStepOf);
+export async function loadJournal(session: Session, run: RunPlace, from: number): Promise<readonly RecordedStep[]> {
+  return (await session.query(STEPS, [...valuesOf(run), from])).map(recordedStepOf);
 }
 
 export async function readDueTasks(session: Session, query: DueTasksQuery): Promise<readonly DueTask[]> {
@@ -125,28 +126,37 @@ export async function readNextDueAt(session: Session, after: number): Promise<nu
   return row && integer(row, 'due_at');
 }
 
-export async function endedAmong(session: Session, runKeys: readonly string[]): Promise<readonly string[]> {
-  const active = new Set((await session.query(STILL_ACTIVE, [runKeys])).map((row) => text(row, 'run_key')));
-  return runKeys.filter((runKey) => !active.has(runKey));
+/** Returns those of the runs that are not active. */
+export async function endedAmong(session: Session, runs: readonly RunPlace[]): Promise<readonly RunPlace[]> {
+  const keys = runs.map(({ instanceId, runKey }) => ({ instance_id: instanceId, run_key: runKey }));
+  const active = new Set((await session.query(STILL_ACTIVE, columnArrays(KEY, keys))).map((row) => text(row, 'run_key')));
+  return runs.filter(({ runKey }) => !active.has(runKey));
 }
 
 /** If several tasks refer to the run, all except one belong to ended runs. */
-export async function findInvoker(session: Session, childRunKey: string): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
-  const row = await firstOf(session.query(INVOKER, [childRunKey]));
+export async function findInvoker(session: Session, child: RunPlace): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
+  const row = await firstOf(session.query(INVOKER, valuesOf(child)));
+  return row && { runKey: text(row, 'run_key'), slot: integer(row, 'slot') };
+}
+
+/** The same for a run that is not created yet, so that its instance is not known. */
+export async function findInvokerAnywhere(
+  session: Session,
+  childRunKey: string,
+): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
+  const row = await firstOf(session.query(INVOKER_ANYWHERE, [childRunKey]));
   return row && { runKey: text(row, 'run_key'), slot: integer(row, 'slot') };
 }
 
 const DESCENDANTS = statement(`
   SELECT ${RUN_RECORD_COLUMNS} FROM ${RUN_RECORD_TABLES}
-  WHERE r.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1) AND r.run_key IN (
-    (SELECT i.run_key FROM run i WHERE i.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1)
-      AND i.invoked_by_run_key = $1 ORDER BY i.run_key LIMIT $2)
-    UNION (SELECT f.run_key FROM run f WHERE f.instance_id = (SELECT instance_id FROM run_directory WHERE run_key = $1)
-      AND f.forked_from_run_key = $1 ORDER BY f.run_key LIMIT $2)
+  WHERE r.instance_id = $1 AND r.run_key IN (
+    (SELECT i.run_key FROM run i WHERE i.instance_id = $1 AND i.invoked_by_run_key = $2 ORDER BY i.run_key LIMIT $3)
+    UNION (SELECT f.run_key FROM run f WHERE f.instance_id = $1 AND f.forked_from_run_key = $2 ORDER BY f.run_key LIMIT $3)
     UNION SELECT o.became_run_key FROM ended_run o WHERE ${ofRun('o')} AND o.became_run_key IS NOT NULL
-  ) ORDER BY r.place LIMIT $2`);
+  ) ORDER BY r.place LIMIT $3`);
 
 /** Returns the runs created from this one, in the order of their creation. */
-export async function descendantsOf(session: Session, runKey: string, limit: number): Promise<readonly RunRecord[]> {
-  return (await session.query(DESCENDANTS, [runKey, limit])).map(runRecordOf);
+export async function descendantsOf(session: Session, run: RunPlace, limit: number): Promise<readonly RunRecord[]> {
+  return (await session.query(DESCENDANTS, [...valuesOf(run), limit])).map(runRecordOf);
 }

@@ -6,12 +6,15 @@ import type { RunRecord } from '../../../ports/stores/store.js';
 import { text } from '../../records/columns.js';
 import { runRecordOf } from '../../records/run-rows.js';
 import { type Database, statement } from '../connection/connection.js';
+import { columnArrays, names, unnest } from '../connection/row-sets.js';
+import type { RunInstances } from './run-instances.js';
 import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-rows.js';
+import { KEY } from './tables.js';
 
 const RECORDS = statement(`
   SELECT ${RUN_RECORD_COLUMNS}
-  FROM unnest($1::text[]) AS u (run_key) JOIN run_directory l ON l.run_key = u.run_key
-  JOIN (${RUN_RECORD_TABLES}) ON r.instance_id = l.instance_id AND r.run_key = l.run_key`);
+  FROM ${unnest(KEY)} AS u(${names(KEY)})
+  JOIN (${RUN_RECORD_TABLES}) ON r.instance_id = u.instance_id AND r.run_key = u.run_key`);
 
 interface Asked {
   readonly resolve: (record: RunRecord | null) => void;
@@ -20,10 +23,12 @@ interface Asked {
 
 export class RunRecords {
   private readonly database: Database;
+  private readonly instances: RunInstances;
   private asked = new Map<string, Asked[]>();
 
-  constructor(database: Database) {
+  constructor(database: Database, instances: RunInstances) {
     this.database = database;
+    this.instances = instances;
   }
 
   /** Returns the record as it is now or later; null if there is no such run. */
@@ -40,8 +45,10 @@ export class RunRecords {
     const { asked } = this;
     this.asked = new Map();
     try {
-      const keys = [...asked.keys()];
-      const rows = await this.database.snapshot((session) => session.query(RECORDS, [keys]), { fixedPlans: true });
+      const keys = [...(await this.instances.of(asked.keys()))].map(([run_key, instance_id]) => ({ instance_id, run_key }));
+      const rows = await this.database.snapshot((session) => session.query(RECORDS, columnArrays(KEY, keys)), {
+        fixedPlans: true,
+      });
       const found = new Map(rows.map((row) => [text(row, 'run_key'), runRecordOf(row)]));
       for (const [runKey, all] of asked) for (const { resolve } of all) resolve(found.get(runKey) ?? null);
     } catch (error) {

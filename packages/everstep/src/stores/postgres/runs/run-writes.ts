@@ -2,11 +2,12 @@
 import type { Run, RunOutcome, RunPayload } from '../../../engine/runs/run.js';
 import type { StoreGuard, WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
+import { listOf } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunPlace } from '../commit/known-run.js';
-import { statement, type TransactionSession, tableWrite } from '../connection/connection.js';
+import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
-import { charged } from '../storage/stored-bytes.js';
+import { addBytes, charged } from '../storage/stored-bytes.js';
 import { KEY, PAYLOAD, RUN } from './tables.js';
 
 const NEW_RUN = { ...RUN, claim: 'text' } as const satisfies Columns;
@@ -30,31 +31,47 @@ const END = {
 const RUN_COUNT = Object.keys(NEW_RUN).length;
 
 /** Rows are inserted in the order of the index of ids, so that two batches do not deadlock. */
-const INSERT_RUNS = statement(`
+const NEW_RUNS = `${unnest(NEW_RUN)} WITH ORDINALITY AS u(${names(NEW_RUN)}, n)`;
+const NEW_LABELS = `${unnest(LABEL, RUN_COUNT + 1)} AS l(${names(LABEL)})`;
+const INTO_RUN = `INSERT INTO run (${names(RUN)}, place)`;
+const INTO_DIRECTORY = 'INSERT INTO run_directory (run_key, instance_id)';
+const INTO_LABEL = 'INSERT INTO run_label (instance_id, message, label, run_key, place)';
+const LABELED = 'l.instance_id, l.message, l.label, l.run_key';
+const ACTIVE = 'instance_id, run_key, workflow_run_id, claim, created_at, message, queue';
+const INTO_ACTIVE = `INSERT INTO active_run (${ACTIVE}, place)`;
+const OF_NEW_RUN = 'r.instance_id = u.instance_id AND r.run_key = u.run_key';
+/** As several statements, the others read the places of the runs from the first. */
+const INSERT_RUNS = inForms(
+  `
   WITH base AS MATERIALIZED (SELECT ${PLACE_BASE} AS place),
-  given AS MATERIALIZED (
-    SELECT u.*, base.place + u.n AS place FROM base, ${unnest(NEW_RUN)} WITH ORDINALITY AS u(${names(NEW_RUN)}, n)
-  ),
-  runs AS (INSERT INTO run (${names(RUN)}, place) SELECT ${names(RUN)}, place FROM given),
-  directory AS (INSERT INTO run_directory (run_key, instance_id) SELECT run_key, instance_id FROM given),
-  labels AS (
-    INSERT INTO run_label (instance_id, message, label, place, run_key)
-    SELECT l.instance_id, l.message, l.label, base.place + l.n, l.run_key
-    FROM base, ${unnest(LABEL, RUN_COUNT + 1)} AS l(${names(LABEL)})
-  )
-  INSERT INTO active_run (instance_id, run_key, workflow_run_id, claim, place, created_at, message, queue)
-  SELECT instance_id, run_key, workflow_run_id, claim, place, created_at, message, queue FROM given
-  ORDER BY instance_id, workflow_run_id`);
+  given AS MATERIALIZED (SELECT u.*, base.place + u.n AS place FROM base, ${NEW_RUNS}),
+  runs AS (${INTO_RUN} SELECT ${names(RUN)}, place FROM given),
+  directory AS (${INTO_DIRECTORY} SELECT run_key, instance_id FROM given),
+  labels AS (${INTO_LABEL} SELECT ${LABELED}, base.place + l.n FROM base, ${NEW_LABELS})
+  ${INTO_ACTIVE} SELECT ${ACTIVE}, place FROM given ORDER BY instance_id, workflow_run_id`,
+  [
+    `${INTO_RUN} SELECT ${listOf(Object.keys(RUN), 'u')}, base.place + u.n FROM (SELECT ${PLACE_BASE} AS place) base, ${NEW_RUNS}`,
+    `${INTO_DIRECTORY} SELECT u.run_key, u.instance_id FROM ${NEW_RUNS}`,
+    `${INTO_LABEL} SELECT ${LABELED}, r.place FROM ${NEW_LABELS} JOIN run r ON r.instance_id = l.instance_id AND r.run_key = l.run_key`,
+    `${INTO_ACTIVE} SELECT ${listOf(ACTIVE.split(', '), 'u')}, r.place FROM ${NEW_RUNS} JOIN run r ON ${OF_NEW_RUN}
+     ORDER BY u.instance_id, u.workflow_run_id`,
+  ],
+);
 
 const INSERT_PAYLOADS = tableWrite('payload', insertInto('payload', PAYLOAD));
 /** If the source is missing, the table rejects the row. */
-const COPY_PAYLOADS = statement(
-  charged(`
+const COPIED = `${unnest(COPY)} AS c(${names(COPY)})`;
+const COPY_PAYLOAD = `
   INSERT INTO payload (${names(PAYLOAD)})
   SELECT c.instance_id, c.run_key, p.content_type, p.forward_headers, p.body
-  FROM ${unnest(COPY)} AS c(${names(COPY)})
-  LEFT JOIN payload p ON p.instance_id = c.from_instance AND p.run_key = c.from_key
-  RETURNING payload.instance_id, ${storedSql('payload', 'payload')} AS bytes`),
+  FROM ${COPIED} LEFT JOIN payload p ON p.instance_id = c.from_instance AND p.run_key = c.from_key`;
+const COPY_PAYLOADS = inForms(
+  charged(`${COPY_PAYLOAD} RETURNING payload.instance_id, ${storedSql('payload', 'payload')} AS bytes`),
+  [
+    COPY_PAYLOAD,
+    addBytes(`(SELECT p.instance_id, ${storedSql('payload', 'p')} AS bytes FROM ${COPIED}
+    JOIN payload p ON p.instance_id = c.instance_id AND p.run_key = c.run_key) copied`),
+  ],
 );
 const END_RUNS = statement(`
   WITH gone AS (

@@ -28,8 +28,10 @@ const ADOPT = statement(`
 const ABANDON = statement('UPDATE staged_journal SET gone = true WHERE instance_id = $1 AND run_key = $2');
 const ABANDON_OLD = statement(`
   UPDATE staged_journal SET gone = true
-  WHERE NOT gone AND staged_at < ${NOW_MS} - ${ABANDONED_AFTER_MS}`);
-const LOCK_GONE = statement('SELECT instance_id, run_key FROM staged_journal WHERE gone LIMIT 1 FOR UPDATE SKIP LOCKED');
+  WHERE NOT gone AND staged_at < floor(extract(epoch FROM now()) * 1000)::bigint - ${ABANDONED_AFTER_MS}`);
+const FIND_GONE = statement('SELECT instance_id, run_key FROM staged_journal WHERE gone LIMIT 1');
+const LOCK_GONE = statement(`
+  SELECT run_key FROM staged_journal WHERE instance_id = $1 AND run_key = $2 AND gone FOR UPDATE SKIP LOCKED`);
 const SELECT_SOME = statement(`
   SELECT max(idx) AS last FROM (
     SELECT idx, sum(bytes) OVER (ORDER BY idx) - bytes AS bytes_before FROM (
@@ -62,9 +64,10 @@ export function writeStagings(session: TransactionSession, writes: readonly Stag
 export async function removeStagedSteps(database: Database): Promise<boolean> {
   await database.execute(ABANDON_OLD);
   return database.transaction(async (session) => {
-    const [gone] = await session.query(LOCK_GONE);
+    const [gone] = await session.query(FIND_GONE);
     if (!gone) return false;
     const run = [text(gone, 'instance_id'), text(gone, 'run_key')];
+    if ((await session.query(LOCK_GONE, run)).length === 0) return false;
     const [some] = await session.query(SELECT_SOME, run);
     const last = some ? integerOrNull(some, 'last') : null;
     if (last === null) session.send(DELETE, run);

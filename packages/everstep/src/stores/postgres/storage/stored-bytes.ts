@@ -44,6 +44,11 @@ const OF_ACCOUNT = statement(`
     SELECT sum(bytes) AS bytes, sum(active_runs) AS active_runs FROM instance_totals t WHERE t.instance_id = q.instance_id) s
   WHERE q.account_id = $1 ORDER BY q.seq`);
 
+const INSTANCES_OF_ACCOUNT = statement('SELECT instance_id, plan FROM queue_instance WHERE account_id = $1 ORDER BY seq');
+const OF_INSTANCES = statement(`
+  SELECT instance_id, sum(bytes)::bigint AS bytes, sum(active_runs)::bigint AS active_runs
+  FROM instance_totals WHERE instance_id = ANY($1::text[]) GROUP BY instance_id`);
+
 /** The changes of a batch. */
 export class StoredBytes {
   private readonly sums = new Map<string, { bytes: number; activeRuns: number }>();
@@ -71,10 +76,24 @@ export class StoredBytes {
 
 /** For each instance of the account, by creation. */
 export async function totalsOf(session: Session, accountId: string): Promise<readonly InstanceTotals[]> {
+  if (session.engine.isDistributed) return totalsOnServers(session, accountId);
   return (await session.query(OF_ACCOUNT, [accountId])).map((row) => ({
     instanceId: text(row, 'instance_id'),
     plan: textOrNull(row, 'plan'),
     bytes: integer(row, 'bytes'),
     activeRuns: integer(row, 'active_runs'),
   }));
+}
+
+/** Reads the instances and their totals one after the other: a join would read the totals of all instances. */
+async function totalsOnServers(session: Session, accountId: string): Promise<readonly InstanceTotals[]> {
+  const instances = await session.query(INSTANCES_OF_ACCOUNT, [accountId]);
+  const ids = instances.map((row) => text(row, 'instance_id'));
+  const totals = new Map((await session.query(OF_INSTANCES, [ids])).map((row) => [text(row, 'instance_id'), row]));
+  return instances.map((row) => {
+    const instanceId = text(row, 'instance_id');
+    const sums = totals.get(instanceId);
+    const [bytes, activeRuns] = sums ? [integer(sums, 'bytes'), integer(sums, 'active_runs')] : [0, 0];
+    return { instanceId, plan: textOrNull(row, 'plan'), bytes, activeRuns };
+  });
 }

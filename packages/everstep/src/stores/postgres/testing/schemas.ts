@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { after } from 'node:test';
 import pg from 'pg';
-import { openTestServer } from './server.js';
+import { CITUS, clearCluster, onCluster, prepareCluster } from './citus.js';
+import { openTestServer, type TestServer } from './server.js';
 
 export interface TestSchema {
   /** URL of the schema: a connection with it sees nothing else. */
@@ -45,7 +46,11 @@ END $$`;
  * is none, to be passed as the reason for skipping them.
  */
 export async function openTestSchemas(): Promise<TestSchemas | string> {
-  const server = await openTestServer();
+  const cluster = process.env[CITUS] || null;
+  const server: TestServer =
+    cluster === null
+      ? await openTestServer()
+      : { kind: 'running', url: cluster, what: `the cluster that ${CITUS} names`, stop: async () => {} };
   if (server.kind === 'missing') return `no PostgreSQL: ${server.why}`;
   const pool = new pg.Pool({ connectionString: server.url, max: 2 });
   const made = new Set<TestSchema>();
@@ -64,6 +69,7 @@ export async function openTestSchemas(): Promise<TestSchemas | string> {
         url: url.href,
         name,
         async clear() {
+          if (cluster !== null) return onCluster(url.href, clearCluster);
           await pool.query(`SET search_path = ${name}; ${CLEAR}; SET search_path = DEFAULT`);
         },
         async drop() {
@@ -72,6 +78,7 @@ export async function openTestSchemas(): Promise<TestSchemas | string> {
         },
       };
       made.add(schema);
+      if (cluster !== null) await onCluster(url.href, prepareCluster);
       return schema;
     },
   };

@@ -4,20 +4,10 @@
  * indexes are those of distributed databases.
  */
 import pg from 'pg';
+import { DISTRIBUTED_BY } from '../sharding/tables.js';
 
-/** Tables whose rows belong to an instance. The directory of runs is sharded by its lookup key. */
-export const SPREAD_BY: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    [
-      ...['run', 'run_label', 'active_run', 'ended_run', 'failure_function', 'payload', 'step', 'task', 'attempt'],
-      ...['dead_letter', 'dead_letter_label', 'deduplication', 'waiter', 'kept_event', 'flow_control', 'schedule'],
-      ...['destination_hold', 'instance_settings', 'usage', 'day_count', 'day_taken', 'budget_alert', 'queue', 'url_group'],
-      ...['gate_lease', 'dead_letter_group', 'dead_letter_group_workflow', 'dead_letter_group_hour', 'repair'],
-      ...['repair_item', 'instance_clock', 'instance_totals', 'staged_journal', 'insight', 'insight_delta'],
-    ].map((table) => [table, 'instance_id']),
-  ),
-  run_directory: 'run_key',
-};
+/** Columns of the distributed tables. */
+export const SPREAD_BY: Readonly<Record<string, string>> = Object.fromEntries(DISTRIBUTED_BY);
 
 const SPREAD = `
 DO $$

@@ -3,7 +3,7 @@ import type { BudgetAlertId, PendingBudgetAlert, QueueInstance } from '../../../
 import { integerOrNull, textOrNull } from '../../records/columns.js';
 import { FOR_SHARE } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, send } from '../sql/procedure.js';
-import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
+import { type Sql, sql } from '../sql/sql.js';
 import { NUMBER, TEXT, table } from '../sql/table.js';
 
 const ALERT = table<PendingBudgetAlert>('budget_alert', {
@@ -36,9 +36,6 @@ export interface BudgetAlertFor {
   readonly accountId: string | null;
 }
 
-/** Several processes delete past alerts at the same time. */
-const IN_ORDER = byDialect({ sqlite: raw(''), postgres: raw('ORDER BY instance_id, month, percent FOR UPDATE SKIP LOCKED') });
-
 /** False if it was noted before, or if the budget or the owner has changed. A change waits, and then removes the alert. */
 export function* createAlert(
   alert: PendingBudgetAlert,
@@ -50,9 +47,7 @@ export function* createAlert(
     SELECT account_id, budget_dollars FROM queue_instance WHERE instance_id = ${instanceId} ${FOR_SHARE}`);
   if (!instance || textOrNull(instance, 'account_id') !== accountId) return false;
   if ((integerOrNull(instance, 'budget_dollars') ?? 0) !== budgetDollars) return false;
-  yield* send(sql`
-    DELETE FROM budget_alert WHERE (instance_id, month, percent) IN (
-      SELECT instance_id, month, percent FROM budget_alert WHERE month < ${month} AND due_at IS NULL ${IN_ORDER})`);
+  yield* send(sql`DELETE FROM budget_alert WHERE instance_id = ${instanceId} AND month < ${month} AND due_at IS NULL`);
   // In order, because another process may note other shares of the month at the same moment.
   for (const percent of lesser.toSorted((a, b) => a - b))
     yield* send(sql`

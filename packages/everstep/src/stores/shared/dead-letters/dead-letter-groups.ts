@@ -22,7 +22,7 @@ import type { Listing } from '../../../ports/stores/page.js';
 import { bytes, integer, json, type Row, text, textOrNull, word } from '../../records/columns.js';
 import { createAccountChange } from '../accounts/change.js';
 import type { AddAudit } from '../audit/audit-log.js';
-import { isOneOf, OWNER, ofInstance, SKIP_LOCKED } from '../sql/dialect.js';
+import { isOneOf, OWNER, ofInstance, someOf } from '../sql/dialect.js';
 import { count, type Procedure, rows, type SqlStore } from '../sql/procedure.js';
 import { byDialect, joined, raw, type Sql, sql } from '../sql/sql.js';
 import { NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
@@ -229,15 +229,14 @@ function* mark(instanceId: string, fingerprint: string, { kind, at, by }: GroupM
 
 /** Rows that are locked are left for the next time. */
 function* tidy(now: number, limit: number): Procedure<number> {
-  const groups = (condition: Sql) => sql`(${OWNER}, fingerprint) IN (
-    SELECT ${OWNER}, fingerprint FROM dead_letter_group WHERE ${condition} LIMIT ${limit} ${SKIP_LOCKED})`;
+  const groups = (condition: Sql) => someOf(sql`${OWNER}, fingerprint`, 'dead_letter_group', condition, limit);
   const settled = yield* count(
     sql`UPDATE dead_letter_group SET rank = 2 WHERE ${groups(sql`rank = 1 AND first_seen_at <= ${now - NEW_FOR_MS}`)}`,
   );
-  const hours = yield* count(sql`
-    DELETE FROM dead_letter_group_hour WHERE (${OWNER}, fingerprint, hour) IN (
-      SELECT ${OWNER}, fingerprint, hour FROM dead_letter_group_hour
-      WHERE hour < ${hourOf(now - HOURS_KEPT_MS)} LIMIT ${limit} ${SKIP_LOCKED})`);
+  const past = sql`hour < ${hourOf(now - HOURS_KEPT_MS)}`;
+  const hours = yield* count(
+    sql`DELETE FROM dead_letter_group_hour WHERE ${someOf(sql`${OWNER}, fingerprint, hour`, 'dead_letter_group_hour', past, limit)}`,
+  );
   const empty = yield* count(
     sql`DELETE FROM dead_letter_group WHERE ${groups(sql`entries = 0 AND last_seen_at < ${now - EMPTY_GROUPS_KEPT_MS}`)}`,
   );

@@ -101,13 +101,18 @@ function* due(before: number, limit: number): Procedure<readonly RepairRecord[]>
 
 /** Claims them for a process of several. */
 function* claimDue(before: number, limit: number, { nodeId, until }: RepairDriver): Procedure<readonly RepairRecord[]> {
-  const claimed = yield* rows(sql`
-    UPDATE repair r SET driver = ${nodeId}, driven_until = ${until} FROM (
-      SELECT instance_id, repair_id FROM repair
-      WHERE wake_at <= ${before} AND (driver IS NULL OR driver = ${nodeId} OR driven_until <= ${before})
-      ORDER BY wake_at, repair_id LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED) picked
-    WHERE r.instance_id = picked.instance_id AND r.repair_id = picked.repair_id RETURNING r.*`);
-  return claimed.map(recordOf).sort((a, b) => (a.wakeAt ?? 0) - (b.wakeAt ?? 0));
+  const isFree = sql`wake_at <= ${before} AND (driver IS NULL OR driver = ${nodeId} OR driven_until <= ${before})`;
+  const found = yield* rows(sql`
+    SELECT instance_id, repair_id FROM repair WHERE ${isFree} ORDER BY wake_at, repair_id LIMIT ${limit}`);
+  const claimed: RepairRecord[] = [];
+  // One by one, because their instances can be on different servers. Another process may have been faster.
+  for (const { instance_id: instanceId, repair_id: repairId } of found) {
+    const id = { instanceId: String(instanceId), repairId: String(repairId) };
+    const taken = yield* row(sql`
+      UPDATE repair SET driver = ${nodeId}, driven_until = ${until} WHERE ${isRepair(id)} AND ${isFree} RETURNING *`);
+    if (taken) claimed.push(recordOf(taken));
+  }
+  return claimed;
 }
 
 function* nextAt(nodeId: string | null): Procedure<number | null> {

@@ -9,9 +9,20 @@ const NOTHING = raw('');
  */
 export const FOR_UPDATE = byDialect({ sqlite: NOTHING, postgres: raw('FOR UPDATE') });
 export const FOR_SHARE = byDialect({ sqlite: NOTHING, postgres: raw('FOR SHARE') });
-export const FOR_KEY_SHARE = byDialect({ sqlite: NOTHING, postgres: raw('FOR KEY SHARE') });
-/** Like `FOR_UPDATE`, without the rows that others have locked. */
+/** Like `FOR_UPDATE`, without the rows that others have locked. Only for rows of one instance. */
 export const SKIP_LOCKED = byDialect({ sqlite: NOTHING, postgres: raw('FOR UPDATE SKIP LOCKED') });
+export const FOR_KEY_SHARE = byDialect({ sqlite: NOTHING, postgres: raw('FOR KEY SHARE') });
+
+/**
+ * Selects at most `limit` rows for which `condition` holds, by their keys, without the rows that others have locked. Rows on
+ * several servers cannot be limited and locked in one statement: all of them are selected.
+ */
+export const someOf = (keys: Sql, table: string, condition: Sql, limit: number): Sql =>
+  byDialect({
+    sqlite: sql`(${keys}) IN (SELECT ${keys} FROM ${raw(table)} WHERE ${condition} LIMIT ${limit})`,
+    postgres: sql`(${keys}) IN (SELECT ${keys} FROM ${raw(table)} WHERE ${condition} LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
+    distributed: condition,
+  });
 
 /** Conditions on a flag, as the indexes on it declare them. SQLite stores flags as 0 and 1. */
 export const isTrue = (column: string): Sql => byDialect({ sqlite: raw(`${column} = 1`), postgres: raw(column) });

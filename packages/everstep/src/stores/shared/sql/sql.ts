@@ -3,7 +3,10 @@
  * statement is rendered for one dialect, with `?` or `$1` for each value.
  */
 
-export type Dialect = 'sqlite' | 'postgres';
+/** `distributed`: PostgreSQL with its tables on several servers. Without a fragment of its own, that of PostgreSQL is used. */
+export type Dialect = 'sqlite' | 'postgres' | 'distributed';
+
+type Fragments = Readonly<Record<'sqlite' | 'postgres', Sql>> & { readonly distributed?: Sql };
 
 /** A value that both databases take, or a list, which only a fragment of PostgreSQL may contain. */
 export type SqlValue = string | number | boolean | Uint8Array | null | readonly (string | number | null)[];
@@ -25,10 +28,12 @@ class Template {
 class Choice {
   readonly sqlite: Sql;
   readonly postgres: Sql;
+  readonly distributed: Sql;
 
-  constructor(own: Readonly<Record<Dialect, Sql>>) {
+  constructor(own: Fragments) {
     this.sqlite = own.sqlite;
     this.postgres = own.postgres;
+    this.distributed = own.distributed ?? own.postgres;
   }
 }
 
@@ -39,7 +44,7 @@ export const sql = (strings: TemplateStringsArray, ...inserts: readonly (SqlValu
 /** Text as it is: names and constants of the code, never anything from outside. */
 export const raw = (text: string): Sql => new Template([text], []);
 
-export const byDialect = (own: Readonly<Record<Dialect, Sql>>): Sql => new Choice(own);
+export const byDialect = (own: Fragments): Sql => new Choice(own);
 
 /** Values or fragments, with a separator between them. */
 export const joined = (parts: readonly (SqlValue | Sql)[], separator = ', '): Sql =>

@@ -1,0 +1,132 @@
+/** `everstep store`: how the tables of a PostgreSQL store are distributed over several servers. */
+import { Command } from 'commander';
+import { SETTINGS } from '../../../config/settings.js';
+import { wholeNumber } from '../../arguments.js';
+import { UsageError } from '../../exit-codes.js';
+import { json, type Shell, table } from '../../output.js';
+import { settingOf } from './service-settings.js';
+
+const STORE = '--store <url>';
+const STORE_TEXT = 'postgres://user:password@host:port/database of the coordinator (or EVERSTEP_STORE)';
+const JSON_TEXT = 'print the result as JSON';
+const LISTED_INSTANCES = 1000;
+
+interface StoreOptions {
+  readonly store?: string;
+  readonly json?: boolean;
+}
+
+function urlOf({ store }: StoreOptions, shell: Shell): string {
+  const place = settingOf(SETTINGS.store, store, shell);
+  if (place?.kind === 'postgres') return place.url;
+  throw new UsageError('No database: set --store or EVERSTEP_STORE to postgres://user:password@host:port/database.');
+}
+
+/** Loaded only by these commands: no other one needs the database. */
+const sharding = () => import('../../../stores/postgres/sharding/administration.js');
+
+function statusCommand(shell: Shell): Command {
+  return new Command('status')
+    .description('Show the servers, the shards and where each queue instance is. Changes nothing.')
+    .option(STORE, STORE_TEXT)
+    .option('--instance <id>', 'show only this queue instance')
+    .option('--json', JSON_TEXT)
+    .action(async (options: StoreOptions & { instance?: string }) => {
+      const { administer, distributionState, placesOf, serversOf } = await sharding();
+      const status = await administer(urlOf(options, shell), async (client) => {
+        const { version, pending } = await distributionState(client);
+        const isDistributed = pending.length === 0;
+        const only = options.instance === undefined ? {} : { only: options.instance };
+        return {
+          citus: version,
+          distributed: isDistributed,
+          pendingTables: pending.map((each) => each.table),
+          servers: isDistributed ? await serversOf(client) : [],
+          instances: isDistributed ? await placesOf(client, { ...only, limit: LISTED_INSTANCES }) : [],
+        };
+      });
+      const { screen } = shell;
+      if (options.json) return screen.write(json(status));
+      if (!status.distributed) {
+        screen.write(
+          `Citus ${status.citus}. ${status.pendingTables.length} tables are not distributed: run everstep store distribute.\n`,
+        );
+        return;
+      }
+      screen.write(`Citus ${status.citus}. All tables are distributed.\n\n`);
+      screen.write(
+        table(
+          screen,
+          ['SERVER', 'SHARDS'],
+          status.servers.map(({ server, shards }) => [server, shards]),
+        ),
+      );
+      screen.write('\n');
+      const rows = status.instances.map(({ instanceId, shard, server }) => [instanceId, shard, server]);
+      screen.write(table(screen, ['INSTANCE', 'SHARD', 'SERVER'], rows));
+      if (rows.length === LISTED_INSTANCES) screen.write(`Only the first ${LISTED_INSTANCES} queue instances are shown.\n`);
+    });
+}
+
+function distributeCommand(shell: Shell): Command {
+  return new Command('distribute')
+    .summary('Distribute the tables over the servers of a Citus cluster')
+    .description(
+      'Distribute the tables of the store over the servers of a Citus cluster: those of queue instances by instance, small tables\n' +
+        'to every server. Existing rows are copied. Stop all nodes first. If the command is interrupted, repeat it: it continues\n' +
+        'with the tables that are left. Without --yes it only shows what it will do.',
+    )
+    .option(STORE, STORE_TEXT)
+    .option('--shards <number>', 'number of shards of the tables of queue instances', wholeNumber('--shards', 1), 32)
+    .option('--yes', 'distribute the tables')
+    .option('--json', JSON_TEXT)
+    .action(async (options: StoreOptions & { shards: number; yes?: boolean }) => {
+      const { administer, distribute, distributionState } = await sharding();
+      const { screen, printError } = shell;
+      const state = await administer(urlOf(options, shell), async (client) => {
+        const found = await distributionState(client);
+        if (options.yes !== true) return found;
+        await distribute(client, {
+          shards: options.shards,
+          done: ({ table: name, by }) => printError(`${name}: ${by === null ? 'on every server' : `distributed by ${by}`}\n`),
+        });
+        return distributionState(client);
+      });
+      if (options.json) return screen.write(json(state));
+      if (state.pending.length === 0) {
+        screen.write(`All tables are distributed over ${state.servers.join(', ')}.\n`);
+        return;
+      }
+      const rows = state.pending.map(({ table: name, by }) => [name, by === null ? 'on every server' : `by ${by}`]);
+      screen.write(table(screen, ['TABLE', 'DISTRIBUTION'], rows));
+      screen.write(`\nServers: ${state.servers.join(', ')}. Nothing was changed. Stop all nodes, then repeat this with --yes.\n`);
+    });
+}
+
+function moveCommand(shell: Shell): Command {
+  return new Command('move')
+    .summary('Move a queue instance to another server while it is used')
+    .description(
+      'Move a queue instance to another server of the cluster with all its rows, while nodes use it. The instance first gets a\n' +
+        'shard of its own. Writes of the instance wait at the end of the move. The servers need wal_level = logical.',
+    )
+    .argument('<instance>', 'id of the queue instance')
+    .requiredOption('--to <host:port>', 'server, as everstep store status shows it')
+    .option(STORE, STORE_TEXT)
+    .option('--json', JSON_TEXT)
+    .action(async (instanceId: string, options: StoreOptions & { to: string }) => {
+      const { administer, moveInstance } = await sharding();
+      const place = await administer(urlOf(options, shell), (client) => moveInstance(client, { instanceId, to: options.to }));
+      if (options.json) return shell.screen.write(json(place));
+      shell.screen.write(`${place.instanceId} is on ${place.server}, in shard ${place.shard}.\n`);
+    });
+}
+
+export function storeCommand(shell: Shell): Command {
+  return new Command('store')
+    .summary('Distribute a PostgreSQL store over several servers')
+    .description('Distribute the tables of a PostgreSQL store over the servers of a Citus cluster, and show where they are.')
+    .addCommand(statusCommand(shell))
+    .addCommand(distributeCommand(shell))
+    .addCommand(moveCommand(shell));
+}

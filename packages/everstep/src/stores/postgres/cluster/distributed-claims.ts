@@ -1,0 +1,153 @@
+/**
+ * Claims where the tables are on several servers. Each statement that locks or writes tasks names one instance. The instances are
+ * found by plain reads over all servers, which return few rows. The table of nodes is on one server.
+ * Keeps invariants 23 and 25.
+ */
+import type { ClaimQuery, Kept, QueuedQuery } from '../../../ports/cluster.js';
+import { integer, type Row, text } from '../connection/columns.js';
+import { type Database, type Session, statement, type TransactionSession } from '../connection/connection.js';
+
+/** Locks the row of a node, so that another node that takes over from it waits. */
+const LOCK_NODE = statement('SELECT node_id FROM node WHERE node_id = $1 FOR KEY SHARE');
+const LOCK_CLAIMANT = statement('SELECT node_id FROM node WHERE node_id = $1 AND NOT leaving FOR KEY SHARE');
+
+const IS_DUE = 'p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1';
+const FOR_NODE = 'p.queue IS NULL AND (p.wanted_by IS NULL OR p.wanted_by = $2)';
+const FIND_DUE = statement(`
+  SELECT p.instance_id FROM task p WHERE ${IS_DUE} AND ${FOR_NODE} ORDER BY p.due_at, p.run_key, p.slot LIMIT $3`);
+
+/** Runs `claim` for each instance with due tasks, together for at most `limit` of them. */
+export async function claimEach(
+  session: Session,
+  nodeId: string,
+  { before, limit, instanceId }: ClaimQuery,
+  claim: (instanceId: string, limit: number) => Promise<readonly Row[]>,
+): Promise<readonly Row[]> {
+  if (instanceId !== undefined) return claim(instanceId, limit);
+  const due = new Map<string, number>();
+  for (const row of await session.query(FIND_DUE, [before, nodeId, limit])) {
+    const id = text(row, 'instance_id');
+    due.set(id, (due.get(id) ?? 0) + 1);
+  }
+  const claimed = await Promise.all([...due].map(([id, tasks]) => claim(id, tasks)));
+  return claimed.flat();
+}
+
+const HELD_BY = '(claimed_by = ANY($1::text[]) OR wanted_by = ANY($1::text[]))';
+const LOST_CLAIMS = statement(`
+  SELECT DISTINCT claimed_by AS id FROM task WHERE due_at IS NOT NULL AND claimed_by IS NOT NULL AND claimed_by <> ALL($1::text[])`);
+const LOST_WANTED = statement(
+  'SELECT DISTINCT wanted_by AS id FROM task WHERE wanted_by IS NOT NULL AND wanted_by <> ALL($1::text[])',
+);
+const NODE_IDS = statement('SELECT node_id FROM node');
+const HOLDERS_INSTANCES = statement(`SELECT DISTINCT instance_id FROM task WHERE ${HELD_BY}`);
+const GATES_OF = statement('SELECT instance_id FROM gate_lease WHERE node_id = ANY($1::text[])');
+const RELEASE_CLAIMS = statement(
+  'UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE instance_id = $2 AND claimed_by = ANY($1::text[])',
+);
+const RELEASE_WANTED = statement('UPDATE task SET wanted_by = NULL WHERE instance_id = $2 AND wanted_by = ANY($1::text[])');
+const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE instance_id = $2 AND node_id = ANY($1::text[])');
+
+const idsOf = async (session: Session): Promise<readonly string[]> =>
+  (await session.query(NODE_IDS)).map((row) => text(row, 'node_id'));
+
+/** Returns holders of claims that are no nodes. A node joins before it claims, so the nodes are read again after the claims. */
+export async function lostHolders(session: Session): Promise<readonly string[]> {
+  const known = await idsOf(session);
+  const found = await Promise.all([session.query(LOST_CLAIMS, [known]), session.query(LOST_WANTED, [known])]);
+  const candidates = new Set(found.flat().map((row) => text(row, 'id')));
+  if (candidates.size > 0) for (const nodeId of await idsOf(session)) candidates.delete(nodeId);
+  return [...candidates];
+}
+
+/** Makes everything that these nodes had claimed unclaimed. */
+export async function releaseEach(session: TransactionSession, nodeIds: readonly string[]): Promise<void> {
+  const [gates, tasks] = await Promise.all([session.query(GATES_OF, [nodeIds]), session.query(HOLDERS_INSTANCES, [nodeIds])]);
+  for (const row of gates) session.send(RELEASE_GATES, [nodeIds, text(row, 'instance_id')]);
+  for (const row of tasks) {
+    session.send(RELEASE_CLAIMS, [nodeIds, text(row, 'instance_id')]);
+    session.send(RELEASE_WANTED, [nodeIds, text(row, 'instance_id')]);
+  }
+}
+
+const CLAIMS_OF = statement('SELECT instance_id, run_key, slot FROM task WHERE claimed_by = $1');
+const WANTED_OF = statement('SELECT DISTINCT instance_id FROM task WHERE wanted_by = $1');
+const RELEASE_CLAIM = statement(`
+  UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE instance_id = $2 AND run_key = $3 AND slot = $4 AND claimed_by = $1`);
+
+/** Releases what a node that stops does not keep. Returns whether it released gates. */
+export async function releaseOthers(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
+  const kept = new Set(gates);
+  // First the gates: a node that hands tasks over because of them sees the release.
+  const released = (await session.query(GATES_OF, [[nodeId]]))
+    .map((row) => text(row, 'instance_id'))
+    .filter((id) => !kept.has(id));
+  for (const instanceId of released) await session.execute(RELEASE_GATES, [[nodeId], instanceId]);
+  const keptTasks = new Set(tasks.map(({ runKey, slot }) => `${runKey}\n${slot}`));
+  for (const { instance_id, run_key, slot } of await session.query(CLAIMS_OF, [nodeId])) {
+    const [instanceId, runKey, of] = [String(instance_id), String(run_key), Number(slot)];
+    if (!keptTasks.has(`${runKey}\n${of}`)) session.send(RELEASE_CLAIM, [nodeId, instanceId, runKey, of]);
+  }
+  for (const row of await session.query(WANTED_OF, [nodeId])) {
+    const instanceId = text(row, 'instance_id');
+    if (!kept.has(instanceId)) session.send(RELEASE_WANTED, [[nodeId], instanceId]);
+  }
+  return released.length > 0;
+}
+
+const TAKE_GATE = statement('INSERT INTO gate_lease (instance_id, node_id) VALUES ($1, $2) ON CONFLICT (instance_id) DO NOTHING');
+
+/** Takes the gates of an instance if no node holds them. Returns whether it took them. */
+export async function takeGate(session: TransactionSession, instanceId: string, nodeId: string): Promise<boolean> {
+  if ((await session.query(LOCK_CLAIMANT, [nodeId])).length === 0) return false;
+  return (await session.execute(TAKE_GATE, [instanceId, nodeId])) > 0;
+}
+
+/** Returns the node to which tasks can be handed: null if it is gone. */
+export const lockTaker = async (session: TransactionSession, nodeId: string): Promise<string | null> =>
+  (await session.query(LOCK_NODE, [nodeId])).length > 0 ? nodeId : null;
+
+const QUEUED = 'p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.due_at <= $1';
+const WITHOUT_GATES = statement(`
+  SELECT DISTINCT p.instance_id FROM task p WHERE ${QUEUED} AND p.claimed_by IS NULL
+    AND NOT EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id)`);
+const HELD = `FROM task p JOIN gate_lease g ON g.instance_id = p.instance_id
+  WHERE ${QUEUED} AND g.node_id = $2 AND p.due_at > $3 AND (p.claimed_by IS NULL OR (p.claimed_by = $2 AND $4::boolean))`;
+const LAST_OF_PAGE = statement(`SELECT p.due_at ${HELD} ORDER BY p.due_at OFFSET $5::bigint - 1 LIMIT 1`);
+const WITH_MESSAGES = statement(`SELECT DISTINCT p.instance_id ${HELD}`);
+const LOCK_GATE = statement('SELECT instance_id FROM gate_lease WHERE instance_id = $1 AND node_id = $2 FOR KEY SHARE');
+/** More messages than an instance has. */
+const ALL = 2_147_483_647;
+
+/** Takes the gates without a holder, of the instance or of all with due messages in queues. */
+async function takeGates(database: Database, nodeId: string, { before, instanceId }: QueuedQuery): Promise<void> {
+  const found = instanceId === undefined ? await database.query(WITHOUT_GATES, [before]) : [{ instance_id: instanceId }];
+  for (const id of found.map((row) => text(row, 'instance_id')).sort())
+    await database.transaction((session) => takeGate(session, id, nodeId));
+}
+
+/**
+ * Runs `claim` for each instance whose gates the node holds, with its row and the gates locked. A page contains all messages up to
+ * a due time, so that the next page starts behind it in each instance.
+ */
+export async function claimQueuedEach(
+  database: Database,
+  nodeId: string,
+  query: QueuedQuery,
+  claim: (session: Session, id: string, page: { readonly before: number; readonly limit: number }) => Promise<readonly Row[]>,
+): Promise<readonly Row[]> {
+  const { before, after, includesClaimed, limit, instanceId } = query;
+  if (after === null) await takeGates(database, nodeId, query);
+  const claimOf = (id: string, page: { readonly before: number; readonly limit: number }) =>
+    database.transaction(async (session) => {
+      if ((await session.query(LOCK_CLAIMANT, [nodeId])).length === 0) return [];
+      return (await session.query(LOCK_GATE, [id, nodeId])).length === 0 ? [] : claim(session, id, page);
+    });
+  if (instanceId !== undefined) return claimOf(instanceId, { before, limit });
+  const [last] = await database.query(LAST_OF_PAGE, [before, nodeId, after ?? -1, includesClaimed, limit]);
+  const until = last ? integer(last, 'due_at') : before;
+  const instances = await database.query(WITH_MESSAGES, [until, nodeId, after ?? -1, includesClaimed]);
+  const claimed: Row[] = [];
+  for (const row of instances) claimed.push(...(await claimOf(text(row, 'instance_id'), { before: until, limit: ALL })));
+  return claimed;
+}

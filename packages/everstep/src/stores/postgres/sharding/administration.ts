@@ -1,0 +1,19 @@
+/** A connection for commands that administer the distribution of a store. */
+import pg from 'pg';
+import { placeOfUrl } from '../connection/errors.js';
+import { checkTls } from '../connection/tls.js';
+
+export { DistributionError, type DistributionState, distribute, distributionState } from './distribute.js';
+export { moveInstance, placesOf, serversOf } from './placement.js';
+
+/** Runs `work` on a connection of its own. */
+export async function administer<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
+  checkTls(url, placeOfUrl(url));
+  const client = new pg.Client({ connectionString: url, application_name: 'everstep' });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,35 @@
+/** The store on a Citus cluster. */
+import { after, describe } from 'node:test';
+import type { Store } from '../../../ports/stores/store.js';
+import { type OpenStore, storeConformance } from '../../conformance/index.js';
+import { openPostgresStore } from '../index.js';
+import { CITUS } from '../testing/citus.js';
+import { openTestSchemas } from '../testing/schemas.js';
+
+const schemas = process.env[CITUS] ? await openTestSchemas() : `${CITUS} names no Citus cluster`;
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+
+if (typeof schemas === 'string') {
+  describe('the store on a Citus cluster', { skip: schemas }, () => {});
+} else {
+  const schema = await schemas.make();
+  const { url } = schema;
+  // A faulty unit rejects its whole batch, which a batch in parts does not promise.
+  const open = () => openPostgresStore({ url, log, commits: 'together' });
+  let opened: Store | null = null;
+  after(async () => opened?.close());
+  const underTest: OpenStore = async () => {
+    opened ??= await open();
+    return {
+      store: opened,
+      hasVersions: true,
+      async reopen() {
+        await opened?.close();
+        opened = await open();
+        return opened;
+      },
+      dispose: () => schema.clear(),
+    };
+  };
+  storeConformance('Citus', underTest);
+}

@@ -1,0 +1,97 @@
+/** Distributes the tables of a schema over the servers of a Citus cluster. Each table is distributed once, so it can be repeated. */
+import type pg from 'pg';
+import { BY_INSTANCE, BY_RUN, ON_EVERY_SERVER } from './tables.js';
+
+/** What is done with a table that is not distributed yet. */
+export interface Distribution {
+  readonly table: string;
+  /** The column by which the table is distributed; null if it is copied to every server. */
+  readonly by: string | null;
+}
+
+export interface DistributionState {
+  /** Such as `13.0-1`. */
+  readonly version: string;
+  /** Host and port of each server that can have shards. */
+  readonly servers: readonly string[];
+  readonly pending: readonly Distribution[];
+  /** Nodes with a lease, by host. The tables are not distributed while any is running. */
+  readonly nodes: readonly string[];
+}
+
+/** The database cannot be distributed. The message is for people. */
+export class DistributionError extends Error {
+  override readonly name = 'DistributionError';
+}
+
+const SHARDS = 32;
+/** In the order in which tables refer to each other. */
+const WANTED: readonly Distribution[] = [
+  ...ON_EVERY_SERVER.map((table) => ({ table, by: null })),
+  ...BY_INSTANCE.map((table) => ({ table, by: 'instance_id' })),
+  ...BY_RUN.map((table) => ({ table, by: 'run_key' })),
+];
+const [FIRST_BY_INSTANCE] = BY_INSTANCE;
+
+/** Reads what would be done. Rejects with DistributionError if the server has no extension `citus`. */
+export async function distributionState(client: pg.ClientBase): Promise<DistributionState> {
+  const [extension] = (
+    await client.query<{ version: string }>(`SELECT extversion AS version FROM pg_extension WHERE extname = 'citus'`)
+  ).rows;
+  if (!extension) {
+    throw new DistributionError(
+      'the database has no extension "citus", so its tables cannot be distributed; ' +
+        'create the extension on the coordinator and add its workers first',
+    );
+  }
+  const servers = await client.query<{ server: string }>(
+    `SELECT nodename || ':' || nodeport AS server FROM pg_dist_node WHERE shouldhaveshards AND isactive ORDER BY 1`,
+  );
+  if (servers.rows.length === 0)
+    throw new DistributionError('the cluster has no server that can have shards; add workers with citus_add_node first');
+  const done = await client.query<{ name: string }>(`
+    SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
+    WHERE c.relnamespace = current_schema()::regnamespace`);
+  const distributed = new Set(done.rows.map(({ name }) => name));
+  const nodes = await client.query<{ host: string }>(
+    'SELECT host FROM node WHERE lease_until >= clock_timestamp() ORDER BY host',
+  );
+  return {
+    version: extension.version,
+    servers: servers.rows.map(({ server }) => server),
+    pending: WANTED.filter(({ table }) => !distributed.has(table)),
+    nodes: nodes.rows.map(({ host }) => host),
+  };
+}
+
+async function distributeTable(client: pg.ClientBase, { table, by }: Distribution, shards: number): Promise<void> {
+  if (by === null) {
+    await client.query('SELECT create_reference_table($1::text::regclass)', [table]);
+    return;
+  }
+  const isFirst = table === FIRST_BY_INSTANCE;
+  const together = by === 'instance_id' && !isFirst;
+  await client.query(
+    `SELECT create_distributed_table($1::text::regclass, $2, colocate_with => $3${together ? '' : ', shard_count => $4'})`,
+    together ? [table, by, FIRST_BY_INSTANCE] : [table, by, 'none', shards],
+  );
+}
+
+/** Distributes one table after the other and reports each. Rejects with DistributionError while a node has a lease. */
+export async function distribute(
+  client: pg.ClientBase,
+  { shards = SHARDS, done }: { readonly shards?: number; readonly done?: (table: Distribution) => void } = {},
+): Promise<void> {
+  const { pending, nodes } = await distributionState(client);
+  if (pending.length > 0 && nodes.length > 0) {
+    throw new DistributionError(
+      `nodes are running (${nodes.join(', ')}); stop all nodes before the tables are distributed, because they detect it when they start`,
+    );
+  }
+  // Existing rows are copied, as long as it takes.
+  await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
+  for (const each of pending) {
+    await distributeTable(client, each, shards);
+    done?.(each);
+  }
+}

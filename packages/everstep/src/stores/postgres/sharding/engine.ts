@@ -1,0 +1,14 @@
+/** What a database can do. It is found when the store is opened, and decides how the same statements are sent. */
+
+export interface Engine {
+  /** Product, for people. */
+  readonly name: string;
+  /**
+   * Whether the tables are on several servers by their instance. A statement then names its instance as one value, and a
+   * transaction contains the writes of one instance.
+   */
+  readonly isDistributed: boolean;
+}
+
+export const POSTGRESQL: Engine = { name: 'PostgreSQL', isDistributed: false };
+export const CITUS: Engine = { name: 'Citus', isDistributed: true };

@@ -1,0 +1,34 @@
+/**
+ * Statements on distributed tables that name no instance, by a part of their texts, with the reason. A test refuses all others. On
+ * distributed tables, statements "of one server" are not sent: others take their place.
+ */
+const READ = 'a plain read over all servers';
+const ONE_SERVER = 'of one server';
+const UPKEEP = 'removes or marks old rows of all instances, without a limit on distributed tables';
+
+export const EXCEPTIONS: readonly (readonly [part: string, reason: string])[] = [
+  ['SELECT max(latest_time) FROM instance_clock', READ],
+  ['SELECT coalesce(sum(active_runs), 0) FROM instance_totals', READ],
+  ['SELECT due_at, run_key, slot, kind, instance_id, call_url, flow_key FROM task', READ],
+  ['SELECT due_at FROM task WHERE due_at > $1', READ],
+  ['WHERE t.child_run_key = $1', READ],
+  ['WHERE d.fingerprint IS NULL ORDER BY d.place', READ],
+  ['FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at', READ],
+  ['FROM schedule s WHERE s.next_at <= $1', READ],
+  ['SELECT * FROM repair WHERE wake_at', READ],
+  ['AS at FROM repair WHERE wake_at IS NOT NULL', READ],
+  ['SELECT instance_id, repair_id FROM repair WHERE wake_at', READ],
+  ['SELECT instance_id, run_key FROM staged_journal WHERE gone', READ],
+  ['SELECT * FROM budget_alert WHERE due_at', READ],
+  ['SELECT min(due_at) AS due_at FROM budget_alert', READ],
+  ['WITH RECURSIVE open', ONE_SERVER],
+  ['WITH RECURSIVE first', ONE_SERVER],
+  ['CROSS JOIN LATERAL (\n    SELECT sum(bytes)', ONE_SERVER],
+  ['DELETE FROM deduplication WHERE  (instance_id', ONE_SERVER],
+  ['dead_letter_group WHERE (instance_id, fingerprint) IN', UPKEEP],
+  ['dead_letter_group SET rank = 2 WHERE (instance_id, fingerprint) IN', UPKEEP],
+  ['dead_letter_group_hour WHERE (instance_id, fingerprint, hour) IN', UPKEEP],
+  ['DELETE FROM day_count WHERE', UPKEEP],
+  ['UPDATE staged_journal SET gone = true', UPKEEP],
+  ['INSERT INTO repair_item (instance_id', 'the instance is the first value'],
+];

@@ -1,0 +1,101 @@
+/** Where the shards and the queue instances of a Citus cluster are, and moves of an instance while it is used. */
+import type pg from 'pg';
+import { DistributionError } from './distribute.js';
+import { BY_INSTANCE } from './tables.js';
+
+/** A server that can have shards. */
+export interface ServerStatus {
+  /** Host and port. */
+  readonly server: string;
+  /** Number of shards of each table of runs. */
+  readonly shards: number;
+}
+
+export interface InstancePlace {
+  readonly instanceId: string;
+  /** Number of its shard of the table `run`. Its shards of the other tables are on the same server. */
+  readonly shard: string;
+  readonly server: string;
+}
+
+const [TABLE] = BY_INSTANCE;
+const SERVER = `n.nodename || ':' || n.nodeport`;
+
+/** Returns the servers in the order of their names. Does not connect to them. */
+export async function serversOf(client: pg.ClientBase): Promise<readonly ServerStatus[]> {
+  const { rows } = await client.query<ServerStatus>(`
+    SELECT ${SERVER} AS server, count(s.shardid)::integer AS shards
+    FROM pg_dist_node n LEFT JOIN pg_dist_placement p ON p.groupid = n.groupid
+      LEFT JOIN pg_dist_shard s ON s.shardid = p.shardid AND s.logicalrelid = '${TABLE}'::regclass
+    WHERE n.noderole = 'primary' AND n.shouldhaveshards GROUP BY 1 ORDER BY 1`);
+  return rows;
+}
+
+/** Returns the places of instances in the order of their ids: at most `limit` after the given one, or only one. */
+export async function placesOf(
+  client: pg.ClientBase,
+  { only, after = '', limit }: { readonly only?: string; readonly after?: string; readonly limit: number },
+): Promise<readonly InstancePlace[]> {
+  const { rows } = await client.query<{ id: string; shard: string; server: string }>(
+    `SELECT i.instance_id AS id, i.shard::text AS shard, ${SERVER} AS server
+     FROM (SELECT instance_id, get_shard_id_for_distribution_column('${TABLE}', instance_id) AS shard
+       FROM queue_instance WHERE instance_id > $1 AND ($3::text IS NULL OR instance_id = $3) ORDER BY instance_id LIMIT $2) i
+     JOIN pg_dist_placement p ON p.shardid = i.shard
+     JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary' ORDER BY 1`,
+    [after, limit, only ?? null],
+  );
+  return rows.map(({ id, shard, server }) => ({ instanceId: id, shard, server }));
+}
+
+async function placeOf(client: pg.ClientBase, instanceId: string): Promise<InstancePlace> {
+  const [place] = await placesOf(client, { only: instanceId, limit: 1 });
+  if (!place) throw new DistributionError(`there is no queue instance ${instanceId}, or the tables are not distributed`);
+  return place;
+}
+
+/**
+ * Moves an instance to another server with all its rows, while nodes use it. It first gets a shard of its own, unless it has
+ * one. Its writes wait at the end of each part, usually for less than a second. Returns the new place.
+ */
+export async function moveInstance(
+  client: pg.ClientBase,
+  { instanceId, to }: { readonly instanceId: string; readonly to: string },
+): Promise<InstancePlace> {
+  const servers = await serversOf(client);
+  if (!servers.some(({ server }) => server === to)) {
+    const known = servers.map(({ server }) => server).join(', ');
+    throw new DistributionError(`${to} is not a server of the cluster; use one of ${known}`);
+  }
+  // As long as it takes.
+  await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
+  let place = await placeOf(client, instanceId);
+  if (!(await isAlone(client, place.shard))) {
+    await client.query(
+      `SELECT isolate_tenant_to_new_shard('${TABLE}', $1::text, 'CASCADE', shard_transfer_mode => 'force_logical')`,
+      [instanceId],
+    );
+    place = await placeOf(client, instanceId);
+  }
+  if (place.server === to) return place;
+  const [from, target] = [place.server, to].map(addressOf);
+  await client.query(`SELECT citus_move_shard_placement($1::bigint, $2, $3, $4, $5, 'force_logical')`, [
+    place.shard,
+    ...(from ?? []),
+    ...(target ?? []),
+  ]);
+  return placeOf(client, instanceId);
+}
+
+function addressOf(server: string): readonly [host: string, port: number] {
+  const colon = server.lastIndexOf(':');
+  return [server.slice(0, colon), Number(server.slice(colon + 1))];
+}
+
+/** Returns whether the shard contains one value of the hash only, so that it was made for one instance. */
+async function isAlone(client: pg.ClientBase, shard: string): Promise<boolean> {
+  const { rows } = await client.query<{ alone: boolean }>(
+    'SELECT shardminvalue = shardmaxvalue AS alone FROM pg_dist_shard WHERE shardid = $1::bigint',
+    [shard],
+  );
+  return rows[0]?.alone === true;
+}

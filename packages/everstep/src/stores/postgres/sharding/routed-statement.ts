@@ -1,0 +1,99 @@
+/**
+ * The form of a statement for tables that are on several servers. Statements take rows as arrays, with the instance of each row.
+ * A planner that selects the server before the execution does not look into arrays, so this form takes the instance as one value.
+ */
+import type { SqlValue } from '../connection/sql-values.js';
+
+/** Rows as arrays: the parameters, whether the rows are numbered, the alias, and the columns. */
+const ROW_SET = /unnest\((\$\d+::[a-z ]+\[\](?:,\s*\$\d+::[a-z ]+\[\])*)\)(\s+WITH ORDINALITY)?\s+AS (\w+) ?\(([\w,\s]+)\)/g;
+const PARAMETER = /\$(\d+)/g;
+/** Columns of row sets that contain the instance of a row. */
+const INSTANCE_COLUMNS: ReadonlySet<string> = new Set(['instance_id', 'child_instance', 'from_instance']);
+
+/** A statement by its name, or with an empty name if it is planned each time. */
+interface NamedStatement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface RoutedStatement {
+  readonly statement: NamedStatement;
+  /** Values of the original statement, as those of this one: once for each instance of its rows, in one order. */
+  valuesOf(values: readonly SqlValue[]): readonly (readonly SqlValue[])[];
+}
+
+/** By the names of their statements, whose number is limited because they come from the code. */
+const routed = new Map<string, RoutedStatement>();
+
+export function routedStatement(original: NamedStatement): RoutedStatement {
+  if (original.name === '') return route(original);
+  const known = routed.get(original.name);
+  if (known) return known;
+  const made = route(original);
+  routed.set(original.name, made);
+  return made;
+}
+
+/** Parameters of a row set: those with an instance, the first of which the rows belong to, and all of them. */
+interface RowSet {
+  readonly instances: readonly number[];
+  readonly all: readonly number[];
+}
+
+function route(original: NamedStatement): RoutedStatement {
+  const sets: RowSet[] = [];
+  const text = original.text.replace(ROW_SET, (whole, parameters: string, numbered: string | undefined, alias, columns) => {
+    const names = String(columns)
+      .split(',')
+      .map((name) => name.trim());
+    const arrays = parameters.split(',').map((parameter) => parameter.trim());
+    const isInstance = names.map((name, index) => index < arrays.length && INSTANCE_COLUMNS.has(name));
+    if (!isInstance.includes(true)) return whole;
+    const all = arrays.map((array) => Number(/\d+/.exec(array)?.[0]));
+    sets.push({ all, instances: all.filter((_, index) => isInstance[index]) });
+    const taken = names.map((name, index) =>
+      isInstance[index] ? `${arrays[index]?.replace('[]', '')} AS ${name}` : `r.${name}`,
+    );
+    const given = arrays.filter((_, index) => !isInstance[index]);
+    const givenNames = names.filter((_, index) => !isInstance[index]);
+    const from = given.length === 0 ? '' : ` FROM unnest(${given.join(', ')})${numbered ?? ''} AS r(${givenNames.join(', ')})`;
+    return `(SELECT ${taken.join(', ')}${from}) AS ${alias}`;
+  });
+  const used = [...new Set([...text.matchAll(PARAMETER)].map(([, number]) => Number(number)))].sort((a, b) => a - b);
+  const numbers = new Map(used.map((number, index) => [number, index + 1]));
+  const renumbered = text.replace(PARAMETER, (_, number) => `$${numbers.get(Number(number))}`);
+  return {
+    statement: { name: original.name === '' ? '' : `${original.name}_routed`, text: renumbered },
+    valuesOf: (values) => byInstance(sets, values).map((some) => used.map((number) => some[number - 1] ?? null)),
+  };
+}
+
+const rowsIn = (values: readonly SqlValue[], number: number): readonly SqlValue[] => {
+  const rows = values[number - 1];
+  return Array.isArray(rows) ? rows : [];
+};
+
+/** The values with the rows of one instance, for each instance. Their instances are single values. */
+function byInstance(sets: readonly RowSet[], values: readonly SqlValue[]): readonly (readonly SqlValue[])[] {
+  if (sets.length === 0) return [values];
+  const ids = new Set<SqlValue>();
+  for (const { instances } of sets) for (const id of rowsIn(values, instances[0] ?? 0)) ids.add(id);
+  // Without rows, the statement still returns what it returns for none.
+  if (ids.size === 0) ids.add(null);
+  return [...ids].sort().map((id) => {
+    const some = [...values];
+    for (const { instances, all } of sets) {
+      const owners = rowsIn(values, instances[0] ?? 0);
+      for (const number of all) some[number - 1] = rowsIn(values, number).filter((_, row) => owners[row] === id);
+      for (const number of instances) some[number - 1] = onlyOf(rowsIn(some, number), id);
+    }
+    return some;
+  });
+}
+
+/** `owner`: the instance of the rows that there are. */
+function onlyOf(ids: readonly SqlValue[], owner: SqlValue): SqlValue {
+  const [first = owner] = ids;
+  if (ids.some((id) => id !== first)) throw new Error('a row refers to another queue instance');
+  return first;
+}

@@ -1,0 +1,44 @@
+/**
+ * A Citus cluster for tests: the one whose coordinator EVERSTEP_TEST_CITUS names. With it, the tests that use PostgreSQL use
+ * schemas with distributed tables; without it, the tests that need a cluster are skipped.
+ */
+import pg from 'pg';
+import { MIGRATIONS } from '../migrations/index.js';
+import { distribute } from '../sharding/distribute.js';
+import { BY_INSTANCE, BY_RUN, ON_EVERY_SERVER, ON_ONE_SERVER } from '../sharding/tables.js';
+
+export const CITUS = 'EVERSTEP_TEST_CITUS';
+/** Few, because each of them has all tables. */
+const SHARDS = 4;
+/** Tables come before those that they refer to. */
+const FILLED = [
+  ...[...BY_INSTANCE, ...BY_RUN, ...ON_ONE_SERVER.filter((table) => table !== 'schema_version')],
+  ...[...ON_EVERY_SERVER].reverse(),
+];
+
+export async function onCluster(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Creates and distributes the tables of the schema. */
+export async function prepareCluster(client: pg.Client): Promise<void> {
+  for (const sql of MIGRATIONS) await client.query(sql);
+  await client.query('CREATE TABLE schema_version (only_one boolean PRIMARY KEY CHECK (only_one), version integer NOT NULL)');
+  await client.query('INSERT INTO schema_version VALUES (true, $1)', [MIGRATIONS.length]);
+  await distribute(client, { shards: SHARDS });
+}
+
+/** Tables of search indexes stay: their names contain numbers that are not used again. */
+export async function clearCluster(client: pg.Client): Promise<void> {
+  await client.query(
+    `BEGIN; SET LOCAL citus.multi_shard_modify_mode = 'sequential'; SET LOCAL session_replication_role = replica`,
+  );
+  await client.query(FILLED.map((table) => `DELETE FROM ${table}`).join('; '));
+  await client.query('COMMIT');
+}
