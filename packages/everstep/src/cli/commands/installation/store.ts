@@ -81,9 +81,13 @@ function distributeCommand(shell: Shell): Command {
     .option('--yes', 'distribute the tables')
     .option('--json', JSON_TEXT)
     .action(async (options: StoreOptions & { shards: number; yes?: boolean }) => {
-      const { administer, distribute, distributionState } = await sharding();
+      const { administer, createTables, distribute, distributionState } = await sharding();
       const { screen, printError } = shell;
-      const state = await administer(urlOf(options, shell), async (client) => {
+      const url = urlOf(options, shell);
+      // First, so that a database that cannot be distributed stays as it is.
+      await administer(url, distributionState);
+      if (options.yes) await createTables(url);
+      const state = await administer(url, async (client) => {
         const found = await distributionState(client);
         if (options.yes !== true) return found;
         await distribute(client, {

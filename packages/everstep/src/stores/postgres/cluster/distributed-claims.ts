@@ -113,7 +113,7 @@ const WITHOUT_GATES = statement(`
     AND NOT EXISTS (SELECT 1 FROM gate_lease g WHERE g.instance_id = p.instance_id)`);
 const HELD = `FROM task p JOIN gate_lease g ON g.instance_id = p.instance_id
   WHERE ${QUEUED} AND g.node_id = $2 AND p.due_at > $3 AND (p.claimed_by IS NULL OR (p.claimed_by = $2 AND $4::boolean))`;
-const LAST_OF_PAGE = statement(`SELECT p.due_at ${HELD} ORDER BY p.due_at OFFSET $5::bigint - 1 LIMIT 1`);
+const PAGE = statement(`SELECT p.due_at ${HELD} ORDER BY p.due_at LIMIT $5`);
 const WITH_MESSAGES = statement(`SELECT DISTINCT p.instance_id ${HELD}`);
 const LOCK_GATE = statement('SELECT instance_id FROM gate_lease WHERE instance_id = $1 AND node_id = $2 FOR KEY SHARE');
 /** More messages than an instance has. */
@@ -144,8 +144,9 @@ export async function claimQueuedEach(
       return (await session.query(LOCK_GATE, [id, nodeId])).length === 0 ? [] : claim(session, id, page);
     });
   if (instanceId !== undefined) return claimOf(instanceId, { before, limit });
-  const [last] = await database.query(LAST_OF_PAGE, [before, nodeId, after ?? -1, includesClaimed, limit]);
-  const until = last ? integer(last, 'due_at') : before;
+  const page = await database.query(PAGE, [before, nodeId, after ?? -1, includesClaimed, limit]);
+  const last = page.at(-1);
+  const until = last && page.length === limit ? integer(last, 'due_at') : before;
   const instances = await database.query(WITH_MESSAGES, [until, nodeId, after ?? -1, includesClaimed]);
   const claimed: Row[] = [];
   for (const row of instances) claimed.push(...(await claimOf(text(row, 'instance_id'), { before: until, limit: ALL })));

@@ -2,9 +2,17 @@
 import pg from 'pg';
 import { placeOfUrl } from '../connection/errors.js';
 import { checkTls } from '../connection/tls.js';
+import { openPostgresStore } from '../index.js';
 
 export { DistributionError, type DistributionState, distribute, distributionState } from './distribute.js';
 export { moveInstance, placesOf, serversOf } from './placement.js';
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** Creates the tables, or migrates them to the latest schema. */
+export async function createTables(url: string): Promise<void> {
+  await (await openPostgresStore({ url, log: SILENT })).close();
+}
 
 /** Runs `work` on a connection of its own. */
 export async function administer<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {

@@ -53,9 +53,10 @@ export async function distributionState(client: pg.ClientBase): Promise<Distribu
     SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
     WHERE c.relnamespace = current_schema()::regnamespace`);
   const distributed = new Set(done.rows.map(({ name }) => name));
-  const nodes = await client.query<{ host: string }>(
-    'SELECT host FROM node WHERE lease_until >= clock_timestamp() ORDER BY host',
-  );
+  const [schema] = (await client.query<{ hasTables: boolean }>(`SELECT to_regclass('node') IS NOT NULL AS "hasTables"`)).rows;
+  const nodes = schema?.hasTables
+    ? await client.query<{ host: string }>('SELECT host FROM node WHERE lease_until >= clock_timestamp() ORDER BY host')
+    : { rows: [] };
   return {
     version: extension.version,
     servers: servers.rows.map(({ server }) => server),
