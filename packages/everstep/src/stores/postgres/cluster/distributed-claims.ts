@@ -51,7 +51,7 @@ const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE instance_id = $2 A
 const idsOf = async (session: Session): Promise<readonly string[]> =>
   (await session.query(NODE_IDS)).map((row) => text(row, 'node_id'));
 
-/** Returns holders of claims that are no nodes. A node joins before it claims, so the nodes are read again after the claims. */
+/** Returns holders of claims that have no row in the table of nodes. A node joins before it claims, so the nodes are read again after the claims. */
 export async function lostHolders(session: Session): Promise<readonly string[]> {
   const known = await idsOf(session);
   const found = await Promise.all([session.query(LOST_CLAIMS, [known]), session.query(LOST_WANTED, [known])]);

@@ -41,7 +41,7 @@ export class Parameters {
     return name;
   }
 
-  /** Number of values in the array; 1 for an array that is no parameter. */
+  /** Number of values in the array; 1 for an array in the text of the statement. */
   lengthOf(array: string): number {
     return this.lengths.get(array) ?? 1;
   }
