@@ -233,7 +233,15 @@ const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/end-to-end',
-    may: ['@everstep/sdk', '@everstep/example-guides', 'undici', 'playwright-core', 'axe-core', NODE],
+    may: [
+      '@everstep/sdk',
+      '@everstep/example-guides',
+      ...inEverstep('cli/testing'),
+      'undici',
+      'playwright-core',
+      'axe-core',
+      NODE,
+    ],
     because: 'end-to-end tests work from outside; the examples of the guides are apps like those of users',
   },
   {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { assertDatabaseInvariants, assertStoreInvariants } from './invariants.fixture.js';
 
 const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
 /** More than the slowest machine needs under load. A process that does not start ends earlier. */
@@ -94,10 +95,21 @@ export class ServiceProcess {
     await gone;
   }
 
-  /** Kills the process if it is running, and removes its data. */
+  /** Kills the process if it is running, checks the invariants over its store, and removes its data. */
   async dispose(): Promise<void> {
     await this.end('SIGKILL');
-    await rm(this.directory, { recursive: true, force: true });
+    try {
+      await this.assertInvariants();
+    } finally {
+      await rm(this.directory, { recursive: true, force: true });
+    }
+  }
+
+  private async assertInvariants(): Promise<void> {
+    const dataDir = this.settings.EVERSTEP_DATA_DIR ?? join(this.directory, 'data');
+    const store = this.settings.EVERSTEP_STORE ?? join(dataDir, 'everstep.db');
+    if (store.startsWith('postgres')) await assertDatabaseInvariants(store);
+    else await assertStoreInvariants({ dataDir, storeFile: store });
   }
 
   /** Returns the queue instance created by the first start. */

@@ -111,7 +111,9 @@ test('every run acknowledged before a dump under load continues on the restored 
   await administrator.connect();
   const name = `restored_${schema}`;
   await administrator.query(`CREATE DATABASE ${name}`);
+  let restored: ServiceProcess | undefined;
   t.after(async () => {
+    await restored?.dispose();
     await administrator.query(`DROP DATABASE ${name} WITH (FORCE)`);
     await administrator.end();
   });
@@ -119,8 +121,7 @@ test('every run acknowledged before a dump under load continues on the restored 
   elsewhere.pathname = `/${name}`;
   await promisify(execFile)(found.restore, ['--exit-on-error', '--no-owner', `--dbname=${withoutOptions(elsewhere)}`, file]);
 
-  const restored = await ServiceProcess.create({ ...settings, EVERSTEP_STORE: elsewhere.href });
-  t.after(() => restored.dispose());
+  restored = await ServiceProcess.create({ ...settings, EVERSTEP_STORE: elsewhere.href });
   await restored.start();
   assert.equal(restored.env.get('EVERSTEP_TOKEN'), of('EVERSTEP_TOKEN'), 'the credentials did not change');
   const later = new Client({ baseUrl: restored.env.get('EVERSTEP_URL') ?? '', token: of('EVERSTEP_TOKEN') });
