@@ -24,6 +24,7 @@ const [runs, schedules, search, service, { OwnSession }, signatures, workers] = 
 );
 
 const alerts = await contract('alerts/alerts');
+const insights = await contract('insights/insights');
 const { hasOneValue, oneOrMoreFilters } = await contract('filters/body-filters');
 const { DEAD_LETTER_FILTERS } = await contract('filters/dead-letter-filters');
 const { CANCEL_FILTERS, RUN_FILTERS } = await contract('filters/run-filters');
@@ -110,6 +111,14 @@ const FILES = {
     DeadLetterFilter: filters('Filters of the dead letter queue.', DEAD_LETTER_FILTERS),
     RunFilter: filters('Filters of the run log and of searches.', RUN_FILTERS),
     CancelFilter: filters('Filters of the active runs to cancel.', CANCEL_FILTERS),
+  },
+  insights: {
+    InsightWindow: insights.InsightWindow,
+    InsightPoint: insights.InsightPoint,
+    InsightTotals: insights.InsightTotals,
+    AttentionItem: insights.AttentionItem,
+    InstanceInsights: insights.InstanceInsights,
+    WorkflowInsights: insights.WorkflowInsights,
   },
   live: {
     LiveTopic: live.LiveChange.properties.topics.items,

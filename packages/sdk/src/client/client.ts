@@ -20,6 +20,7 @@ import type {
   TriggeredRun,
   Waiter,
 } from './generated/index.js';
+import { Insights } from './insights.js';
 import { Live } from './live.js';
 import { withRegion } from './region.js';
 import { type NotifyEvent, notifyCall } from './runs/events.js';
@@ -69,6 +70,8 @@ export class Client {
   readonly schedules: Schedules;
   /** Changes as they happen, and the nodes of the service. */
   readonly live: Live;
+  /** Counters of runs over time, and what needs attention. */
+  readonly insights: Insights;
   /** The connected workers. */
   readonly workers: Workers;
   /** Settings of the queue instance. */
@@ -122,6 +125,7 @@ export class Client {
     this.schedules = new Schedules(call);
     this.live = new Live(transport);
     this.workers = new Workers(call);
+    this.insights = new Insights(call);
     const put = <T>(path: string, update: object): Promise<T> =>
       call({ method: 'PUT', path, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(update) });
     this.settings = {

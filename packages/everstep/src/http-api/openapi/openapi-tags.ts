@@ -10,6 +10,7 @@ const TAG_DESCRIPTIONS: Readonly<Record<string, string>> = {
   Documents: 'Documents of a search index.',
   Events: 'Events that runs wait for.',
   'Flow control': 'Keys that limit the parallelism and the rate of deliveries.',
+  Insights: 'Counters of runs over time, and what needs attention.',
   Invitations: 'Invitations to teams.',
   Live: 'Change hints and the nodes of the service.',
   Logs: 'Logs of runs and messages.',

@@ -16,6 +16,13 @@ import { DeadLetterEntry, DeadLetterPage, DeletedDeadLetters, RecoveredRuns } fr
 import { ErrorBody } from '../../contract/errors.js';
 import { EventWaiter, NotifiedWaiter, Waiter } from '../../contract/events.js';
 import { ExplanationSchema, Reason } from '../../contract/explanation.js';
+import {
+  AttentionItem,
+  InsightPoint,
+  InsightTotals,
+  InstanceInsights,
+  WorkflowInsights,
+} from '../../contract/insights/insights.js';
 import { LiveChange, NodeEntry } from '../../contract/live.js';
 import {
   ActiveRun,
@@ -83,6 +90,11 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   RunResult,
   RunSearchPage,
   ActiveRun,
+  AttentionItem,
+  InsightPoint,
+  InsightTotals,
+  InstanceInsights,
+  WorkflowInsights,
   Schedule: ScheduleEntry,
   Settings: InstanceSettingsSchema,
   KeySet: KeySetSchema,

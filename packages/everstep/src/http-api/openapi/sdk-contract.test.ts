@@ -323,6 +323,8 @@ test('the Client has a call for every operation of the runtime API', async () =>
   await client.signatures.rotate();
   await client.live.nodes();
   assert.deepEqual((await client.workers.list()).workers, []);
+  assert.equal((await client.insights.get({ window: '1h' })).points.length, 60);
+  assert.deepEqual((await client.insights.workflow('http://app.example/')).steps, []);
   for await (const change of client.live.changes()) assert.fail(JSON.stringify(change));
 
   const declared = OPERATIONS.filter(({ access, tag }) => access === 'token' && tag !== 'Repairs');

@@ -31,6 +31,7 @@ import { repairOperations } from './dead-letters/repairs.js';
 import { listWaiters, notifyEvent, notifyRun } from './events/notify.js';
 import { listAllWaiters } from './events/waiters.js';
 import { webhookOperations } from './events/webhooks.js';
+import { insightOperations } from './insights/insights.js';
 import { listRunAttempts } from './runs/attempts.js';
 import { cancelRuns } from './runs/cancel-runs.js';
 import { explainRun } from './runs/explain.js';
@@ -87,6 +88,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   listWorkers,
   listAlerts,
   ...alertSettingOperations,
+  ...insightOperations,
   getSettings,
   updateSettings,
   getSigningKeys,

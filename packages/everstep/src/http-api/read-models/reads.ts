@@ -6,10 +6,12 @@ import type { DeadLetterGroupStore } from '../../ports/stores/dead-letter-groups
 import type { DeadLetterStore } from '../../ports/stores/dead-letter-store.js';
 import type { EventStore } from '../../ports/stores/event-store.js';
 import type { HistoryStore } from '../../ports/stores/history-store.js';
+import type { InsightStore } from '../../ports/stores/insights/insight-store.js';
 import type { RepairStore } from '../../ports/stores/repair-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { ScheduleStore } from '../../ports/stores/schedule-store.js';
 import type { Store } from '../../ports/stores/store.js';
+import type { TaskStore } from '../../ports/stores/task-store.js';
 
 /** Runs with their history. */
 export interface RunReads extends RunStore, HistoryStore {}
@@ -27,6 +29,8 @@ export interface Reads {
   readonly schedules: ScheduleStore;
   readonly audit: Pick<AuditStore, 'chained' | 'links' | 'anchor' | 'head'>;
   readonly auditEntries: Pick<AuditEntryStore, 'listAudit'>;
+  readonly insights: Pick<InsightStore, 'series' | 'workflowTotals'>;
+  readonly tasks: Pick<TaskStore, 'dueTasks'>;
   /** Resolves if the store can be read. */
   check(): Promise<unknown>;
 }
@@ -41,5 +45,7 @@ export const readsOf = (store: Store): Reads => ({
   schedules: store,
   audit: store.audit,
   auditEntries: store.accounts,
+  insights: store.insights,
+  tasks: store,
   check: () => store.latestTime(),
 });

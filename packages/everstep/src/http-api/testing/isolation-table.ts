@@ -202,6 +202,8 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   streamHints: readsOwn(() => ({ headers: { accept: 'text/event-stream' } })),
   listNodes: readsOwn(),
   listWorkers: readsOwn(),
+  getInsights: readsOwn(),
+  getWorkflowInsights: readsOwn(() => ({ query: 'workflowUrl=http%3A%2F%2Fapp.example%2F' })),
   // The clock of the test is real for all callers.
   getClock: { access: 'token', ask: nothing, own: 404, readOnly: 404, other: 404 },
   advanceClock: { access: 'token', ask: () => ({ body: { by: '1s' } }), own: 404, readOnly: 403, other: 404 },

@@ -8,6 +8,7 @@ export type * from './dead-letters.js';
 export type * from './events.js';
 export type * from './explanation.js';
 export type * from './filters.js';
+export type * from './insights.js';
 export type * from './live.js';
 export type * from './log-level.js';
 export type * from './management.js';

@@ -1,0 +1,49 @@
+/** What needs attention in a queue instance now, most urgent first. */
+import type { AttentionItem } from '../../contract/insights/insights.js';
+import type { WorkflowService } from '../../runtime/services/workflow-service.js';
+import type { Reads } from './reads.js';
+
+const MAX_ITEMS = 20;
+const MAX_GROUPS = 8;
+const MAX_TEXT_LENGTH = 300;
+/** A delivery that is due for longer needs attention. */
+const OVERDUE_MS = 5 * 60_000;
+
+export interface AttentionSources {
+  readonly reads: Pick<Reads, 'deadLetterGroups'>;
+  readonly service: Pick<WorkflowService, 'destinations' | 'flowControl' | 'now'>;
+  readonly storeRefusal: () => string | null;
+}
+
+export async function attentionOf(
+  { reads, service, storeRefusal }: AttentionSources,
+  instanceId: string,
+  oldestDueAt: number | null,
+): Promise<AttentionItem[]> {
+  const now = service.now();
+  const found: AttentionItem[] = [];
+  const add = (kind: AttentionItem['kind'], item: Partial<AttentionItem>): void => {
+    const { subject = '', text = '', count = 0, since = null } = item;
+    found.push({ kind, subject, text: text.slice(0, MAX_TEXT_LENGTH), count, since });
+  };
+  const refusal = storeRefusal();
+  if (refusal !== null) add('store-unavailable', { text: refusal });
+  for (const { origin, hold, noWorkerSince, waiting } of await service.destinations.list({ instanceId })) {
+    if (hold) add('held-destination', { subject: origin, text: hold.reason, count: waiting, since: hold.since });
+    else if (noWorkerSince !== undefined && waiting > 0)
+      add('no-worker', { subject: origin, count: waiting, since: noWorkerSince });
+  }
+  const groups = await reads.deadLetterGroups.list({
+    instanceId,
+    filter: { kind: 'workflow', states: ['regressed', 'new'], withEmpty: false },
+    now,
+    after: null,
+    limit: MAX_GROUPS,
+  });
+  for (const { fingerprint, message, entries, firstSeenAt, regressedAt } of groups.items)
+    add('dead-letter-group', { subject: fingerprint, text: message, count: entries, since: regressedAt ?? firstSeenAt });
+  for (const { key, paused, waiting } of await service.flowControl.list({ instanceId }))
+    if (paused && waiting > 0) add('paused-key', { subject: key, count: waiting });
+  if (oldestDueAt !== null && now - oldestDueAt > OVERDUE_MS) add('oldest-pending', { count: 1, since: oldestDueAt });
+  return found.slice(0, MAX_ITEMS);
+}

@@ -1,0 +1,74 @@
+/** Counters of insights in intervals of equal length. */
+import type { InsightPoint, InsightTotals, InsightWindow } from '../../contract/insights/insights.js';
+import { addCounts, HOUR_MS, MINUTE_MS, noCounts, type RunCounts } from '../../engine/insights/counts.js';
+import { percentile } from '../../engine/insights/histogram.js';
+import type { InsightPeriod, InsightStore, InsightSubject } from '../../ports/stores/store.js';
+
+/** The intervals of a window: at most 120. */
+const WINDOWS: Readonly<Record<InsightWindow, { readonly intervalMs: number; readonly intervals: number }>> = {
+  '1h': { intervalMs: MINUTE_MS, intervals: 60 },
+  '6h': { intervalMs: 5 * MINUTE_MS, intervals: 72 },
+  '24h': { intervalMs: 15 * MINUTE_MS, intervals: 96 },
+  '7d': { intervalMs: 2 * HOUR_MS, intervals: 84 },
+  '30d': { intervalMs: 6 * HOUR_MS, intervals: 120 },
+  '90d': { intervalMs: 24 * HOUR_MS, intervals: 90 },
+};
+
+export interface InsightRange {
+  readonly period: InsightPeriod;
+  /** Unix ms. */
+  readonly from: number;
+  readonly to: number;
+  readonly intervalMs: number;
+}
+
+/** Returns the range of a window that ends now. */
+export function rangeOf(window: InsightWindow, now: number): InsightRange {
+  const { intervalMs, intervals } = WINDOWS[window];
+  const to = now - (now % intervalMs) + intervalMs;
+  return { period: intervalMs < HOUR_MS ? 'minute' : 'hour', from: to - intervals * intervalMs, to, intervalMs };
+}
+
+export interface InsightSeries {
+  /** By start of the interval in Unix ms; intervals without counters are included. */
+  readonly intervals: ReadonlyMap<number, RunCounts>;
+  readonly total: RunCounts;
+}
+
+/** Reads the counters of each interval of the range. */
+export async function readSeries(
+  insights: Pick<InsightStore, 'series'>,
+  instanceId: string,
+  subject: InsightSubject,
+  { period, from, to, intervalMs }: InsightRange,
+): Promise<InsightSeries> {
+  const periodMs = period === 'minute' ? MINUTE_MS : HOUR_MS;
+  const starts = Array.from({ length: (to - from) / periodMs }, (_, index) => from + index * periodMs);
+  const intervals = new Map<number, RunCounts>();
+  for (let at = from; at < to; at += intervalMs) intervals.set(at, noCounts());
+  const total = noCounts();
+  for (const { start, counts } of await insights.series({ instanceId, subject, period, starts })) {
+    const interval = intervals.get(start - ((start - from) % intervalMs));
+    if (interval) addCounts(interval, counts);
+    addCounts(total, counts);
+  }
+  return { intervals, total };
+}
+
+export const presentTotals = ({ started, succeeded, failed, canceled, durations }: RunCounts): InsightTotals => ({
+  started,
+  succeeded,
+  failed,
+  canceled,
+  p50Ms: percentile(durations, 0.5),
+  p95Ms: percentile(durations, 0.95),
+});
+
+/** Presents a series with its range. */
+export const presentSeries = ({ intervals, total }: InsightSeries, { from, to, intervalMs }: InsightRange) => ({
+  from,
+  to,
+  intervalMs,
+  points: [...intervals].map(([at, counts]): InsightPoint => ({ at, ...presentTotals(counts) })),
+  totals: presentTotals(total),
+});
