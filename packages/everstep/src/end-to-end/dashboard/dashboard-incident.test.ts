@@ -80,7 +80,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     assert.equal(await incident.letters(world.client), RUNS);
 
     // The app is not fixed yet: the canary fails and the rest is not processed.
-    await page.getByRole('button', { name: 'Resume 10 first, then all 500' }).click();
+    await page.getByRole('button', { name: 'Resume 10 and wait' }).click();
     await page.getByText(/^Stopped automatically: \d+ of the first 10 failed again/).waitFor();
     await window.settled();
     await window.screenshot('stopped-1440-light', true);
@@ -88,10 +88,11 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
 
     // The app is fixed: the canary passes and the rest follows.
     incident.fix();
-    await page.getByRole('link', { name: /^Plan repair of the other 49\d$/ }).click();
+    await page.getByRole('link', { name: /^Plan repair of the other 49\d and the \d+ that failed again$/ }).click();
     await page.getByRole('button', { name: 'Create plan' }).click();
     await page.getByRole('heading', { name: 'Resume 500 dead letters' }).waitFor();
     await rate.fill('200');
+    await page.getByRole('checkbox', { name: 'Then continue with the rest automatically' }).check();
     await page.getByRole('button', { name: 'Resume 10 first, then all 500' }).click();
     await page.getByText('Done: 500 succeeded of 500.').waitFor({ timeout: 120_000 });
     await window.settled();
@@ -143,7 +144,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('form').getByText('5 s', { exact: true }).waitFor();
     await keyboard.write('spinbutton', 'Canary size', '5');
     await keyboard.write('spinbutton', 'Max failures (%)', '50');
-    await keyboard.enter('button', 'Resume 5 first, then all 500');
+    await keyboard.enter('button', 'Resume 5 and wait');
     await page.locator('h1:focus').waitFor();
     await page.getByText(/^Stopped automatically: \d of the first 5 failed again/).waitFor();
 
@@ -153,9 +154,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await keyboard.enter('button', 'Create plan');
     await page.getByRole('heading', { name: 'Resume 500 dead letters' }).waitFor();
     await keyboard.write('spinbutton', 'Max starts per second', '100');
-    await keyboard.to('checkbox', 'Then continue with the rest automatically');
-    await keyboard.press('Space');
-    await keyboard.enter('button', 'Resume 10 first');
+    await keyboard.enter('button', 'Resume 10 and wait');
 
     // The canary passed, and the rest waits for approval.
     await page.getByText('Canary passed: 10 of 10 succeeded. The rest is waiting for your approval.').waitFor();
