@@ -255,14 +255,14 @@ const DIRECTIONS: readonly DirectionRule[] = [
     because: 'the documentation is compared with the program; this area contains only tests',
   },
   {
-    area: 'everstep/src/open-store',
+    area: 'everstep/src/wiring',
     may: ['everstep/src', 'pino', NODE],
-    because: 'only one file decides which store is used',
+    because: 'only the wiring knows which store, transport and API are used',
   },
   {
     area: 'everstep/src/main',
     may: ['everstep/src', 'pino', PROTOCOL, NODE],
-    because: 'main is the only file that wires the parts together',
+    because: 'main is the only file that knows the order in which the parts are made',
   },
   { area: 'sdk/src', may: [NODE], because: "the SDK adds no dependency to the user's app" },
   {

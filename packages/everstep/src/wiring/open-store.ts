@@ -3,19 +3,19 @@ import { access, constants } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
-import { type AnsweringOptions, answerCommands } from './backup/answering.js';
-import type { ControlChannel } from './backup/control-channel.js';
-import { credentialsFile } from './bootstrap/credentials.js';
-import { makePrivateDirectory } from './bootstrap/data-dir.js';
-import { fileError, StartError } from './bootstrap/start-error.js';
-import type { Config } from './config/config.js';
-import type { Observer } from './ports/observer.js';
-import type { SearchDocuments } from './ports/stores/search-store.js';
-import type { Store } from './ports/stores/store.js';
-import { SERVICE_VERSION } from './step-calls/version.js';
-import type { OpenedNode } from './stores/postgres/index.js';
-import { openSqliteStore, StoreOpenError } from './stores/sqlite/index.js';
-import { openSearchDocuments } from './stores/sqlite/search/index.js';
+import { type AnsweringOptions, answerCommands } from '../backup/answering.js';
+import type { ControlChannel } from '../backup/control-channel.js';
+import { credentialsFile } from '../bootstrap/credentials.js';
+import { makePrivateDirectory } from '../bootstrap/data-dir.js';
+import { fileError, StartError } from '../bootstrap/start-error.js';
+import type { Config } from '../config/config.js';
+import type { Observer } from '../ports/observer.js';
+import type { SearchDocuments } from '../ports/stores/search-store.js';
+import type { Store } from '../ports/stores/store.js';
+import { SERVICE_VERSION } from '../step-calls/version.js';
+import type { OpenedNode } from '../stores/postgres/index.js';
+import { openSqliteStore, StoreOpenError } from '../stores/sqlite/index.js';
+import { openSearchDocuments } from '../stores/sqlite/search/index.js';
 
 /** Directory beside the store with a file per search index. */
 const SEARCH_DIRECTORY = 'search';
@@ -84,8 +84,8 @@ export async function openDatabase(
     throw new StartError('A virtual clock requires the embedded store; nodes on a database use the time of the database.');
   // Loaded only here: a server with an embedded store starts faster without it.
   const [{ openPostgresNode, StoreOpenError: PostgresOpenError }, { openPostgresSearchDocuments }] = await Promise.all([
-    import('./stores/postgres/index.js'),
-    import('./stores/postgres/search/index.js'),
+    import('../stores/postgres/index.js'),
+    import('../stores/postgres/search/index.js'),
   ]);
   try {
     const facts = { host: hostname(), version: SERVICE_VERSION, url: nodeUrl };

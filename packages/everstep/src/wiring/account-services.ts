@@ -1,0 +1,116 @@
+/** The services about accounts: audit, budget alerts, files with credentials, search indexes, sign-in. */
+import { BudgetAlerts } from '../accounts/budgets/budget-alerts.js';
+import { createAccountService } from '../accounts/service.js';
+import { LoginLinks } from '../accounts/users/login-links.js';
+import { createAudit } from '../audit/index.js';
+import type { RotateAnswer, RotateRequest } from '../backup/control-channel.js';
+import type { AccessFiles } from '../bootstrap/access-files.js';
+import { elapsedMs, machineTime } from '../clock/machine-time.js';
+import { observedDocuments } from '../metrics/observed-store.js';
+import type { SharedChange } from '../ports/cluster.js';
+import { rotateSecrets } from '../rotation/rotating.js';
+import { type StoreWrites, sendingWhileOpen } from '../runtime/commits/store-writes.js';
+import type { Runtime } from '../runtime/runtime.js';
+import { createSearchService } from '../search/service.js';
+import { createSignIn } from '../sign-in/sign-in.js';
+import type { AccountParts, Limits } from './accounts.js';
+import type { Addresses } from './addresses.js';
+import type { Foundation } from './foundation.js';
+import type { Outgoing } from './outgoing.js';
+
+export type AccountReports = ReturnType<typeof createAccountReports>;
+
+/** What the service reports about accounts while it runs. */
+export function createAccountReports(
+  { config, accounts, store, upkeepClock, now, random, log, node }: Foundation,
+  limits: Limits,
+  { messageSender }: Outgoing,
+  writes: StoreWrites,
+) {
+  const sender = sendingWhileOpen(messageSender, writes);
+  const budgetAlerts = new BudgetAlerts({
+    ...{ accounts, sender, writes, clock: upkeepClock, log, shared: node !== null },
+    standing: (instanceId) => limits.budgets.standingNow(instanceId),
+  });
+  const audit = createAudit({
+    ...{ accounts, audit: store.audit, now, clock: upkeepClock, random, log, writes, isShared: node !== null, sender },
+    retentionMs: config.auditRetentionMs,
+    webhookUrl: config.auditWebhookUrl,
+  });
+  return { budgetAlerts, audit };
+}
+
+/** Returns what reloads cached accounts after a change on another node. */
+export function createReload(
+  { authority }: AccountParts,
+  limits: Limits,
+  { clusterWorkers }: Outgoing,
+  { budgetAlerts, accessFiles }: { readonly budgetAlerts: BudgetAlerts; readonly accessFiles: AccessFiles },
+): (change: SharedChange) => Promise<void> {
+  return async (change) => {
+    if (change.kind === 'workers' || change.kind === 'everything') void clusterWorkers?.refresh();
+    if (change.kind !== 'account' && change.kind !== 'everything') return;
+    const instanceId = change.kind === 'account' ? change.instanceId : null;
+    // A removed node may not have published its changes.
+    if (change.kind === 'everything') budgetAlerts.start();
+    await authority.forget(instanceId);
+    await (instanceId === null ? limits.forgetEverything() : limits.forget(instanceId));
+    await accessFiles.changedElsewhere(instanceId);
+  };
+}
+
+/** Opens the search documents, and the socket for commands that need the running service. */
+export async function openSearch(
+  { openedStore, secrets, accounts, closers, log, metrics, observer, store, plans, now, random }: Foundation,
+  { authority }: AccountParts,
+  { audit }: AccountReports,
+  addresses: Addresses,
+) {
+  async function rotate(request: RotateRequest): Promise<RotateAnswer> {
+    const { sealer } = secrets;
+    const answer = await rotateSecrets({ ...request, store: openedStore.store, sealer, now: machineTime() });
+    await authority.forget(null);
+    return answer;
+  }
+  const { documents, control } = await openedStore.openDocuments(
+    ({ message }) => log.error({ error: message }, 'search document store failed'),
+    { rotate, record: (command, details) => audit.records.command(command, details) },
+  );
+  closers.add(() => documents.close());
+  closers.add(async () => control?.close());
+  return createSearchService({
+    ...{ accounts, indexes: store.searchIndexes, plans, now, random, log },
+    documents: metrics ? observedDocuments(documents, observer, elapsedMs) : documents,
+    publicUrl: () => addresses.publicUrl,
+  });
+}
+
+/** The accounts as the management API uses them, and the login. */
+export async function openAccountServices(
+  { config, accounts, now, random, plans, log }: Foundation,
+  { authority, accountChanged }: AccountParts,
+  limits: Limits,
+  { runtime, outgoing, addresses }: { readonly runtime: Runtime; readonly outgoing: Outgoing; readonly addresses: Addresses },
+) {
+  const { proxiedFetch } = outgoing;
+  const accountService = createAccountService({
+    ...{ accounts, authority, now, random, plans, log },
+    async instanceChanged(instanceId) {
+      await Promise.all([limits.forget(instanceId), authority.forget(instanceId)]);
+      accountChanged(instanceId);
+      runtime.live.changed(instanceId, 'settings');
+    },
+    async instanceDeleted(instanceId) {
+      await Promise.all([limits.forget(instanceId), authority.forget(instanceId), runtime.deletedInstances.refresh()]);
+      accountChanged(instanceId);
+    },
+    refusedNow: (instanceId) => limits.refusedNow(instanceId),
+    storage: (instanceId) => limits.storage(instanceId),
+  });
+  const signIn = await createSignIn({
+    ...(proxiedFetch ? { send: proxiedFetch } : {}),
+    ...{ settings: config.signIn, store: accounts, accounts: accountService, now: machineTime, elapsedMs, log },
+    dashboardUrl: () => addresses.dashboardUrl,
+  });
+  return { accountService, signIn, loginLinks: new LoginLinks(elapsedMs, random) };
+}

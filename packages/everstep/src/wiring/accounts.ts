@@ -1,0 +1,48 @@
+/** Accounts, credentials and limits. */
+import { recordPrices } from '../accounts/budgets/prices.js';
+import { createLimits } from '../accounts/plans/limits.js';
+import { Refusals } from '../accounts/plans/refusals.js';
+import { createAuthority } from '../accounts/tokens/authority.js';
+import { startAccounts, startSharedAccounts } from '../bootstrap/first-start.js';
+import { elapsedMs, machineTime } from '../clock/machine-time.js';
+import type { OpenedNode } from '../stores/postgres/index.js';
+import type { Foundation } from './foundation.js';
+
+export type AccountParts = Awaited<ReturnType<typeof openAccounts>>;
+export type Limits = Awaited<ReturnType<typeof openLimits>>['limits'];
+
+/** Opens the accounts of the store, and creates the first ones if it is new. */
+export async function openAccounts({ config, store, accounts, node, cluster, clock, random }: Foundation) {
+  const accountChanged = (instanceId: string): void => cluster?.notify({ kind: 'account', instanceId });
+  const sharing = cluster ? { sharing: { elapsedMs, changed: accountChanged } } : {};
+  const authority = await createAuthority({ store, now: machineTime, ...sharing });
+  const { dataDir, region, adminEmail } = config;
+  const first = { dataDir, region, adminEmail, accounts, authority, clock, random };
+  const exclusively: OpenedNode['exclusively'] = (work) => (node ? node.exclusively(work) : work());
+  const started = node ? await startSharedAccounts({ ...first, exclusively }) : await startAccounts(first);
+  return { authority, started, exclusively, accountChanged };
+}
+
+/** What limits depend on, and what exists only after them. */
+export interface LimitsOptions {
+  readonly onSpending: (instanceId: string) => void;
+  /** Returns the bytes of the search documents of an account. */
+  readonly documentBytes: (accountId: string) => Promise<number>;
+}
+
+export async function openLimits(
+  { config, accounts, plans, now, random, upkeepClock, virtualClock, log, node }: Foundation,
+  { exclusively }: AccountParts,
+  { onSpending, documentBytes }: LimitsOptions,
+) {
+  const refusals = new Refusals({ accounts, now, clock: upkeepClock, log });
+  await exclusively(() => recordPrices({ accounts, plans, now, random }));
+  const limits = await createLimits({
+    ...{ accounts, plans, now, refusals, onSpending, documentBytes },
+    // When a virtual clock advances, earlier reads are outdated.
+    elapsedMs: virtualClock ? now : elapsedMs,
+    maxTimeoutMs: config.maxTimeoutMs,
+    ...(node ? { sharedDailyRuns: node.sharedDailyRuns } : {}),
+  });
+  return { limits, refusals };
+}

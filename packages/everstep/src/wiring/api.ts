@@ -1,0 +1,90 @@
+/** The HTTP APIs of the service: what they depend on, and the addresses on which they listen. */
+import { fileURLToPath } from 'node:url';
+import { addressesOf, type Listener, localUrl, managementListener } from '../bootstrap/listeners.js';
+import { listenError } from '../bootstrap/start-error.js';
+import type { Config } from '../config/config.js';
+import { connectionLimits } from '../config/connection-limits.js';
+import { createHttpApi, type HttpApi, type HttpApiDependencies, ReadBudget, readDashboard } from '../http-api/index.js';
+import { UPSTASH_API } from '../http-api/upstash/index.js';
+import type { OwnListener } from '../step-calls/addresses/address-policy.js';
+import { SERVICE_VERSION } from '../step-calls/version.js';
+import type { Addresses, Listening } from './addresses.js';
+import type { Foundation } from './foundation.js';
+import type { Outgoing } from './outgoing.js';
+
+/** Directory of the dashboard in the published package. */
+const DASHBOARD_DIRECTORY = fileURLToPath(new URL('../../static', import.meta.url));
+
+/** What is not known from the other parts. */
+type OwnDependencies = Pick<
+  HttpApiDependencies,
+  | 'service'
+  | 'authority'
+  | 'accounts'
+  | 'signIn'
+  | 'loginLinks'
+  | 'search'
+  | 'limits'
+  | 'audit'
+  | 'isStarting'
+  | 'isStopping'
+  | 'storeRefusal'
+>;
+
+export async function apiDependencies(
+  { config, store, log, logLevel, metrics, observer, steadyClock, virtualClock, tls, cluster }: Foundation,
+  { slices, replies, pools, clusterWorkers, addressPolicyOf }: Outgoing,
+  addresses: Addresses,
+  own: OwnDependencies,
+): Promise<HttpApiDependencies> {
+  const descriptors = connectionLimits();
+  return {
+    ...own,
+    ...{ store, slices, log, logLevel, observer, version: SERVICE_VERSION, reads: new ReadBudget() },
+    publicUrl: () => addresses.publicUrl,
+    ...(descriptors ? { connectionLimits: descriptors } : {}),
+    workers: { pools, clock: steadyClock, replies, ...(clusterWorkers ? { cluster: clusterWorkers } : {}) },
+    ...(metrics && config.metricsToken !== null ? { metrics: { token: config.metricsToken, page: metrics.page } } : {}),
+    hasLease: () => cluster?.canStartWork ?? true,
+    ...(cluster ? { nodeId: () => cluster.nodeId, nodes: () => cluster.nodes() } : {}),
+    addressPolicy: { check: (url, instanceId) => addressPolicyOf(instanceId).check(url) },
+    dialectOperations: UPSTASH_API,
+    ...(virtualClock ? { virtualTime: virtualClock } : {}),
+    dashboard: await readDashboard(DASHBOARD_DIRECTORY),
+    // A host without a region means the region of this installation.
+    defaultRegion: config.region,
+    trustedProxies: config.trustedProxies,
+    queryTokens: config.queryTokens,
+    accessLog: config.accessLog,
+    isPublicHttps: config.publicUrl?.startsWith('https:') ?? false,
+    ...(tls ? { tls } : {}),
+  };
+}
+
+export interface Served extends Listening {
+  close(): Promise<void>;
+}
+
+/** Starts both APIs on one address or two. Rejects with StartError when an address is not available. */
+export async function serve(config: Config, dependencies: HttpApiDependencies): Promise<Served> {
+  const [runtime, management] = [{ host: config.host, port: config.port }, managementListener(config)];
+  const apis: HttpApi[] = [];
+  const listeners: OwnListener[] = [];
+  const close = async () => {
+    await Promise.all(apis.map((api) => api.close()));
+  };
+  async function listen(serves: HttpApiDependencies['serves'], { host, port, settings }: Listener): Promise<string> {
+    const api = createHttpApi({ ...dependencies, ...(serves ? { serves } : {}) });
+    apis.push(api);
+    try {
+      const listening = await api.listen({ host, port });
+      listeners.push({ addresses: addressesOf(listening.address), port: listening.port });
+      return localUrl(config, host, listening.port);
+    } catch (error) {
+      await close();
+      throw listenError(host, port, error, settings);
+    }
+  }
+  const url = await listen(management ? 'runtime' : 'both', runtime);
+  return { url, managementUrl: management ? await listen('management', management) : url, listeners, close };
+}

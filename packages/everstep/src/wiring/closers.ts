@@ -1,0 +1,13 @@
+/** What to close when the service stops, or when its start fails. */
+export class Closers {
+  private readonly closers: (() => Promise<void>)[] = [];
+
+  /** `close` is called before those that were added earlier. */
+  add(close: () => Promise<void>): void {
+    this.closers.push(close);
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.closers.splice(0).reverse()) await close();
+  }
+}

@@ -1,0 +1,88 @@
+/** What everything else is built on: the log, metrics, the store with its secrets, clocks and randomness. */
+import type { Logger } from 'pino';
+import { openDataDir } from '../bootstrap/data-dir.js';
+import { findPortsFree, managementListener } from '../bootstrap/listeners.js';
+import { LogLevelSwitch } from '../bootstrap/log-level-switch.js';
+import { readPlans } from '../bootstrap/plans-file.js';
+import { openSecrets } from '../bootstrap/secrets-key.js';
+import { createServiceLog } from '../bootstrap/service-log.js';
+import { readTlsFiles } from '../bootstrap/tls-files.js';
+import { elapsedMs } from '../clock/machine-time.js';
+import { createSystemClock } from '../clock/system-clock.js';
+import { createSystemRandom } from '../clock/system-random.js';
+import { createVirtualClock } from '../clock/virtual-clock.js';
+import type { Config } from '../config/config.js';
+import { LIMITS } from '../config/limits.js';
+import { TlsListener } from '../http-api/tls/tls-listener.js';
+import { createMetrics } from '../metrics/index.js';
+import { observedStore } from '../metrics/observed-store.js';
+import { NO_OBSERVER } from '../ports/observer.js';
+import type { Store } from '../ports/stores/store.js';
+import { createTracing } from '../tracing/index.js';
+import type { Closers } from './closers.js';
+import { type Opened, openDatabase, openFile } from './open-store.js';
+
+export type Foundation = Awaited<ReturnType<typeof openFoundation>>;
+
+export interface FoundationOptions {
+  readonly log: Logger | undefined;
+  readonly closers: Closers;
+  /** Resolves when the service has nothing to do. A virtual clock advances only then. */
+  readonly whenIdle: () => Promise<void>;
+}
+
+/** Rejects with StartError if a file, a port or the store is not available. */
+export async function openFoundation(config: Config, options: FoundationOptions) {
+  const log = options.log ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
+  const plans = await readPlans(config.plansFile, config.newInstancePlan);
+  const tls = config.tls && new TlsListener(await readTlsFiles(config.tls));
+  await findPortsFree([{ host: config.host, port: config.port }, managementListener(config)]);
+  await openDataDir(config.dataDir);
+  const metrics = config.metricsAddress || config.metricsToken !== null ? createMetrics(config.metricsNames) : null;
+  const observer = metrics?.observer ?? NO_OBSERVER;
+  const openedStore = await openStore();
+  options.closers.add(() => openedStore.store.close());
+  const { node } = openedStore;
+  const cluster = node?.cluster ?? null;
+  const secrets = await openSecrets(openedStore.store.accounts, config);
+  const { accounts } = secrets;
+  const unobserved: Store = { ...openedStore.store, accounts };
+  if (metrics) options.closers.add(async () => metrics.close());
+  const clocks = await openClocks(unobserved);
+  const tracing = createTracing(config.tracing, { clock: clocks.steadyClock, now: clocks.now, log, observer });
+  options.closers.add(() => tracing.close());
+  return {
+    ...{ config, closers: options.closers, log, logLevel: new LogLevelSwitch(log, config.logLevel), plans, tls },
+    ...{ metrics, observer, tracing, openedStore, node, cluster, secrets, accounts },
+    store: metrics ? observedStore(unobserved, observer, elapsedMs) : unobserved,
+    random: createSystemRandom(),
+    ...clocks,
+  };
+
+  function openStore(): Promise<Opened> {
+    const onDiskFailure = (error: Error) => {
+      log.error({ error: error.message }, 'disk sync failed, exiting before anything acts on unsynced data');
+      process.exit(1);
+    };
+    return config.store.kind === 'postgres'
+      ? openDatabase(config.store.url, config, log, observer)
+      : openFile(config.store.file, config, log, { onDiskFailure, observer });
+  }
+
+  /** `clock`: for decisions. `steadyClock`: never virtual. `upkeepClock`: for what must not hold a virtual clock back. */
+  async function openClocks(store: Store) {
+    // Nodes use the time of their database, whatever the clocks of their machines say.
+    const wall = cluster ? { wall: () => cluster.now() } : {};
+    const steadyClock = createSystemClock({ notBefore: await store.latestTime(), ...wall });
+    const virtualClock = config.virtualClock
+      ? createVirtualClock({
+          base: steadyClock,
+          quiet: options.whenIdle,
+          maxInstants: LIMITS.maxClockInstants,
+          quietTimeoutMs: LIMITS.clockQuietTimeoutMs,
+        })
+      : null;
+    const clock = virtualClock ?? steadyClock;
+    return { clock, steadyClock, virtualClock, upkeepClock: virtualClock?.upkeep ?? clock, now: () => clock.now() };
+  }
+}

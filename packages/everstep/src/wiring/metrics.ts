@@ -1,0 +1,28 @@
+/** Connects the metrics to the running service. */
+import { serveMetrics } from '../metrics/metrics-server.js';
+import type { StoreWrites } from '../runtime/commits/store-writes.js';
+import type { Runtime } from '../runtime/runtime.js';
+import { SERVICE_VERSION } from '../step-calls/version.js';
+import type { Foundation } from './foundation.js';
+import type { Outgoing } from './outgoing.js';
+
+export async function startMetrics(
+  { config, closers, metrics, store, cluster, now }: Foundation,
+  { pools }: Outgoing,
+  { runtime, writes }: { readonly runtime: Runtime; readonly writes: StoreWrites },
+): Promise<void> {
+  if (!metrics) return;
+  metrics.observe({
+    now,
+    workload: () => runtime.workload(),
+    workers: () => pools.links.map(({ profile, inFlight }) => ({ app: profile.app, places: profile.maxConcurrency, inFlight })),
+    acceptsWrites: () => writes.isOpen,
+    measure: () => store.measure(),
+    nodes: async () => (await cluster?.nodes()) ?? [],
+    info: () => ({ version: SERVICE_VERSION, store: config.store.kind, node: cluster?.nodeId ?? '' }),
+  });
+  if (!config.metricsAddress) return;
+  const { host, port } = config.metricsAddress;
+  const server = await serveMetrics(metrics, { host: host ?? config.host, port });
+  closers.add(() => server.close());
+}

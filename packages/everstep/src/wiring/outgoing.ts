@@ -1,0 +1,65 @@
+/** Everything that the service sends: requests to endpoints over HTTP, and work to connected workers. */
+import { withAuditKey } from '../audit/index.js';
+import { LOOP_TIME } from '../clock/loop-time.js';
+import { elapsedMs, machineTime } from '../clock/machine-time.js';
+import { LIMITS } from '../config/limits.js';
+import { ReplyBudget } from '../fairness/reply-budget.js';
+import { WorkSlices } from '../fairness/work-slices.js';
+import { observedCaller, observedSender } from '../metrics/observed-calls.js';
+import { createAddressPolicies } from '../step-calls/addresses/address-policies.js';
+import type { OwnListener } from '../step-calls/addresses/address-policy.js';
+import { createNameResolver } from '../step-calls/names/index.js';
+import { createOutbound } from '../step-calls/outbound.js';
+import { createProxiedFetch } from '../step-calls/proxied-fetch.js';
+import { ClusterWorkers } from '../worker-connections/cluster-workers.js';
+import { WorkerPools } from '../worker-connections/worker-pools.js';
+import { WorkerStepCaller } from '../worker-connections/worker-step-caller.js';
+import type { AccountParts, Limits } from './accounts.js';
+import type { Foundation } from './foundation.js';
+
+export type Outgoing = ReturnType<typeof openOutgoing>;
+
+/** `ownListeners`: the addresses of this service, which it does not call. */
+export function openOutgoing(
+  base: Foundation,
+  { authority }: AccountParts,
+  { owners }: Limits,
+  ownListeners: () => readonly OwnListener[],
+) {
+  const { config, closers, log, tracing, random, steadyClock, cluster } = base;
+  const slices = new WorkSlices(owners, LOOP_TIME);
+  const addressPolicyOf = createAddressPolicies({
+    allowLoopback: config.allowLoopback,
+    allow: config.allowAddresses,
+    deny: config.denyAddresses,
+    allowPorts: config.allowPorts,
+    nat64Prefixes: config.nat64Prefixes,
+    resolvesNames: config.egressProxy === null,
+    // In dev mode the developer is the operator and may want to call the server itself.
+    explain: config.mode === 'dev',
+    ...(config.mode === 'serve' ? { ownListeners } : {}),
+    names: createNameResolver({ source: config.nameSource, owners }),
+    rulesOf: (instanceId) => authority.outboundRulesOf(instanceId),
+  });
+  const { signingKeys, learnWorkflowOrigin, regionOf, prepare } = authority;
+  const keys = { signingKeys, ...withAuditKey(authority, config.auditWebhookKey), learnWorkflowOrigin, regionOf, prepare };
+  const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
+  const replies = new ReplyBudget({ maxBytes, maxReplyBytes }, owners);
+  const egressProxy = config.egressProxy === null ? null : { url: config.egressProxy };
+  const sending = { ...keys, ...(egressProxy ? { egressProxy } : {}), addressPolicyOf, owners, replies, slices };
+  const outbound = createOutbound({ ...sending, now: machineTime, random, log });
+  closers.add(() => outbound.close());
+  const proxied = egressProxy && createProxiedFetch({ egressProxy, allow: config.allowAddresses, log });
+  if (proxied) closers.add(() => proxied.close());
+
+  const pools = new WorkerPools(steadyClock);
+  const clusterWorkers = cluster && new ClusterWorkers({ local: pools, board: cluster, clock: steadyClock, log });
+  const overConnections = new WorkerStepCaller({ pools, others: outbound, now: machineTime });
+  return {
+    ...{ slices, replies, addressPolicyOf, pools, clusterWorkers },
+    stepCaller: observedCaller(overConnections, tracing.observer, elapsedMs),
+    messageSender: observedSender(overConnections, tracing.observer, elapsedMs),
+    /** `fetch` through the egress proxy; absent without one. */
+    proxiedFetch: proxied?.fetch,
+  };
+}
