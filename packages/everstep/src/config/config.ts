@@ -8,7 +8,7 @@ import type { SecretKeys } from './secret-keys.js';
 import type { Mode, Setting } from './setting.js';
 import { CLIENT_VARIABLES, type Commits, type ListenAddress, SETTINGS, type StoreSetting } from './settings.js';
 import { readSignIn, type SignInSettings } from './sign-in-settings.js';
-import { readTracing, type TracingSettings } from './tracing-settings.js';
+import { readTracing, type TracingSettings } from './telemetry/tracing-settings.js';
 
 export interface Config {
   readonly mode: Mode;

@@ -9,7 +9,6 @@ import { INSIGHT_SETTINGS } from './insight-settings.js';
 import { LIMITS } from './limits.js';
 import { type ListenAddress, parseHost, parseListenAddress, parsePort } from './listen-values.js';
 import { LOG_LEVELS, type LogLevel } from './log-levels.js';
-import { METRICS_SETTINGS } from './metrics-settings.js';
 import {
   type NameSource,
   parseAddresses,
@@ -26,6 +25,7 @@ import { parseSecretKeys, type SecretKeys } from './secret-keys.js';
 import type { Setting, SettingContext } from './setting.js';
 import { SIGN_IN_SETTINGS } from './sign-in-settings.js';
 import { parseStore, type StoreSetting } from './store-setting.js';
+import { METRICS_SETTINGS } from './telemetry/metrics-settings.js';
 
 export type { ListenAddress } from './listen-values.js';
 export type { StoreSetting } from './store-setting.js';

@@ -1,5 +1,5 @@
 /** Traces of one process: the trace contexts that it sends, and the observer that makes and exports spans. */
-import type { TracingSettings } from '../config/tracing-settings.js';
+import type { TracingSettings } from '../config/telemetry/tracing-settings.js';
 import { type Observer, observers } from '../ports/observer.js';
 import { PASSED_ON, type Traces } from '../ports/traces.js';
 import { SERVICE_VERSION } from '../step-calls/version.js';

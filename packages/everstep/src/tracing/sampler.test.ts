@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SAMPLERS } from '../config/tracing-settings.js';
+import { SAMPLERS } from '../config/telemetry/tracing-settings.js';
 import { createSampler } from './sampler.js';
 import { traceIdOf } from './span-ids.js';
 

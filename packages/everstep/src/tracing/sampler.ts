@@ -1,5 +1,5 @@
 /** Decides which traces are exported. The decision depends only on stored data, so every node makes the same one. */
-import type { SamplerName } from '../config/tracing-settings.js';
+import type { SamplerName } from '../config/telemetry/tracing-settings.js';
 
 /** Returns whether a trace is exported. `parent`: the decision of the caller; null if the trace starts here. */
 export type Sampler = (traceId: string, parent: boolean | null) => boolean;

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import type { TracingSettings } from '../config/tracing-settings.js';
+import type { TracingSettings } from '../config/telemetry/tracing-settings.js';
 import { quiet, StandingClock } from '../runtime/runtime.fixture.js';
 import type { Span } from './span.js';
 import { SpanExporter } from './span-exporter.js';

@@ -5,7 +5,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { Agent, request } from 'undici';
-import type { TracingSettings } from '../config/tracing-settings.js';
+import type { TracingSettings } from '../config/telemetry/tracing-settings.js';
 import type { Clock } from '../ports/clock.js';
 import type { Log } from '../ports/log.js';
 import type { SpanResult } from '../ports/observer.js';

@@ -13,9 +13,9 @@ import type { PatternName } from '../patterns.js';
  * commas. A repeated parameter is not split.
  * - `before-a-url`: like `may-be-inside`, but split only where another URL follows. For URL prefixes, because part of a
  * prefix would match more than the whole prefix.
- * - `inside`: a comma is always part of a value.
+ * - `before-a-run`: like `may-be-inside`, but split only where the name of another run follows: a time and a dot.
  */
-export type CommaRule = 'separates' | 'may-be-inside' | 'before-a-url' | 'inside';
+export type CommaRule = 'separates' | 'may-be-inside' | 'before-a-url' | 'before-a-run';
 
 type LimitName = keyof typeof LIMITS;
 

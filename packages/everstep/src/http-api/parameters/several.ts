@@ -9,7 +9,7 @@ const WORDS: Readonly<Record<CommaRule, string>> = {
   separates: `Matches any of several values: ${REPEAT}.`,
   'may-be-inside': `Matches any of several values: ${REPEAT}. A value can contain a comma, so a parameter that is given once matches both as a whole and split at its commas. Repeat the parameter to match only whole values.`,
   'before-a-url': `Matches any of several values: ${REPEAT}. A comma separates values only if a URL follows it.`,
-  inside: 'Repeat the parameter for several values.',
+  'before-a-run': `Matches any of several values: ${REPEAT}. A comma separates values only if a time and a dot follow it.`,
 };
 
 /** Schema of a query parameter that matches any of several values. `description` is a noun phrase without a period. */
@@ -25,7 +25,7 @@ interface Splitting {
 const SPLITTING: Readonly<Record<CommaRule, Splitting>> = {
   separates: { separator: ',', keepsWhole: false },
   'may-be-inside': { separator: ',', keepsWhole: true },
-  inside: { separator: /(?!)/, keepsWhole: false },
+  'before-a-run': { separator: /,(?=\d{1,15}\.)/, keepsWhole: true },
   'before-a-url': { separator: /,(?=(?:https?|worker):\/\/)/i, keepsWhole: true },
 };
 

@@ -168,7 +168,7 @@ export const searchRuns = operation({
       AnyOf(
         NamedRun,
         `Only these runs, such as \`1767225600000.order-17\`, at most ${LIMITS.maxNamedRuns}, without the removed ones; all other parameters are ignored. For clients that keep a list up to date`,
-        'inside',
+        'before-a-run',
       ),
     ),
     count: Type.Optional(

@@ -1,6 +1,6 @@
 /** Settings of the metrics. */
-import { type ListenAddress, parseListenAddress } from './listen-values.js';
-import type { Setting } from './setting.js';
+import { type ListenAddress, parseListenAddress } from '../listen-values.js';
+import type { Setting } from '../setting.js';
 
 const DEFAULT_METRIC_NAMES = 50;
 const MAX_METRIC_NAMES = 1_000;
