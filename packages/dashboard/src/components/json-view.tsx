@@ -10,13 +10,15 @@ export interface JsonViewProps {
   readonly text: string;
   /** Accessible name, such as `Input of the run`. */
   readonly label: string;
+  /** The whole body, if `text` leaves out a part of it. It is what the button copies. */
+  readonly original?: string;
 }
 
 const FOLDED_LENGTH = 4_000;
 /** Shorter JSON is readable without folding and searching. */
 const TREE_LENGTH = 400;
 
-export function JsonView({ text, label }: JsonViewProps) {
+export function JsonView({ text, label, original = text }: JsonViewProps) {
   const [open, setOpen] = useState(false);
   const tree = useMemo(() => (text.length > TREE_LENGTH ? treeOf(text) : null), [text]);
   const [asTree, setAsTree] = useState(true);
@@ -38,8 +40,8 @@ export function JsonView({ text, label }: JsonViewProps) {
         </section>
       )}
       <div className="json-foot">
-        <span>{bytesText(new TextEncoder().encode(text).length)}</span>
-        <CopyButton value={text} what={label} text="Copy" />
+        <span>{bytesText(new TextEncoder().encode(original).length)}</span>
+        <CopyButton value={original} what={label} text="Copy" />
         {tree === null ? null : (
           <button type="button" className="button button-quiet button-small" onClick={() => setAsTree(!asTree)}>
             {asTree ? 'Show as text' : 'Show as tree'}

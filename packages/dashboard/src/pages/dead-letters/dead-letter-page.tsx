@@ -6,6 +6,9 @@ import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { CopyId } from '../../components/copy-id.js';
+import { failureOf } from '../../components/errors/error-text.js';
+import { ErrorView } from '../../components/errors/error-view.js';
+import { withoutShownStacks } from '../../components/errors/shown-error.js';
 import { JsonView } from '../../components/json-view.js';
 import { Labels } from '../../components/labels.js';
 import { PageTitle } from '../../components/page-title.js';
@@ -100,7 +103,7 @@ export default function DeadLetterPage() {
 function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
   const instanceId = useInstanceId();
   const { responseStatus, responseBody, responseBodyBase64, responseHeader, body, bodyBase64 } = entry;
-  const stack = stackIn(responseBody);
+  const { heading, message, thrown } = failureOf(entry.error, entry.failedBy);
   return (
     <>
       <section className="card" aria-labelledby="error">
@@ -113,14 +116,18 @@ function Entry({ entry }: { readonly entry: DeadLetterEntry }) {
           )}
         </div>
         <div className="card-body stack">
-          <pre className="error-text">{entry.error}</pre>
-          {stack === null ? null : <pre className="error-text error-stack">{stack}</pre>}
+          {heading === null ? null : <p>{heading}</p>}
+          <ErrorView message={message} thrown={thrown} />
           {responseStatus === undefined ? null : (
-            <details open={stack === null}>
+            <details open={thrown?.stack === undefined}>
               <summary>Last response</summary>
               <div className="stack">
                 {responseBodyBase64 === undefined ? (
-                  <JsonView text={responseBody ?? ''} label="Body of the last response" />
+                  <JsonView
+                    text={withoutShownStacks(responseBody ?? '', thrown)}
+                    original={responseBody ?? ''}
+                    label="Body of the last response"
+                  />
                 ) : (
                   <JsonView text={responseBodyBase64} label="Body of the last response (binary, base64)" />
                 )}
@@ -223,18 +230,4 @@ function Headers({ headers, title }: { readonly headers: DeadLetterEntry['header
       </dl>
     </details>
   );
-}
-
-/** Returns the stack trace in an endpoint's error response, without its first line, which repeats the message; null without one. */
-function stackIn(responseBody: string | undefined): string | null {
-  try {
-    const body: unknown = JSON.parse(responseBody ?? '');
-    if (typeof body !== 'object' || body === null) return null;
-    const error: unknown = 'error' in body && typeof body.error === 'object' ? body.error : body;
-    if (typeof error !== 'object' || error === null || !('stack' in error) || typeof error.stack !== 'string') return null;
-    const [, ...lines] = error.stack.split('\n');
-    return lines.length === 0 ? null : lines.map((line) => line.trim()).join('\n');
-  } catch {
-    return null;
-  }
 }

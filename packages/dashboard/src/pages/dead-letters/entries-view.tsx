@@ -6,6 +6,7 @@ import { path } from '../../api/client.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { ActionButton } from '../../components/action-button.js';
+import { splitError } from '../../components/errors/error-text.js';
 import { Icon } from '../../components/icons.js';
 import { Labels } from '../../components/labels.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
@@ -30,6 +31,12 @@ const read = ({ cursor, messages }: DeadLetterPage): CursorPage<DeadLetterEntry>
 const idOf = ({ dlqId }: DeadLetterEntry): string => dlqId;
 const nameOf = ({ workflowRunId }: DeadLetterEntry): string => `dead letter of run ${workflowRunId}`;
 
+/** Returns what failed, such as `charge · `. */
+function placeOf(error: string): string {
+  const { where } = splitError(error);
+  return where === null ? '' : `${where} · `;
+}
+
 const COLUMNS: readonly Column<DeadLetterEntry>[] = [
   {
     id: 'at',
@@ -45,14 +52,17 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
     isLink: true,
     cell: ({ error, responseStatus, deletionAt }) => (
       <div className="group-error">
-        <span className="group-message mono">{error}</span>
+        <span className="group-message mono">{splitError(error).what}</span>
         <span className="group-where">
           {deletionAt === undefined ? null : (
             <StatusBadge tone="warn" icon="clock">
               Deletion <TimeText unixMs={deletionAt} style="relative" />
             </StatusBadge>
           )}
-          <span>{responseStatus === undefined ? 'no response' : `endpoint returned ${responseStatus}`}</span>
+          <span>
+            {placeOf(error)}
+            {responseStatus === undefined ? 'no response' : `endpoint returned ${responseStatus}`}
+          </span>
         </span>
       </div>
     ),

@@ -1,10 +1,12 @@
 /** Details of one group, shown above its entries. */
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { DeadLetterGroup } from '../../../../everstep/src/contract/dead-letter-groups.js';
 import { path } from '../../api/client.js';
-import { usePermissions } from '../../api/instances.js';
+import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
+import { ErrorView } from '../../components/errors/error-view.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -34,6 +36,7 @@ export function GroupCard({ fingerprint }: { readonly fingerprint: string }) {
 }
 
 function GroupDetails({ group }: { readonly group: DeadLetterGroup }) {
+  const instanceId = useInstanceId();
   const permissions = usePermissions();
   const mark = useMarkGroups();
   const [busy, setBusy] = useState(false);
@@ -74,7 +77,17 @@ function GroupDetails({ group }: { readonly group: DeadLetterGroup }) {
       </div>
       <div className="card-body group-card-body">
         <div className="stack">
-          <pre>{group.message}</pre>
+          <ErrorView
+            message={group.latest?.message ?? group.message}
+            thrown={group.latest?.source ? { source: group.latest.source } : undefined}
+          />
+          {group.exampleDlqId === null ? null : (
+            <p>
+              <Link to="/q/$instanceId/dead-letters/$dlqId" params={{ instanceId, dlqId: group.exampleDlqId }}>
+                Open newest dead letter
+              </Link>
+            </p>
+          )}
           <dl className="facts">
             <div>
               <dt>In the queue</dt>

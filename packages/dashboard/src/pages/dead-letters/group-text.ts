@@ -18,9 +18,10 @@ export const GROUP_STATES: Readonly<
   known: { text: 'Known', tone: 'quiet', icon: 'check', meaning: 'Acknowledged, or first seen more than a day ago.' },
 };
 
-/** Returns where a group failed: `step charge · endpoint returned 500` */
-export function failureLocation({ stepName, responseStatus }: Pick<DeadLetterGroup, 'stepName' | 'responseStatus'>): string {
-  const step = stepName === null ? 'workflow code' : `step ${stepName}`;
+/** Returns where the newest entry of a group failed: `step charge · endpoint returned 500` */
+export function failureLocation({ latest, stepName, responseStatus, kind }: DeadLetterGroup): string {
+  const name = latest?.stepName ?? stepName;
+  const step = name !== null ? `step ${name}` : kind === 'message' ? 'message' : 'workflow code';
   return responseStatus === null ? `${step} · no response` : `${step} · endpoint returned ${responseStatus}`;
 }
 

@@ -6,6 +6,7 @@ import { path } from '../../api/client.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { ActionButton } from '../../components/action-button.js';
+import { sourceText } from '../../components/errors/shown-error.js';
 import { Icon } from '../../components/icons.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { EmptyState } from '../../components/states.js';
@@ -39,7 +40,10 @@ const read = ({ cursor, groups }: DeadLetterGroupPage): CursorPage<DeadLetterGro
   cursor: cursor === '' ? null : cursor,
 });
 const idOf = ({ fingerprint }: DeadLetterGroup): string => fingerprint;
-const nameOf = ({ message, count }: DeadLetterGroup): string => `${quantity(count, 'dead letter')}: ${message}`;
+/** Longer messages are cut in the accessible name of a row. */
+const NAME_LENGTH = 200;
+const nameOf = ({ latest, message, count }: DeadLetterGroup): string =>
+  `${quantity(count, 'dead letter')}: ${(latest?.message ?? message).slice(0, NAME_LENGTH)}`;
 
 const COLUMNS: readonly Column<DeadLetterGroup>[] = [
   {
@@ -64,8 +68,9 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     isLink: true,
     cell: (group) => (
       <div className="group-error">
-        <span className="group-message mono">{group.message}</span>
+        <span className="group-message mono">{group.latest?.message ?? group.message}</span>
         <span className="group-where">{failureLocation(group)}</span>
+        {group.latest?.source ? <span className="group-where mono">{sourceText(group.latest.source)}</span> : null}
       </div>
     ),
   },
@@ -164,7 +169,7 @@ export function GroupsView() {
         idOf={idOf}
         nameOf={nameOf}
         hrefOf={hrefOf}
-        estimatedHeight={66}
+        estimatedHeight={86}
         selection={{ ids, onChange: setIds }}
         empty={
           filters.any ? (

@@ -1,6 +1,8 @@
 /** Lists attempts with their requests and responses. */
 import { useState } from 'react';
 import type { RunAttempt } from '../../../../everstep/src/contract/attempts.js';
+import { ErrorView } from '../../components/errors/error-view.js';
+import { withoutShownStacks } from '../../components/errors/shown-error.js';
 import { JsonView } from '../../components/json-view.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { bytesText, durationText } from '../../components/times/formats.js';
@@ -57,7 +59,7 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
           {KINDS[attempt.kind]}
           {attempt.cause === null ? '.' : `. ${CAUSES[attempt.cause]}.`}
         </p>
-        {attempt.message === null ? null : <p className="attempt-message">{attempt.message}</p>}
+        {attempt.message === null ? null : <ErrorView message={attempt.message} thrown={attempt.thrown} />}
         {attempt.retryAt === null ? null : (
           <p>
             Retry scheduled for <TimeText unixMs={attempt.retryAt} />.
@@ -82,7 +84,11 @@ function Attempt({ attempt, open }: { readonly attempt: RunAttempt; readonly ope
             {response.bodyEncoding === 'base64' ? (
               <p className="muted">Binary body of {bytesText(response.bodyBytes)}</p>
             ) : (
-              <JsonView text={response.body} label={`Response body, attempt ${attempt.retried + 1}`} />
+              <JsonView
+                text={withoutShownStacks(response.body, attempt.thrown)}
+                original={response.body}
+                label={`Response body, attempt ${attempt.retried + 1}`}
+              />
             )}
             {response.bodyEncoding === 'utf8' && new TextEncoder().encode(response.body).length < response.bodyBytes ? (
               <p className="muted">Truncated: the full body has {bytesText(response.bodyBytes)}.</p>

@@ -2,6 +2,8 @@
 import { Link } from '@tanstack/react-router';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { useInstanceId } from '../../api/instances.js';
+import { failureOf, lastAttemptOf } from '../../components/errors/error-text.js';
+import { ErrorView } from '../../components/errors/error-view.js';
 import { TimeText } from '../../components/times/time-text.js';
 
 const CALLBACK_STATES = {
@@ -13,13 +15,15 @@ const CALLBACK_STATES = {
 
 export function FailureCard({ journal }: { readonly journal: RunJournal }) {
   const instanceId = useInstanceId();
-  const { dlqId, error, failureFunctionInfo: callback } = journal;
+  const { dlqId, error = '', failureFunctionInfo: callback } = journal;
+  const { heading, message, thrown } = failureOf(error, lastAttemptOf(error, journal.attempts));
   return (
     <section className="notice" data-tone="bad" aria-label="Failure">
       <div className="stack failure-text">
         <p>
-          <strong>Run failed.</strong> {error}
+          <strong>Run failed.</strong> {heading === null ? null : `${heading}.`}
         </p>
+        <ErrorView message={message} thrown={thrown} compact />
         {dlqId === undefined ? null : (
           <p>
             Dead letter:{' '}

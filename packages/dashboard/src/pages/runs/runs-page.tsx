@@ -7,6 +7,7 @@ import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { isWorkerUrl, useWorkers } from '../../api/workers.js';
 import { ActionButton } from '../../components/action-button.js';
+import { splitError } from '../../components/errors/error-text.js';
 import { Icon } from '../../components/icons.js';
 import { Labels } from '../../components/labels.js';
 import { PageTitle } from '../../components/page-title.js';
@@ -25,7 +26,6 @@ import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { loadPageFiles } from '../../shell/page-files.js';
 import { BulkActions } from './bulk/bulk-actions.js';
-import { splitError } from './error-text.js';
 import './runs.css';
 
 /** Most instances have runs, so its code is not part of the first page. */

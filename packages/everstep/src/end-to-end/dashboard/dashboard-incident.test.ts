@@ -52,6 +52,8 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
       const row = groupRow(window, text);
       await row.getByText('New', { exact: true }).waitFor();
       await row.getByText(String(count), { exact: true }).first().waitFor();
+      // The own code that threw the error.
+      await row.getByText(/incident\.fixture\.js:\d+/).waitFor();
     }
     const shared = await groupRow(window, /payment service answered/).innerText();
     assert.match(shared, /\/checkout[\s\S]*150[\s\S]*\/refund[\s\S]*100/);
@@ -228,6 +230,45 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     assert.deepEqual(window.problems, []);
   });
 
+  test('every place that shows an error shows its message, own frames and causes', async () => {
+    const window = await world.loggedIn();
+    const { page } = window;
+    const copied = (): Promise<string> => page.evaluate('navigator.clipboard.readText()');
+    const { messages } = await world.client.dlq.list();
+    const [charged, mailed] = ['answered 503', 'the template'].map((text) => messages.find(({ error }) => error.includes(text)));
+    assert.ok(charged?.fingerprint && mailed?.fingerprint);
+
+    await window.goTo(`dead-letters/${charged.dlqId}`);
+    await page.getByText('Step "charge" (2) failed and is not retried').waitFor();
+    await page.getByText('Caused by TypeError: connect ECONNREFUSED 10.0.0.7:5432').waitFor();
+    await page.getByRole('button', { name: 'Copy error' }).click();
+    await page.getByText('Copied error').waitFor();
+    assert.match(await copied(), /^NonRetryableError: payment .+\n( {4}at .+\n)+Caused by TypeError: connect .+\n {4}at /);
+
+    // The step panel shows the stack once, and not escaped in the response.
+    await window.goTo(`runs/${charged.workflowRunId}`);
+    await page.getByRole('option').filter({ hasText: 'charge' }).click();
+    const panel = page.getByRole('complementary', { name: 'Step charge' });
+    await panel.getByRole('list', { name: 'Your code' }).first().waitFor();
+    await panel.getByText('Caused by TypeError: connect ECONNREFUSED 10.0.0.7:5432').waitFor();
+    await panel.getByText('"(shown above)"').first().waitFor();
+    assert.doesNotMatch(await panel.innerText(), /\\n\s*at /);
+    await window.screenshot('step-panel-1440-light', true);
+    assert.deepEqual(await window.findings(), []);
+
+    // A long message is folded, here and in the group.
+    for (const place of [`runs/${mailed.workflowRunId}`, `dead-letters?view=entries&fingerprint=${mailed.fingerprint}`]) {
+      await window.goTo(place);
+      const message = page.locator('.error-message').first();
+      assert.match(await message.innerText(), /^NonRetryableError: the template of refund \d+ was not found\nsearched in .+ …$/s);
+      await page.getByRole('button', { name: 'Show all' }).click();
+      assert.doesNotMatch(await message.innerText(), /…/);
+      assert.ok((await message.innerText()).length > 1_900);
+      assert.deepEqual(await window.findings(), []);
+    }
+    assert.deepEqual(window.problems, []);
+  });
+
   test('a single dead letter shows its error and is restarted or deleted', async () => {
     const left = await incident.letters(world.client);
     const window = await world.loggedIn({ width: 900 });
@@ -241,6 +282,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await window.settled();
     await window.screenshot('entry-900-light', true);
     assert.deepEqual(await window.findings(), []);
+    await page.getByRole('list', { name: 'Your code' }).first().getByText('incident.fixture.js').first().waitFor();
     await page.getByRole('button', { name: 'Restart' }).click();
     await page
       .getByRole('dialog')

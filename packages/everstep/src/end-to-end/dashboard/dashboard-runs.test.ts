@@ -291,7 +291,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
       await page.getByText(HELD).waitFor();
       await own.watchShifts();
       await release();
-      await page.getByRole('region', { name: 'Failure' }).getByText('failed after all steps').waitFor();
+      await page.getByRole('region', { name: 'Failure' }).getByText('Error: failed after all steps').waitFor();
       await page.getByRole('option').filter({ hasText: 'step 12' }).waitFor();
       await own.screenshot(`run-watched-failed-${viewport.width}`, true);
       assert.deepEqual(await own.shifts(), []);

@@ -13,6 +13,9 @@ interface Fault {
 }
 type IncidentPath = '/checkout' | '/refund';
 
+/** Makes a message long: 5 KB in 100 lines. */
+const SEARCHED = '\nsearched in /srv/templates/mails/refunds/ab'.repeat(100).concat('\nend of list');
+
 /** Number of runs triggered per request. */
 const BATCH = 100;
 
@@ -28,7 +31,8 @@ export class Incident {
   static async open(): Promise<Incident> {
     const fault: Fault = { broken: true, renamed: false };
     const charge = ({ id }: Order) => {
-      if (fault.broken && id % 2 === 1) throw new NonRetryableError(`payment service answered 503 for order ${id}`);
+      const cause = new TypeError('connect ECONNREFUSED 10.0.0.7:5432');
+      if (fault.broken && id % 2 === 1) throw new NonRetryableError(`payment service answered 503 for order ${id}`, { cause });
       return { charge: `ch_${id}` };
     };
     const checkout = serve<Order, string>(async (context) => {
@@ -45,7 +49,7 @@ export class Incident {
       await context.run(fault.renamed ? 'look up' : 'find', () => id);
       await context.run('charge', () => charge(context.payload));
       return context.run('mail', () => {
-        if (fault.broken) throw new NonRetryableError(`the template of refund ${id} was not found`);
+        if (fault.broken) throw new NonRetryableError(`the template of refund ${id} was not found${SEARCHED}`);
         return 'sent';
       });
     });
