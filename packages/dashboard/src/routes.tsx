@@ -54,12 +54,18 @@ const instance = createRoute({
   component: Layout,
 });
 
-const toRuns = createRoute({
+const toOverview = createRoute({
   getParentRoute: () => instance,
   path: '/',
   beforeLoad: ({ params }) => {
-    throw redirect({ to: '/q/$instanceId/runs', params, replace: true });
+    throw redirect({ to: '/q/$instanceId/overview', params, replace: true });
   },
+});
+
+const overview = createRoute({
+  getParentRoute: () => instance,
+  path: '/overview',
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/insights/overview-page.js'))),
 });
 
 const runs = createRoute({
@@ -188,7 +194,8 @@ const tree = root.addChildren([
   inside.addChildren([
     home,
     instance.addChildren([
-      toRuns,
+      toOverview,
+      overview,
       runs,
       run,
       compare,

@@ -1,5 +1,6 @@
 /** Icons of the dashboard, drawn as strokes on a 16-pixel grid in the text color. Every icon accompanies a text or a label. */
 const PATHS = {
+  overview: 'M2 14h12M4 11V8M8 11V3M12 11V6',
   runs: 'M2 4h7M2 8h12M2 12h5',
   dlq: 'M8 2v7M8 12.5v.5M2 14h12',
   repairs: 'M10 2a4 4 0 0 0-3.6 5.6L2 12l2 2 4.4-4.4A4 4 0 0 0 14 6l-2 2-2-2 2-2a4 4 0 0 0-2-2z',

@@ -1,4 +1,4 @@
-/** Page at `/`: redirects to the runs of the instance that was opened last, or of the first instance. */
+/** Page at `/`: redirects to the overview of the instance that was opened last, or of the first instance. */
 import { useQuery } from '@tanstack/react-query';
 import { Navigate } from '@tanstack/react-router';
 import { instancesQuery } from '../api/instances.js';
@@ -19,5 +19,5 @@ export function Home() {
         Create one with <code>npx everstep admin queues create orders</code>, or ask for an invitation to a team that has one.
       </EmptyState>
     );
-  return <Navigate to="/q/$instanceId/runs" params={{ instanceId: instance.id }} replace />;
+  return <Navigate to="/q/$instanceId/overview" params={{ instanceId: instance.id }} replace />;
 }

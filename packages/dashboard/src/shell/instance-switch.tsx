@@ -12,7 +12,7 @@ export function InstanceSwitch() {
   const navigate = useNavigate();
   const switchTo = (id: string) => {
     // Filters and ids of this instance mean nothing in another one: open the page without them.
-    const [, , , feature = 'runs'] = window.location.pathname.split('/');
+    const [, , , feature = 'overview'] = window.location.pathname.split('/');
     void navigate({ to: `/q/${id}/${feature}` });
   };
   return (

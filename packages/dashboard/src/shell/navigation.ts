@@ -3,6 +3,7 @@ import type { IconName } from '../components/icons.js';
 
 export interface NavigationEntry {
   readonly to:
+    | '/q/$instanceId/overview'
     | '/q/$instanceId/runs'
     | '/q/$instanceId/dead-letters'
     | '/q/$instanceId/repairs'
@@ -36,6 +37,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
   {
     heading: 'Monitor',
     entries: [
+      { to: '/q/$instanceId/overview', text: 'Overview', icon: 'overview' },
       { to: '/q/$instanceId/runs', text: 'Runs', icon: 'runs' },
       { to: '/q/$instanceId/dead-letters', text: 'Dead letters', icon: 'dlq', counts: 'backlog' },
       { to: '/q/$instanceId/repairs', text: 'Repairs', icon: 'repairs' },

@@ -1,4 +1,5 @@
 /** Bar chart of messages per day, with a table of the same numbers for screen readers. */
+import { roundUp } from '../../components/charts/axis.js';
 import { countText, quantity } from '../../components/times/formats.js';
 
 export interface Day {
@@ -10,13 +11,6 @@ export interface Day {
 
 const WIDTH = 720;
 const HEIGHT = 160;
-
-/** Returns a round number for the top of the axis that is at least `max`. */
-export function roundUp(max: number): number {
-  if (max <= 10) return Math.max(1, max);
-  const unit = 10 ** Math.floor(Math.log10(max));
-  return ([1, 2, 2.5, 5, 10].find((step) => step * unit >= max) ?? 10) * unit;
-}
 
 export const dollarText = (dollars: number): string =>
   dollars.toLocaleString('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: dollars < 1 ? 4 : 2 });

@@ -1,4 +1,4 @@
-/** Shown instead of an empty list of runs: how to start the first run, with the URL and the token of the instance. */
+/** Shown while the instance has no runs: how to start the first run, with the URL and the token of the instance. */
 import { useState } from 'react';
 import { useInstance, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
@@ -67,7 +67,7 @@ export default function Quickstart() {
       </ol>
       <p className="live-state" data-state="connected" role="status">
         <span className="live-dot" aria-hidden="true" />
-        Waiting for the first run. It appears here when it starts.
+        Waiting for the first run. This page shows it when it starts.
       </p>
     </div>
   );

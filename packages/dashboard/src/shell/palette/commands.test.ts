@@ -15,7 +15,7 @@ const hrefs = (query: string) => commandsFor(query, SOURCES).map(({ href }) => h
 
 test('every word of the query must occur in a command', () => {
   assert.deepEqual(hrefs('dead let'), ['/q/q_1/dead-letters', '/q/q_1/runs?q=dead%20let']);
-  assert.deepEqual(hrefs('eu'), ['/q/q_1/runs?label=eu&state=RUN_FAILED', '/q/q_2/runs', '/q/q_1/runs?q=eu']);
+  assert.deepEqual(hrefs('eu'), ['/q/q_1/runs?label=eu&state=RUN_FAILED', '/q/q_2/overview', '/q/q_1/runs?q=eu']);
 });
 
 test('an id leads to its run or dead letter first', () => {

@@ -43,7 +43,12 @@ export function commandsFor(query: string, { base, pages, instances, views }: Co
       kind: 'Saved view' as const,
       href: `${base}/${page}${search}`,
     })),
-    ...instances.map(({ id, name }) => ({ id: `instance ${id}`, text: name, kind: 'Instance' as const, href: `/q/${id}/runs` })),
+    ...instances.map(({ id, name }) => ({
+      id: `instance ${id}`,
+      text: name,
+      kind: 'Instance' as const,
+      href: `/q/${id}/overview`,
+    })),
   ].filter(({ text }) => matches(text, words));
   if (trimmed === '') return found.slice(0, MAX_SHOWN);
   const encoded = encodeURIComponent(trimmed);

@@ -9,6 +9,7 @@ const opened = await openBrowser();
 
 /** `{...}` is replaced by a seeded id. `dashboard-runs.test.ts` tests the pages of runs that end while they are open. */
 const PAGES = [
+  'overview',
   'runs',
   'runs?state=RUN_FAILED',
   'runs/{waiting}',
@@ -60,7 +61,7 @@ describe('live pages', { skip: opened.kind === 'missing' ? opened.missing : fals
     for (const page of PAGES) {
       const window = await world.window({ like: first });
       windows.set(page, window);
-      await window.page.goto(new URL(first.page.url()).pathname.replace(/\/runs$/, '/') + addressOf(page));
+      await window.page.goto(new URL(first.page.url()).pathname.replace(/\/overview$/, '/') + addressOf(page));
       await window.settled();
     }
     await world.client.repairs.continue(repairId, { ratePerSecond: 0.1 });

@@ -5,12 +5,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { DashboardWorld, type Seeded, VIEWPORTS } from './dashboard.fixture.js';
+import { becomes, DashboardWorld, type Seeded, VIEWPORTS } from './dashboard.fixture.js';
 
 const opened = await openBrowser();
 
 /** Paths by name. `{...}` is replaced by a seeded id. */
 const PAGES: Readonly<Record<string, string>> = {
+  overview: 'overview',
+  'overview-month': 'overview?window=30d',
   runs: 'runs',
   'runs-filtered': 'runs?state=RUN_FAILED&label=shop',
   'runs-empty': 'runs?q=no-such-thing',
@@ -82,5 +84,21 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
           assert.deepEqual(await window.faults(), [], viewport);
         }),
       );
+  });
+
+  test('the overview leads to what needs attention and to the runs of a workflow', async () => {
+    const window = await world.loggedIn();
+    const { page } = window;
+    await page.getByLabel('Time range').selectOption('1h');
+    await becomes(() => window.parameters(), { window: '1h' });
+    const started = page.locator('dl.insight-figures > div').filter({ hasText: 'Started' });
+    await becomes(() => started.innerText(), 'Started\n15');
+    await page.getByRole('grid', { name: 'Top workflows' }).getByRole('row').filter({ hasText: '/order' }).click();
+    await becomes(() => window.parameters(), { url: world.urls['/order'] });
+    await page.goBack();
+    await page.getByRole('link', { name: /payment service answered 503/ }).click();
+    await page.waitForURL('**/dead-letters?view=entries&fingerprint=*');
+    await page.getByRole('grid').getByRole('row').nth(3).waitFor();
+    assert.deepEqual(window.problems, []);
   });
 });

@@ -48,14 +48,16 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     const { page } = window;
     const other = await page.context().newPage();
     await other.goto('/');
-    await other.getByRole('heading', { name: 'Runs' }).waitFor();
+    await other.getByRole('heading', { name: 'Overview' }).waitFor();
     const kept = await page.context().cookies();
     assert.equal(kept.find(({ name }) => name === 'everstep_session')?.httpOnly, true);
     await page.getByRole('button', { name: email() }).click();
     await page.getByRole('menuitem', { name: 'Log out', exact: true }).click();
     await page.getByLabel('E-mail').waitFor();
+    // Pages poll, so the other tab notices the logout without a click.
+    await other.getByLabel('E-mail').waitFor();
     await page.context().addCookies(kept);
-    await other.getByRole('link', { name: 'Audit log' }).click();
+    await other.goto('/');
     await other.getByLabel('E-mail').waitFor();
   });
 
@@ -64,7 +66,6 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await here.page.getByRole('button', { name: email() }).click();
     await here.page.getByRole('menuitem', { name: 'Log out everywhere' }).click();
     await here.page.getByLabel('E-mail').waitFor();
-    await elsewhere.page.getByRole('link', { name: 'Audit log' }).click();
     await elsewhere.page.getByLabel('E-mail').waitFor();
   });
 
@@ -132,6 +133,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   test('keys open the palette, the search field and the help, and the palette leads to pages', async () => {
     const window = await world.loggedIn();
     const { page } = window;
+    await window.goTo('runs');
     await page.keyboard.press('/');
     await page.locator('input[type=search]:focus').waitFor();
     await page.keyboard.press('Control+k');
@@ -245,5 +247,13 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await page.getByRole('button', { name: 'Retry' }).click();
     await page.getByRole('heading', { name: 'Team', level: 1 }).waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
+  });
+
+  test('the first page shows the first run when it starts', async () => {
+    const { page } = await world.loggedIn();
+    await page.getByText('No runs yet').waitFor();
+    await world.triggerAt('/order', { body: { id: 1 } });
+    await page.getByRole('grid', { name: 'Top workflows' }).getByRole('row').filter({ hasText: '/order' }).waitFor();
+    await page.getByText('No runs yet').waitFor({ state: 'detached' });
   });
 });

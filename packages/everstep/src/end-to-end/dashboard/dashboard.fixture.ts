@@ -189,7 +189,7 @@ export class DashboardWorld {
     return new Window(await context.newPage());
   }
 
-  /** Opens a window that is logged in as the first user and shows the runs. */
+  /** Opens a window that is logged in as the first user and shows the overview. */
   async loggedIn(viewport: Viewport = {}): Promise<Window> {
     const window = await this.window(viewport);
     await window.page.goto('/');

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AttentionItem } from '../../../../everstep/src/contract/insights/insights.js';
+import { KINDS, shownItems } from './attention-items.js';
+
+const item = (subject: string, kind: AttentionItem['kind'] = 'paused-key'): AttentionItem => ({
+  kind,
+  subject,
+  text: '',
+  count: 1,
+  since: null,
+});
+const texts = (shown: ReturnType<typeof shownItems>): readonly string[] =>
+  shown.map(({ item: { subject }, resolved }) => (resolved ? `(${subject})` : subject));
+
+test('items keep their places, resolved ones too, and new ones follow', () => {
+  const first = shownItems([], [item('a'), item('b'), item('c')]);
+  const second = shownItems(first, [item('new'), item('c'), item('a')]);
+  assert.deepEqual(texts(second), ['a', '(b)', 'c', 'new']);
+  assert.deepEqual(texts(shownItems(second, [item('b')])), ['(a)', 'b', '(c)', '(new)']);
+  assert.deepEqual(texts(shownItems(second, [])), []);
+});
+
+test('each item leads to the page that shows more', () => {
+  const pages = (
+    ['dead-letter-group', 'held-destination', 'no-worker', 'paused-key', 'oldest-pending', 'store-unavailable'] as const
+  ).map((kind) => KINDS[kind].pageOf(item('a/b', kind)));
+  assert.deepEqual(pages, [
+    '/dead-letters?view=entries&fingerprint=a%2Fb',
+    '/flow-control',
+    '/workers',
+    '/flow-control/a%2Fb',
+    '/runs?state=RUN_STARTED',
+    '/nodes',
+  ]);
+});

@@ -1,0 +1,85 @@
+/** What needs attention, as rows that stay in place while a page is open. */
+import type { AttentionItem } from '../../../../everstep/src/contract/insights/insights.js';
+import { path } from '../../api/client.js';
+import type { Tone } from '../../components/status-badge.js';
+import { quantity } from '../../components/times/formats.js';
+import { stringifySearch } from '../../search-parameters.js';
+
+interface Kind {
+  readonly name: string;
+  readonly tone: Tone;
+  /** Names the item. */
+  readonly titleOf: (item: AttentionItem) => string;
+  readonly countOf: (item: AttentionItem) => string;
+  /** Page that shows more, below the path of the instance. */
+  readonly pageOf: (item: AttentionItem) => string;
+}
+
+const waiting = ({ count }: AttentionItem): string => quantity(count, 'waiting delivery', 'waiting deliveries');
+const titleWithReason = ({ subject, text }: AttentionItem): string => (text === '' ? subject : `${subject}: ${text}`);
+
+export const KINDS: Readonly<Record<AttentionItem['kind'], Kind>> = {
+  'dead-letter-group': {
+    name: 'Error',
+    tone: 'bad',
+    titleOf: ({ text, subject }) => (text === '' ? subject : text),
+    countOf: ({ count }) => quantity(count, 'dead letter'),
+    pageOf: ({ subject }) => `/dead-letters${stringifySearch({ view: 'entries', fingerprint: subject })}`,
+  },
+  'held-destination': {
+    name: 'Held',
+    tone: 'warn',
+    titleOf: titleWithReason,
+    countOf: waiting,
+    pageOf: () => '/flow-control',
+  },
+  'no-worker': { name: 'No worker', tone: 'warn', titleOf: titleWithReason, countOf: waiting, pageOf: () => '/workers' },
+  'paused-key': {
+    name: 'Paused',
+    tone: 'warn',
+    titleOf: titleWithReason,
+    countOf: waiting,
+    pageOf: ({ subject }) => path`/flow-control/${subject}`,
+  },
+  'oldest-pending': {
+    name: 'Overdue',
+    tone: 'warn',
+    titleOf: () => 'A delivery has been due for more than five minutes',
+    countOf: () => '',
+    pageOf: () => `/runs${stringifySearch({ state: 'RUN_STARTED' })}`,
+  },
+  'store-unavailable': {
+    name: 'Store',
+    tone: 'bad',
+    titleOf: ({ text }) => `The store accepts no writes: ${text}`,
+    countOf: () => '',
+    pageOf: () => '/nodes',
+  },
+};
+
+export interface ShownItem {
+  readonly item: AttentionItem;
+  /** Whether it no longer needs attention. */
+  readonly resolved: boolean;
+}
+
+export const idOf = ({ kind, subject }: AttentionItem): string => `${kind} ${subject}`;
+
+/** Maximum number of resolved items that stay in place. */
+const MAX_RESOLVED = 20;
+
+/**
+ * Returns the items to show so that none moves: those shown before keep their places, resolved or not, and new ones follow. Resolved
+ * items are dropped if there are too many, or if nothing else is left.
+ */
+export function shownItems(before: readonly ShownItem[], items: readonly AttentionItem[]): readonly ShownItem[] {
+  const left = new Map(items.map((item) => [idOf(item), item]));
+  const kept = before.map((shown): ShownItem => {
+    const item = left.get(idOf(shown.item));
+    left.delete(idOf(shown.item));
+    return item === undefined ? { item: shown.item, resolved: true } : { item, resolved: false };
+  });
+  const all = [...kept, ...[...left.values()].map((item): ShownItem => ({ item, resolved: false }))];
+  const resolved = all.filter((shown) => shown.resolved).length;
+  return resolved > MAX_RESOLVED || resolved === all.length ? all.filter((shown) => !shown.resolved) : all;
+}

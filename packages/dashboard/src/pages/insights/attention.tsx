@@ -1,0 +1,62 @@
+/** What needs attention now, with links. The height is fixed, and items stay in place while the page is open. */
+import { useState } from 'react';
+import type { AttentionItem } from '../../../../everstep/src/contract/insights/insights.js';
+import { path } from '../../api/client.js';
+import { useInstanceId } from '../../api/instances.js';
+import { Card } from '../../components/card.js';
+import { FixedHeight } from '../../components/fixed-height.js';
+import { StatusBadge } from '../../components/status-badge.js';
+import { useOpenHref } from '../../components/tables/row-link.js';
+import { countText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
+import { idOf, KINDS, type ShownItem, shownItems } from './attention-items.js';
+
+function Item({ shown: { item, resolved } }: { readonly shown: ShownItem }) {
+  const instanceId = useInstanceId();
+  const { name, tone, titleOf, countOf, pageOf } = KINDS[item.kind];
+  const title = titleOf(item);
+  const href = path`/q/${instanceId}` + pageOf(item);
+  const open = useOpenHref();
+  return (
+    <li className="attention-item" data-resolved={resolved ? '' : undefined}>
+      {resolved ? <StatusBadge tone="good">Resolved</StatusBadge> : <StatusBadge tone={tone}>{name}</StatusBadge>}
+      <a
+        href={href}
+        className="clip"
+        title={title}
+        onClick={(event) => {
+          if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+          event.preventDefault();
+          open(href);
+        }}
+      >
+        {title}
+      </a>
+      <span className="muted nowrap">{countOf(item)}</span>
+      <span className="muted nowrap">
+        {item.since === null ? null : <TimeText unixMs={item.since} style="relative" of="Since" />}
+      </span>
+    </li>
+  );
+}
+
+export function Attention({ items }: { readonly items: readonly AttentionItem[] }) {
+  const [taken, setTaken] = useState({ items, shown: shownItems([], items) });
+  const current = taken.items === items ? taken : { items, shown: shownItems(taken.shown, items) };
+  if (current !== taken) setTaken(current);
+  return (
+    <Card title={items.length === 0 ? 'Needs attention' : `Needs attention (${countText(items.length)})`} flush>
+      <FixedHeight fixed className="attention" label="What needs attention">
+        {current.shown.length === 0 ? (
+          <p className="attention-none muted">Nothing needs attention now.</p>
+        ) : (
+          <ul>
+            {current.shown.map((shown) => (
+              <Item key={idOf(shown.item)} shown={shown} />
+            ))}
+          </ul>
+        )}
+      </FixedHeight>
+    </Card>
+  );
+}

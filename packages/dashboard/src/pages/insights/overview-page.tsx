@@ -1,0 +1,150 @@
+/** First page of an instance: runs, failures and durations over time, the backlog, and what needs attention now. */
+import { lazy, Suspense, useEffect } from 'react';
+import type { InstanceInsights } from '../../../../everstep/src/contract/insights/insights.js';
+import type { RunSearchPage } from '../../../../everstep/src/contract/runs.js';
+import { path } from '../../api/client.js';
+import { useInstanceId } from '../../api/instances.js';
+import { useApi } from '../../api/queries.js';
+import { useWholeList } from '../../api/whole-list.js';
+import { PageTitle } from '../../components/page-title.js';
+import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
+import type { Column } from '../../components/tables/data-table.js';
+import { WholeListView } from '../../components/tables/whole-list-view.js';
+import { countText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
+import { UrlText } from '../../components/url-text.js';
+import { stringifySearch } from '../../search-parameters.js';
+import { loadPageFiles } from '../../shell/page-files.js';
+import { Attention } from './attention.js';
+import { type Figure, Figures, REFRESH_MS, RunCharts, totalsOf } from './run-series.js';
+import { useWindow, WindowSelect } from './window.js';
+import './insights.css';
+
+/** Most instances have runs, so its code is not part of the first page. */
+const Quickstart = lazy(() => loadPageFiles(import('../quickstart/quickstart.js')));
+
+/** The server counts at most as many due deliveries. */
+const MAX_BACKLOG = 1_000;
+
+type WorkflowCounts = InstanceInsights['workflows'][number];
+
+const COLUMNS: readonly Column<WorkflowCounts>[] = [
+  {
+    id: 'workflow',
+    header: 'Workflow',
+    width: 'minmax(0, 5fr)',
+    isLink: true,
+    cell: ({ workflowUrl }) => (workflowUrl === null ? 'Other workflows' : <UrlText url={workflowUrl} />),
+  },
+  { id: 'started', header: 'Started', width: '84px', align: 'right', cell: ({ started }) => countText(started) },
+  {
+    id: 'succeeded',
+    header: 'Succeeded',
+    width: '92px',
+    align: 'right',
+    from: 'medium',
+    cell: ({ succeeded }) => countText(succeeded),
+  },
+  { id: 'failed', header: 'Failed', width: '76px', align: 'right', cell: ({ failed }) => countText(failed) },
+  {
+    id: 'canceled',
+    header: 'Canceled',
+    width: '84px',
+    align: 'right',
+    from: 'medium',
+    cell: ({ canceled }) => countText(canceled),
+  },
+];
+
+const idOf = ({ workflowUrl }: WorkflowCounts): string => workflowUrl ?? '';
+
+const currentOf = ({ backlog, oldestDueAt, workers }: InstanceInsights['now']): readonly Figure[] => [
+  ['Backlog', backlog < MAX_BACKLOG ? countText(backlog) : `${countText(MAX_BACKLOG)}+`],
+  ['Oldest pending', oldestDueAt === null ? 'None' : <TimeText key="oldest" unixMs={oldestDueAt} style="relative" />],
+  ['Workers', countText(workers)],
+];
+
+type InsightsQuery = ReturnType<typeof useApi<InstanceInsights>>;
+
+function Workflows({ query }: { readonly query: InsightsQuery }) {
+  const instanceId = useInstanceId();
+  const list = useWholeList({ topic: 'runs', rows: query.data?.workflows, readAt: query.dataUpdatedAt, idOf });
+  return (
+    <section className="insight-list" aria-label="Top workflows">
+      <h2>Top workflows</h2>
+      <WholeListView
+        query={query}
+        list={list}
+        label="Top workflows"
+        what="workflows"
+        columns={COLUMNS}
+        idOf={idOf}
+        hrefOf={({ workflowUrl }) => path`/q/${instanceId}/runs` + stringifySearch({ url: workflowUrl ?? undefined })}
+        empty={<EmptyState title="No runs in this time range" />}
+      />
+    </section>
+  );
+}
+
+/** Returns whether the instance has no runs, not even before the time range; undefined while that is unknown. */
+function useWithoutRuns({ data, refetch }: InsightsQuery): boolean | undefined {
+  const counted = data !== undefined && data.workflows.length > 0;
+  const { data: any, error } = useApi<RunSearchPage>({
+    topic: 'runs',
+    name: 'any',
+    url: '/v2/workflows/search',
+    query: { count: 1 },
+    enabled: data !== undefined && !counted,
+  });
+  const hasRuns = any === undefined ? undefined : any.runs.length > 0;
+  useEffect(() => {
+    if (hasRuns === true) void refetch();
+  }, [hasRuns, refetch]);
+  return counted || error !== null ? false : hasRuns === undefined ? undefined : !hasRuns;
+}
+
+export default function OverviewPage() {
+  const choice = useWindow();
+  const query = useApi<InstanceInsights>({
+    topic: 'settings',
+    name: 'insights',
+    url: '/v2/insights',
+    query: { window: choice.window },
+    refreshMs: REFRESH_MS,
+    keepPrevious: true,
+  });
+  const { data, error, refetch } = query;
+  const withoutRuns = useWithoutRuns(query);
+  const title = (
+    <PageTitle title="Overview" actions={data === undefined || withoutRuns !== false ? null : <WindowSelect {...choice} />} />
+  );
+  if (data === undefined || withoutRuns === undefined)
+    return (
+      <>
+        {title}
+        {error === null ? <Skeleton lines={9} /> : <ErrorState failure={error} onRetry={() => void refetch()} what="insights" />}
+      </>
+    );
+  if (withoutRuns)
+    return (
+      <>
+        {title}
+        <div className="table">
+          <Suspense fallback={<Skeleton lines={8} />}>
+            <Quickstart />
+          </Suspense>
+        </div>
+      </>
+    );
+  return (
+    <>
+      {title}
+      <div className="insights">
+        <Figures figures={[...totalsOf(data.totals), ...currentOf(data.now)]} />
+        <Attention items={data.attention} />
+        <RunCharts {...data} />
+        <Workflows key={data.intervalMs} query={query} />
+      </div>
+    </>
+  );
+}
