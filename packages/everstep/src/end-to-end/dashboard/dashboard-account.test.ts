@@ -404,7 +404,7 @@ describe('account pages', { skip }, () => {
       assert.deepEqual(own.problems, [], name);
       await page.close();
     }
-    const names = ['events', 'workers', 'flow-control', 'schedules', 'queues', 'instance', 'team', 'search', 'audit', 'nodes'];
+    const names = 'overview events workers flow-control schedules queues instance team search audit nodes'.split(' ');
     await each(names.length, 3, (n) => failsAndRecovers(names[n] ?? ''));
     await context.close();
   });
