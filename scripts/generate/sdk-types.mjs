@@ -66,6 +66,7 @@ const FILES = {
     AlertDestination: alerts.AlertDestinationEntry,
     AlertKind: alerts.AlertConditionSchema.properties.kind,
     AlertCondition: alerts.AlertConditionSchema,
+    QuietHours: alerts.QuietHoursSchema,
     AlertRule: alerts.AlertRuleEntry,
     LifecycleEvent: alerts.LifecycleEventSchema,
     LifecycleWebhook: alerts.LifecycleWebhookEntry,

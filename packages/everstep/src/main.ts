@@ -97,6 +97,7 @@ async function openParts(config: Config, { log: given, beforeWork }: StartOption
       owners: limits.owners,
       slices,
       random,
+      budgetOf: (instanceId) => limits.budgets.standingNow(instanceId),
       observer: tracing.observer,
       writes,
       log,

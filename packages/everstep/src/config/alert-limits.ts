@@ -32,6 +32,14 @@ export const ALERT_LIMITS = Object.freeze({
   minAlertEndAfterMs: MINUTE_MS,
   defaultAlertEndAfterMs: 15 * MINUTE_MS,
   maxAlertEndAfterMs: 7 * DAY_MS,
+  /** Times of the conditions of rules. The counters of a failure rate are kept by minute. */
+  minAlertTimeMs: MINUTE_MS,
+  maxAlertTimeMs: 30 * DAY_MS,
+  maxAlertWindowMs: HOUR_MS,
+  defaultAlertWindowMs: 5 * MINUTE_MS,
+  defaultAlertMinRuns: 10,
+  maxAlertMinRuns: 1_000_000,
+  maxTimeZoneLength: 64,
   /** Retries of a notice, and the time limit of one attempt. */
   noticeRetries: 5,
   noticeTimeoutMs: 30 * SECOND_MS,

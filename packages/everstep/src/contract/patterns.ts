@@ -30,6 +30,7 @@ const PATTERNS = {
     pattern: '^[A-Za-z0-9_-][A-Za-z0-9_.-]*$',
     words: 'must contain only letters, digits, "-", "_" and ".", and must not start with "."',
   },
+  timeOfDay: { pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$', words: 'must be a time such as 22:00' },
   fingerprint: { pattern: '^[0-9a-f]{16}$', words: 'must be the fingerprint of a group: 16 hexadecimal digits' },
 } as const;
 

@@ -4,11 +4,14 @@ import { newId } from '../engine/ids.js';
 import { AT_ONCE } from '../fairness/work-slices.js';
 import { NO_OBSERVER } from '../ports/observer.js';
 import { NO_LIMITS } from '../ports/stores/instance-limits.js';
+import { NO_WORKERS } from '../ports/workers.js';
 import { AlertRounds } from './alerts/alert-rounds.js';
 import { Alerts } from './alerts/alerts.js';
+import { ConditionReader } from './alerts/conditions.js';
 import { AlertSettingsCache } from './alerts/known-settings.js';
 import { Notices } from './alerts/notices.js';
 import { commitInSlices } from './forks/staging.js';
+import type { FlowControlService } from './interface/flow-control.js';
 import { PublishedMessages } from './messages/messages-published.js';
 import { Queues } from './messages/queues.js';
 import { UrlGroups } from './messages/url-groups.js';
@@ -53,8 +56,9 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     },
   });
   const upkeep = createUpkeep(options, (instanceId) => driver.stopInstance(instanceId));
-  const { rounds, ...alerting } = createAlerts(options, driver, alertSettings);
-  const services = { ...createServices(options, driver, upkeep), ...alerting };
+  const ownServices = createServices(options, driver, upkeep);
+  const { rounds, ...alerting } = createAlerts(options, driver, alertSettings, ownServices.flowControl);
+  const services = { ...ownServices, ...alerting };
   const { schedules, repairs } = services;
   const refreshAlerts = (): void =>
     void alertSettings.refresh().then(
@@ -97,8 +101,13 @@ export function createRuntime(options: RunDriverOptions): Runtime {
 }
 
 /** Creates the services of alerts. */
-function createAlerts(options: RunDriverOptions, driver: RunDriver, settings: AlertSettingsCache) {
-  const { store, clock, upkeepClock = clock, log, cluster } = options;
+function createAlerts(
+  options: RunDriverOptions,
+  driver: RunDriver,
+  settings: AlertSettingsCache,
+  flowControl: FlowControlService,
+) {
+  const { store, clock, upkeepClock = clock, log, cluster, workers = NO_WORKERS, budgetOf = async () => null } = options;
   const { decisions, writes } = driver;
   const context = () => driver.context;
   const changed = (instanceId: string): void => driver.live.changed(instanceId, 'settings');
@@ -111,7 +120,19 @@ function createAlerts(options: RunDriverOptions, driver: RunDriver, settings: Al
     log,
   });
   const oneNode = cluster ? { tryExclusively: (work: () => Promise<void>) => cluster.tryExclusively('alerts', work) } : {};
-  const rounds = new AlertRounds({ store, settings, notices, context, clock: upkeepClock, log, writes, changed, ...oneNode });
+  const conditions = new ConditionReader({ store, flowControl, workers, budgetOf });
+  const rounds = new AlertRounds({
+    store,
+    settings,
+    notices,
+    conditions,
+    context,
+    clock: upkeepClock,
+    log,
+    writes,
+    changed,
+    ...oneNode,
+  });
   return { rounds, alerts: new Alerts({ store: store.alerts, settings, rounds, notices, context }) };
 }
 

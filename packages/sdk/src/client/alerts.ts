@@ -7,6 +7,7 @@ import type {
   AlertRule,
   LifecycleEvent,
   LifecycleWebhook,
+  QuietHours,
 } from './generated/index.js';
 import { type Call, jsonCall } from './transport.js';
 
@@ -23,6 +24,8 @@ export interface AlertRuleOptions {
   readonly condition: AlertCondition;
   /** Names of destinations. */
   readonly destinations: readonly string[];
+  /** Default: notices are sent at any time. */
+  readonly quietHours?: QuietHours;
   /** Default: true. */
   readonly enabled?: boolean;
 }

@@ -10,7 +10,9 @@ export interface ConditionField {
   readonly label: string;
   readonly hint?: string;
   /** `minutes`: shown in minutes and sent in milliseconds. */
-  readonly type: 'text' | 'minutes';
+  readonly type: 'text' | 'minutes' | 'number';
+  /** Follows a number in the list of rules. */
+  readonly unit?: string;
   /** Value of a new rule. */
   readonly initial: string;
 }
@@ -34,6 +36,47 @@ export const KINDS: Readonly<Record<Kind, { readonly text: string; readonly fiel
     ],
   },
   'error-group': { text: 'New or regressed error', fields: [WORKFLOW] },
+  'failure-rate': {
+    text: 'Many runs fail',
+    fields: [
+      WORKFLOW,
+      { name: 'percent', label: 'Failed runs in percent', type: 'number', unit: '%', initial: '10' },
+      { name: 'windowMs', label: 'Window in minutes (at most 60)', type: 'minutes', initial: '5' },
+      { name: 'minRuns', label: 'Minimum number of runs in the window', type: 'number', unit: 'runs or more', initial: '10' },
+    ],
+  },
+  'pending-age': {
+    text: 'A delivery waits too long',
+    fields: [
+      { name: 'flowControlKey', label: 'Flow control key', hint: 'Or a queue.', type: 'text', initial: '' },
+      { name: 'queue', label: 'Queue', type: 'text', initial: '' },
+      { name: 'maxAgeMs', label: 'Age in minutes', type: 'minutes', initial: '15' },
+    ],
+  },
+  'schedule-missed': {
+    text: 'A schedule is late',
+    fields: [{ name: 'forMs', label: 'Late by minutes', type: 'minutes', initial: '5' }],
+  },
+  'run-age': {
+    text: 'A run is active too long',
+    fields: [
+      WORKFLOW,
+      { name: 'label', label: 'Label (optional)', type: 'text', initial: '' },
+      { name: 'maxAgeMs', label: 'Age in minutes', type: 'minutes', initial: '60' },
+    ],
+  },
+  'no-worker': {
+    text: 'No worker is connected',
+    fields: [
+      { name: 'workflowUrl', label: 'Worker URL', hint: 'Such as worker://shop/order.', type: 'text', initial: '' },
+      { name: 'forMs', label: 'For minutes', type: 'minutes', initial: '5' },
+    ],
+  },
+  budget: {
+    text: 'The budget is spent',
+    fields: [{ name: 'percent', label: 'Share of the budget in percent', type: 'number', unit: '%', initial: '80' }],
+  },
+  'store-trouble': { text: 'The store refused writes', fields: [] },
 };
 
 export const isKind = (text: string): text is Kind => text in KINDS;
@@ -50,20 +93,23 @@ export function textsOf(condition: Condition): Readonly<Record<string, string>> 
 
 /** Returns the condition of a form. Empty fields are omitted. */
 export function conditionOf(kind: Kind, texts: Readonly<Record<string, string>>): Condition {
-  const fields = KINDS[kind].fields.flatMap(({ name, type, initial }) => {
+  const fields: (readonly [FieldName, string | number])[] = [];
+  for (const { name, type, initial } of KINDS[kind].fields) {
     const text = (texts[name] ?? initial).trim();
-    if (text === '') return [];
-    return [[name, type === 'minutes' ? Math.round(Number(text) * MINUTE_MS) : text] as const];
-  });
+    if (text === '') continue;
+    if (type === 'text') fields.push([name, text]);
+    else fields.push([name, type === 'minutes' ? Math.round(Number(text) * MINUTE_MS) : Number(text)]);
+  }
   return { kind, ...Object.fromEntries(fields) };
 }
 
-/** Describes a condition in a few words. */
-export function conditionText(condition: Condition): string {
+/** Describes the condition and the quiet hours of a rule in a few words. */
+export function ruleText({ condition, quietHours }: Pick<AlertRuleEntry, 'condition' | 'quietHours'>): string {
   const texts = textsOf(condition);
-  const parts = KINDS[condition.kind].fields.flatMap(({ name, type }) => {
+  const parts = KINDS[condition.kind].fields.flatMap(({ name, type, unit = type === 'minutes' ? 'min' : '' }) => {
     const text = texts[name] ?? '';
-    return text === '' ? [] : [type === 'minutes' ? `${text} min` : text];
+    return text === '' ? [] : [`${text} ${unit}`.trimEnd()];
   });
-  return parts.join(', ');
+  const quiet = quietHours ? [`quiet from ${quietHours.from} to ${quietHours.to} ${quietHours.timeZone}`] : [];
+  return [...parts, ...quiet].join(', ');
 }

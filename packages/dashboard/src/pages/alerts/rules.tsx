@@ -6,7 +6,7 @@ import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { conditionOf, conditionText, isKind, KINDS, type Kind, textsOf } from './conditions.js';
+import { conditionOf, isKind, KINDS, type Kind, ruleText, textsOf } from './conditions.js';
 import { Checks, ChoiceField, TextField } from './fields.js';
 import { NamedSection } from './named-section.js';
 import { useDestinations } from './use-destinations.js';
@@ -30,11 +30,11 @@ const COLUMNS: readonly Column<AlertRuleEntry>[] = [
     width: 'minmax(0, 2fr)',
     from: 'medium',
     stackUnder: 'name',
-    cell: ({ condition }) => (
+    cell: (rule) => (
       <>
-        <div>{KINDS[condition.kind].text}</div>
-        <div className="muted clip" title={conditionText(condition)}>
-          {conditionText(condition)}
+        <div>{KINDS[rule.condition.kind].text}</div>
+        <div className="muted clip" title={ruleText(rule)}>
+          {ruleText(rule)}
         </div>
       </>
     ),
@@ -57,6 +57,8 @@ const COLUMNS: readonly Column<AlertRuleEntry>[] = [
   },
 ];
 
+const ownTimeZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 function RuleForm({ row, onClose }: { readonly row: AlertRuleEntry | null; readonly onClose: () => void }) {
   const known = useDestinations();
   const change = useChange();
@@ -65,6 +67,7 @@ function RuleForm({ row, onClose }: { readonly row: AlertRuleEntry | null; reado
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>(row ? textsOf(row.condition) : {});
   const [destinations, setDestinations] = useState<readonly string[]>(row?.destinations ?? []);
   const [enabled, setEnabled] = useState(row?.enabled ?? true);
+  const [quiet, setQuiet] = useState(row?.quietHours ?? { from: '', to: '', timeZone: ownTimeZone() });
   return (
     <ConfirmDialog
       title={row ? `Edit ${row.name}` : 'New rule'}
@@ -76,7 +79,10 @@ function RuleForm({ row, onClose }: { readonly row: AlertRuleEntry | null; reado
         change({
           method: 'PUT',
           url: path`/v2/alerts/rules/${name.trim()}`,
-          body: { enabled, condition: conditionOf(kind, texts), destinations },
+          body: {
+            ...{ enabled, condition: conditionOf(kind, texts), destinations },
+            ...(quiet.from.trim() === '' ? {} : { quietHours: quiet }),
+          },
           topics: ['settings'],
           done: `Saved rule ${name.trim()}`,
         })
@@ -89,7 +95,7 @@ function RuleForm({ row, onClose }: { readonly row: AlertRuleEntry | null; reado
         choices={KIND_TEXTS}
         onChange={(value) => (isKind(value) ? setKind(value) : undefined)}
       />
-      {KINDS[kind].fields.map(({ name: field, initial, type: _type, ...shown }) => (
+      {KINDS[kind].fields.map(({ name: field, initial, type: _type, unit: _unit, ...shown }) => (
         <TextField
           key={`${kind} ${field}`}
           {...shown}
@@ -104,6 +110,18 @@ function RuleForm({ row, onClose }: { readonly row: AlertRuleEntry | null; reado
         onChange={setDestinations}
         empty="There are no destinations. Alerts are only listed here."
       />
+      <TextField
+        label="Quiet from (optional)"
+        hint="Such as 22:00. Notices wait until the quiet hours end."
+        value={quiet.from}
+        onChange={(from) => setQuiet({ ...quiet, from })}
+      />
+      {quiet.from === '' ? null : (
+        <>
+          <TextField label="Quiet until" hint="Such as 07:00." value={quiet.to} onChange={(to) => setQuiet({ ...quiet, to })} />
+          <TextField label="Time zone" value={quiet.timeZone} onChange={(timeZone) => setQuiet({ ...quiet, timeZone })} />
+        </>
+      )}
       <label className="line">
         <input type="checkbox" checked={enabled} onChange={(event) => setEnabled(event.target.checked)} />
         <span>Enabled</span>

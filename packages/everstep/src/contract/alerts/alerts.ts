@@ -52,12 +52,26 @@ const workflowUrl = Type.String({
 });
 const label = Type.String({ minLength: 1, maxLength: LIMITS.maxLabelLength, ...like('label'), description: 'Label of runs.' });
 
+const ALERT_KINDS = [
+  'run-failed',
+  'error-group',
+  'failure-rate',
+  'pending-age',
+  'schedule-missed',
+  'run-age',
+  'no-worker',
+  'budget',
+  'store-trouble',
+] as const;
+const time = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: LIMITS.minAlertTimeMs, maximum: LIMITS.maxAlertTimeMs, description }));
+
 export const AlertConditionSchema = Type.Object(
   {
-    kind: Type.Enum(['run-failed', 'error-group'], {
+    kind: Type.Enum([...ALERT_KINDS], {
       type: 'string',
       description:
-        '`run-failed`: a run or message failed after all retries. `error-group`: an error is new, or occurred again after it was resolved.',
+        '`run-failed`: a run or message failed after all retries. `error-group`: an error is new, or occurred again after it was resolved. `failure-rate`: too many runs failed. `pending-age`: a delivery of a flow control key, or a message of a queue, has waited too long. `schedule-missed`: a schedule is late. `run-age`: a run has been active for too long. `no-worker`: no worker serves a worker URL. `budget`: a share of the budget is spent. `store-trouble`: the store refused writes.',
     }),
     workflowUrl: Type.Optional(workflowUrl),
     label: Type.Optional(label),
@@ -68,10 +82,55 @@ export const AlertConditionSchema = Type.Object(
         description: `For \`run-failed\`: the alert ends when nothing has failed for this time, in milliseconds. Default: ${LIMITS.defaultAlertEndAfterMs}.`,
       }),
     ),
+    percent: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 100, description: 'For `failure-rate` and `budget`: the share, in percent.' }),
+    ),
+    windowMs: Type.Optional(
+      Type.Integer({
+        minimum: LIMITS.minAlertTimeMs,
+        maximum: LIMITS.maxAlertWindowMs,
+        description: `For \`failure-rate\`: the window in milliseconds, rounded up to whole minutes. Default: ${LIMITS.defaultAlertWindowMs}.`,
+      }),
+    ),
+    minRuns: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.maxAlertMinRuns,
+        description: `For \`failure-rate\`: the minimum number of runs that ended in the window. Default: ${LIMITS.defaultAlertMinRuns}.`,
+      }),
+    ),
+    flowControlKey: Type.Optional(
+      Type.String({
+        ...{ minLength: 1, maxLength: LIMITS.maxFlowControlKeyLength, ...like('withoutControls') },
+        description: 'For `pending-age`: a flow control key. Either this or `queue` is required.',
+      }),
+    ),
+    queue: Type.Optional(
+      Type.String({
+        ...{ minLength: 1, maxLength: LIMITS.maxQueueNameLength, ...like('withoutControls') },
+        description: 'For `pending-age`: a queue of messages.',
+      }),
+    ),
+    maxAgeMs: time('For `pending-age` and `run-age`: the age in milliseconds.'),
+    forMs: time('For `schedule-missed` and `no-worker`: how long the condition must hold, in milliseconds.'),
   },
   { ...CLOSED, description: 'Condition of an alert rule. Fields that the kind does not use are rejected.' },
 );
 export type AlertConditionBody = Static<typeof AlertConditionSchema>;
+
+const timeOfDay = Type.String({ ...like('timeOfDay'), description: 'Local time, such as `22:00`.' });
+export const QuietHoursSchema = Type.Object(
+  {
+    from: timeOfDay,
+    to: timeOfDay,
+    timeZone: Type.String({
+      minLength: 1,
+      maxLength: LIMITS.maxTimeZoneLength,
+      description: 'IANA name, such as `Europe/Berlin`.',
+    }),
+  },
+  { ...CLOSED, description: 'Time of the day in which notices wait. Alerts that end meanwhile send none.' },
+);
 
 const destinations = (options: object) => Type.Array(DestinationName, { maxItems: LIMITS.maxAlertDestinations, ...options });
 
@@ -81,6 +140,7 @@ export const AlertRuleEntry = Type.Object(
     enabled,
     condition: AlertConditionSchema,
     destinations: Type.Array(Type.String(), { description: 'Names of the destinations that are notified.' }),
+    quietHours: Type.Optional(QuietHoursSchema),
     createdAt: unixMs('Time when the rule was created'),
   },
   { ...CLOSED, description: 'Alert rule.' },
@@ -95,6 +155,7 @@ export const PutAlertRule = Type.Object(
     destinations: destinations({
       description: 'Names of the destinations to notify. Without any, alerts are only listed.',
     }),
+    quietHours: Type.Optional(QuietHoursSchema),
   },
   { ...CLOSED, description: 'Alert rule to create or replace.' },
 );

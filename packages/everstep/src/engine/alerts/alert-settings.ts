@@ -1,5 +1,7 @@
 /** The alert settings of a queue instance: destinations, alert rules, and lifecycle webhooks. All three have unique names. */
 
+import type { QuietHours } from './quiet-hours.js';
+
 /** Receives notices. */
 export type AlertDestination = {
   readonly name: string;
@@ -27,10 +29,40 @@ export type AlertCondition =
       readonly endAfterMs: number;
     }
   /** A group of errors is new, or has an entry again after it was resolved. The alert ends when it is acknowledged or empty. */
-  | { readonly kind: 'error-group'; readonly workflowUrl?: string };
+  | { readonly kind: 'error-group'; readonly workflowUrl?: string }
+  /** Of at least `minRuns` runs that ended in the window, at least this share failed. */
+  | {
+      readonly kind: 'failure-rate';
+      readonly workflowUrl?: string;
+      readonly percent: number;
+      readonly windowMs: number;
+      readonly minRuns: number;
+    }
+  /** The oldest delivery of a flow control key, or the oldest message of a queue, has waited too long. One of them is present. */
+  | { readonly kind: 'pending-age'; readonly flowControlKey?: string; readonly queue?: string; readonly maxAgeMs: number }
+  /** The next tick of a schedule is overdue for this time. */
+  | { readonly kind: 'schedule-missed'; readonly forMs: number }
+  /** A run has been active for this time. */
+  | { readonly kind: 'run-age'; readonly workflowUrl?: string; readonly label?: string; readonly maxAgeMs: number }
+  /** No connected worker has served this worker URL for this time. */
+  | { readonly kind: 'no-worker'; readonly workflowUrl: string; readonly forMs: number }
+  /** This share of the monthly budget is spent. */
+  | { readonly kind: 'budget'; readonly percent: number }
+  /** The store refused writes. The alert opens when it accepts them again. */
+  | { readonly kind: 'store-trouble' };
 
 export type AlertKind = AlertCondition['kind'];
-export const ALERT_KINDS = ['run-failed', 'error-group'] as const satisfies readonly AlertKind[];
+export const ALERT_KINDS = [
+  'run-failed',
+  'error-group',
+  'failure-rate',
+  'pending-age',
+  'schedule-missed',
+  'run-age',
+  'no-worker',
+  'budget',
+  'store-trouble',
+] as const satisfies readonly AlertKind[];
 
 export interface AlertRule {
   readonly name: string;
@@ -38,6 +70,8 @@ export interface AlertRule {
   readonly condition: AlertCondition;
   /** Names of destinations. */
   readonly destinations: readonly string[];
+  /** Absent: notices are sent at any time. */
+  readonly quietHours?: QuietHours;
   /** Unix ms. */
   readonly createdAt: number;
 }
@@ -75,5 +109,12 @@ export function shownUrl(destination: AlertDestination): string {
   return `${protocol}//${host}/`;
 }
 
+/** Condition of a rule that is evaluated from events. The others compare what holds at the moment. */
+export type EventCondition = Extract<AlertCondition, { readonly kind: 'run-failed' | 'error-group' }>;
+
+export const isAboutEvents = (condition: AlertCondition): condition is EventCondition =>
+  condition.kind === 'run-failed' || condition.kind === 'error-group';
+
 /** Whether failed runs must be recorded for the rules. */
-export const watchesFailures = ({ rules }: AlertSettings): boolean => rules.some(({ isEnabled }) => isEnabled);
+export const watchesFailures = ({ rules }: AlertSettings): boolean =>
+  rules.some(({ isEnabled, condition }) => isEnabled && isAboutEvents(condition));

@@ -5,7 +5,8 @@ import { groupState } from '../dead-letters/dead-letter-groups.js';
 import { type IdSource, newId } from '../ids.js';
 import type { Alert, AlertChange, AlertDetails } from './alert.js';
 import type { AlertEvent } from './alert-events.js';
-import type { AlertRule } from './alert-settings.js';
+import { type AlertRule, type EventCondition, isAboutEvents } from './alert-settings.js';
+import { afterQuietHours } from './quiet-hours.js';
 
 /** A group of errors, as the rules need it. */
 export interface WatchedGroup extends GroupTimes {
@@ -22,16 +23,18 @@ export interface RoundInput {
   readonly events: readonly AlertEvent[];
   /** The groups of the events and of the open alerts, by fingerprint. A missing group was removed. */
   readonly groups: ReadonlyMap<string, WatchedGroup>;
+  /** What rules that are not evaluated from events have found, by name. A rule that was not read is missing. */
+  readonly found: ReadonlyMap<string, readonly Finding[]>;
 }
 
 /** Something that a rule found. */
-interface Finding {
+export interface Finding {
   readonly subject: string;
   readonly at: number;
   readonly details: AlertDetails;
 }
 
-const matches = ({ condition }: AlertRule, event: AlertEvent): boolean =>
+const matches = (condition: EventCondition, event: AlertEvent): boolean =>
   (condition.workflowUrl === undefined || condition.workflowUrl === event.workflowUrl) &&
   (condition.kind !== 'run-failed' || condition.label === undefined || event.labels.includes(condition.label));
 
@@ -44,13 +47,13 @@ const detailsOf = ({ workflowUrl, workflowRunId, stepName, fingerprint, error }:
   ...(error === '' ? {} : { error }),
 });
 
-function findingsOf(rule: AlertRule, { events, groups }: RoundInput, now: number): readonly Finding[] {
+function findingsOf(condition: EventCondition, { events, groups }: RoundInput, now: number): readonly Finding[] {
   return events
-    .filter((event) => matches(rule, event))
+    .filter((event) => matches(condition, event))
     .flatMap((event) => {
       const { at, fingerprint, workflowUrl } = event;
       const what = event.run === 'message' ? 'A message to' : 'A run of';
-      if (rule.condition.kind === 'run-failed')
+      if (condition.kind === 'run-failed')
         return [{ subject: workflowUrl, at, details: detailsOf(event, `${what} ${workflowUrl} failed.`) }];
       const group = groups.get(fingerprint);
       const state = group ? groupState(group, now) : 'known';
@@ -64,60 +67,22 @@ function findingsOf(rule: AlertRule, { events, groups }: RoundInput, now: number
 }
 
 /** Whether the condition of an open alert no longer holds. */
-function isOver({ condition }: AlertRule, { subject, lastAt }: Alert, { groups }: RoundInput, now: number): boolean {
+function isOver(condition: EventCondition, { subject, lastAt }: Alert, { groups }: RoundInput, now: number): boolean {
   if (condition.kind === 'run-failed') return now - lastAt >= condition.endAfterMs;
   const group = groups.get(subject);
   return !group || group.entries === 0 || (group.acknowledgedAt !== null && group.regressedAt === null);
 }
 
 /** The alert after it has ended. A notice about its end follows only a notice about its start. */
-export const ended = (alert: Alert, now: number): Alert => ({
+const ended = (alert: Alert, { quietHours }: AlertRule, now: number): Alert => ({
   ...alert,
   endedAt: now,
-  ...(alert.notifiedAt === null ? { notice: null, notifyAt: null } : { notice: 'ended', notifyAt: now }),
+  ...(alert.notifiedAt === null
+    ? { notice: null, notifyAt: null }
+    : { notice: 'ended', notifyAt: afterQuietHours(quietHours, now) }),
 });
 
-/** Returns the alerts that change. Alerts of deleted, disabled or replaced rules end without a notice. */
-export function evaluate(input: RoundInput, source: IdSource): readonly AlertChange[] {
-  const { rules, open } = input;
-  const { now } = source;
-  const changes: AlertChange[] = [];
-  let openCount = open.length;
-  for (const alert of open) {
-    if (rules.some(({ name, isEnabled, condition }) => name === alert.rule && isEnabled && condition.kind === alert.kind))
-      continue;
-    changes.push({ isNew: false, alert: { ...alert, endedAt: now, notice: null, notifyAt: null } });
-  }
-  for (const rule of rules) {
-    if (!rule.isEnabled) continue;
-    const current = new Map(
-      open
-        .filter((alert) => alert.rule === rule.name && alert.kind === rule.condition.kind)
-        .map((alert) => [alert.subject, { isNew: false, alert }]),
-    );
-    const changed = new Set<string>();
-    for (const { subject, at, details } of findingsOf(rule, input, now)) {
-      const known = current.get(subject);
-      if (known) {
-        const { alert } = known;
-        const occurrences = alert.occurrences + 1;
-        current.set(subject, { ...known, alert: { ...alert, occurrences, lastAt: Math.max(alert.lastAt, at), details } });
-      } else {
-        if (openCount >= LIMITS.maxOpenAlerts) continue;
-        openCount++;
-        current.set(subject, { isNew: true, alert: opened(rule, { subject, at, details }, source) });
-      }
-      changed.add(subject);
-    }
-    for (const [subject, { isNew, alert }] of current) {
-      if (isOver(rule, alert, input, now)) changes.push({ isNew, alert: ended(alert, now) });
-      else if (changed.has(subject)) changes.push({ isNew, alert });
-    }
-  }
-  return changes;
-}
-
-const opened = ({ name, condition }: AlertRule, { subject, at, details }: Finding, source: IdSource): Alert => ({
+const opened = ({ name, condition, quietHours }: AlertRule, { subject, at, details }: Finding, source: IdSource): Alert => ({
   alertId: newId('alr', source),
   rule: name,
   kind: condition.kind,
@@ -128,6 +93,62 @@ const opened = ({ name, condition }: AlertRule, { subject, at, details }: Findin
   occurrences: 1,
   details,
   notice: 'opened',
-  notifyAt: source.now,
+  notifyAt: afterQuietHours(quietHours, source.now),
   notifiedAt: null,
 });
+
+/** The changes of one rule. `open`: its open alerts. `mayOpen` returns whether the limit of open alerts allows another one. */
+function changesOf(
+  rule: AlertRule,
+  open: readonly Alert[],
+  input: RoundInput,
+  source: IdSource,
+  mayOpen: () => boolean,
+): readonly AlertChange[] {
+  const { condition } = rule;
+  const { now } = source;
+  const isEvents = isAboutEvents(condition);
+  // Only the nodes that noticed an outage find it, so the alert ends by its time.
+  const isOutage = condition.kind === 'store-trouble';
+  const findings = isEvents ? findingsOf(condition, input, now) : input.found.get(rule.name);
+  if (!findings) return [];
+  const current = new Map<string, AlertChange>(open.map((alert) => [alert.subject, { isNew: false, alert }]));
+  const found = new Set<string>();
+  const changed = new Set<string>();
+  const isGone = ({ subject, lastAt }: Alert): boolean =>
+    isOutage ? now - lastAt >= LIMITS.defaultAlertEndAfterMs : !found.has(subject);
+  for (const finding of findings) {
+    const { subject, at, details } = finding;
+    found.add(subject);
+    const known = current.get(subject);
+    if (known && !isEvents && !isOutage) continue;
+    if (known) {
+      const { alert } = known;
+      if (isOutage && at <= alert.lastAt) continue;
+      const lastAt = Math.max(alert.lastAt, at);
+      current.set(subject, { ...known, alert: { ...alert, occurrences: alert.occurrences + 1, lastAt, details } });
+    } else if (mayOpen()) current.set(subject, { isNew: true, alert: opened(rule, finding, source) });
+    else continue;
+    changed.add(subject);
+  }
+  return [...current].flatMap(([subject, change]) => {
+    if (isEvents ? isOver(condition, change.alert, input, now) : isGone(change.alert))
+      return [{ ...change, alert: ended(change.alert, rule, now) }];
+    return change.isNew || changed.has(subject) ? [change] : [];
+  });
+}
+
+/** Returns the alerts that change. Alerts of deleted, disabled or replaced rules end without a notice. */
+export function evaluate(input: RoundInput, source: IdSource): readonly AlertChange[] {
+  const { rules, open } = input;
+  const ofRule = ({ name, condition }: AlertRule) => open.filter((alert) => alert.rule === name && alert.kind === condition.kind);
+  const enabled = rules.filter(({ isEnabled }) => isEnabled);
+  const kept = new Set(enabled.flatMap(ofRule));
+  const orphans = open.filter((alert) => !kept.has(alert));
+  let openCount = open.length;
+  const mayOpen = (): boolean => openCount++ < LIMITS.maxOpenAlerts;
+  return [
+    ...orphans.map((alert) => ({ isNew: false, alert: { ...alert, endedAt: source.now, notice: null, notifyAt: null } })),
+    ...enabled.flatMap((rule) => changesOf(rule, ofRule(rule), input, source, mayOpen)),
+  ];
+}

@@ -184,7 +184,13 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   testAlertDestination: changes(alertDestination),
   deleteAlertDestination: changes(alertDestination),
   listAlertRules: readsOwn(),
-  putAlertRule: changesOwn(() => ({ params: { name: 'a' }, body: { condition: { kind: 'error-group' }, destinations: [] } })),
+  putAlertRule: changesOwn(() => ({
+    params: { name: 'a' },
+    body: {
+      ...{ condition: { kind: 'error-group' }, destinations: [] },
+      quietHours: { from: '22:00', to: '07:00', timeZone: 'UTC' },
+    },
+  })),
   deleteAlertRule: changes(alertRule),
   listLifecycleWebhooks: readsOwn(),
   putLifecycleWebhook: changesOwn(() => ({ params: { name: 'a' }, body: { events: ['run.canceled'], destination: 'a' } })),

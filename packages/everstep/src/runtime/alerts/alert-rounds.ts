@@ -4,7 +4,8 @@
  * the store, one of them does a round at a time.
  */
 import { LIMITS } from '../../config/limits.js';
-import { evaluate, type WatchedGroup } from '../../engine/alerts/evaluation.js';
+import { type AlertRule, isAboutEvents } from '../../engine/alerts/alert-settings.js';
+import { evaluate, type Finding, type WatchedGroup } from '../../engine/alerts/evaluation.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { AlertStore } from '../../ports/stores/alerts/alert-store.js';
@@ -12,15 +13,20 @@ import type { DeadLetterGroupStore } from '../../ports/stores/dead-letter-groups
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import type { RunStarts } from '../runs/run-starts.js';
 import { InstanceTurns } from '../services/instance-turns.js';
+import type { ConditionReader, StoreTrouble } from './conditions.js';
 import type { AlertSettingsCache } from './known-settings.js';
 import type { Notices } from './notices.js';
 
 const HOUR_MS = 3_600_000;
+/** A bit shorter than the interval of rounds, so that a round that starts early is not skipped. */
+const COMPARE_EVERY_MS = LIMITS.alertRoundEveryMs - LIMITS.alertRoundDelayMs;
+const NOTHING_READ: ReadonlyMap<string, readonly Finding[]> = new Map();
 
 export interface AlertRoundsOptions {
   readonly store: { readonly alerts: AlertStore; readonly deadLetterGroups: Pick<DeadLetterGroupStore, 'find'> };
   readonly settings: AlertSettingsCache;
   readonly notices: Notices;
+  readonly conditions: ConditionReader;
   readonly context: RunStarts['context'];
   /** Sets the timers of rounds. */
   readonly clock: Clock;
@@ -42,6 +48,11 @@ export class AlertRounds {
   private readonly turns = new InstanceTurns();
   /** When ended alerts were last removed. */
   private tidiedAt = Number.NEGATIVE_INFINITY;
+  /** When the rules that compare what holds at the moment were last evaluated. */
+  private comparedAt = Number.NEGATIVE_INFINITY;
+  /** Since when the store refuses writes, as far as rounds have seen. */
+  private refusedSince: number | null = null;
+  private trouble: StoreTrouble | null = null;
 
   constructor(options: AlertRoundsOptions) {
     this.options = options;
@@ -77,13 +88,18 @@ export class AlertRounds {
 
   /** Does a round of the instance now, for example to end the alerts of a deleted rule. Rejects if the store fails. */
   roundOf(instanceId: string): Promise<void> {
-    return this.turns.run(instanceId, () => this.evaluate(instanceId));
+    return this.roundFor(instanceId, false);
   }
 
-  private async evaluate(instanceId: string): Promise<void> {
+  private roundFor(instanceId: string, isComparing: boolean): Promise<void> {
+    return this.turns.run(instanceId, () => this.evaluate(instanceId, isComparing));
+  }
+
+  private async evaluate(instanceId: string, isComparing: boolean): Promise<void> {
     const { store, settings, notices, context, changed } = this.options;
     const rules = settings.of(instanceId)?.rules ?? [];
     const limit = LIMITS.alertEventsPerStep;
+    const found = isComparing ? await this.findings(instanceId, rules) : NOTHING_READ;
     for (;;) {
       const events = await store.alerts.events({ instanceId, limit });
       const open = await store.alerts.open({ instanceId });
@@ -94,7 +110,7 @@ export class AlertRounds {
       const groups = rules.some(({ condition }) => condition.kind === 'error-group')
         ? await this.groupsOf(instanceId, wanted)
         : new Map<string, WatchedGroup>();
-      const changes = evaluate({ rules, open, events, groups }, context());
+      const changes = evaluate({ rules, open, events, groups, found }, context());
       if (events.length === 0 && changes.length === 0) break;
       const eventIds = events.map(({ eventId }) => eventId);
       // If another node has done this round, the next one continues from its result.
@@ -128,6 +144,7 @@ export class AlertRounds {
 
   private async allInstances(): Promise<void> {
     const { settings, writes, log, tryExclusively } = this.options;
+    this.noteTrouble();
     if (!writes.isOpen) return;
     try {
       if (!tryExclusively) return await this.eachInstance();
@@ -144,13 +161,50 @@ export class AlertRounds {
     const { settings, store, context } = this.options;
     const { now } = context();
     const isTidying = now - this.tidiedAt >= HOUR_MS;
+    // Rounds soon after failures do not read again what may be expensive.
+    const isComparing = now - this.comparedAt >= COMPARE_EVERY_MS;
+    if (isComparing) this.comparedAt = now;
     for (const instanceId of settings.watched()) {
       if (this.stopped) return;
-      await this.roundOf(instanceId);
+      await this.roundFor(instanceId, isComparing);
       if (!isTidying) continue;
       await store.alerts.removeEnded({ instanceId, endedBefore: now - LIMITS.endedAlertsKeptMs, limit: LIMITS.maxRemovedAlerts });
     }
     if (isTidying) this.tidiedAt = now;
+  }
+
+  /** Notes when the store refused writes. The rules are evaluated when it accepts them again, and for a while after that. */
+  private noteTrouble(): void {
+    const { writes, context } = this.options;
+    const { now } = context();
+    if (!writes.isOpen) this.refusedSince ??= now;
+    else if (this.refusedSince !== null) {
+      this.trouble = { from: this.refusedSince, to: now };
+      this.refusedSince = null;
+    } else if (this.trouble && now - this.trouble.to >= LIMITS.defaultAlertEndAfterMs) this.trouble = null;
+  }
+
+  /** Returns what the rules find. A rule that cannot be read is omitted, so that its alerts stay as they are. */
+  private async findings(instanceId: string, rules: readonly AlertRule[]): Promise<ReadonlyMap<string, readonly Finding[]>> {
+    const { conditions, context, log, writes } = this.options;
+    const found = new Map<string, readonly Finding[]>();
+    for (const rule of rules) {
+      const { isEnabled, condition } = rule;
+      if (!isEnabled || isAboutEvents(condition)) continue;
+      try {
+        found.set(
+          rule.name,
+          await conditions.read({ ...rule, condition }, { instanceId, now: context().now, trouble: this.trouble }),
+        );
+      } catch (error) {
+        if (writes.failed(error)) throw error;
+        log.warn(
+          { instanceId, rule: rule.name, error: String(error) },
+          'alert rule could not be read, retrying at the next round',
+        );
+      }
+    }
+    return found;
   }
 
   private async groupsOf(instanceId: string, fingerprints: ReadonlySet<string>): Promise<ReadonlyMap<string, WatchedGroup>> {

@@ -251,3 +251,85 @@ describe('alert rules', () => {
     );
   });
 });
+
+describe('rules that compare what holds at the moment', () => {
+  const subjects = async (bench: Bench) => (await bench.store.alerts.open(OF)).map(({ subject }) => subject);
+
+  test('a failure rate opens an alert and ends it when the window has passed', async () => {
+    const sender = accepted();
+    await withRuntime(
+      failing(),
+      async (bench) => {
+        await putRule(bench, { kind: 'failure-rate', percent: 50, windowMs: 300_000, minRuns: 3 }, ['hook']);
+        for (let n = 0; n < 2; n++) await failRun(bench);
+        await round(bench);
+        assert.deepEqual(await subjects(bench), []);
+        await failRun(bench);
+        await round(bench);
+        await round(bench);
+        assert.deepEqual(await subjects(bench), ['all workflows']);
+        bench.clock.move(360_000);
+        await round(bench);
+        assert.deepEqual(await subjects(bench), []);
+        assert.deepEqual(
+          sender.sent.map((sent) => bodyOf(sent).type),
+          ['alert.opened', 'alert.ended'],
+        );
+      },
+      { sender },
+    );
+  });
+
+  test('old runs and missing workers open alerts', async () => {
+    await withRuntime(
+      failing(),
+      async (bench) => {
+        const rule = async (name: string, condition: AlertCondition) =>
+          bench.runtime.alerts.putRule({ ...OF, rule: { name, isEnabled: true, condition, destinations: [] } });
+        await rule('old', { kind: 'run-age', maxAgeMs: 3_600_000 });
+        await rule('late', { kind: 'schedule-missed', forMs: 60_000 });
+        await rule('money', { kind: 'budget', percent: 80 });
+        await rule('key', { kind: 'pending-age', flowControlKey: 'k', maxAgeMs: 60_000 });
+        await rule('queue', { kind: 'pending-age', queue: 'q', maxAgeMs: 60_000 });
+        await rule('worker', { kind: 'no-worker', workflowUrl: 'worker://shop/order', forMs: 60_000 });
+        // It waits for a worker.
+        await bench.trigger({ workflowUrl: 'worker://shop/order' });
+        await round(bench);
+        assert.deepEqual(await subjects(bench), ['worker://shop/order']);
+        bench.clock.move(3_600_000);
+        await round(bench);
+        assert.deepEqual((await subjects(bench)).toSorted(), ['all workflows', 'worker://shop/order']);
+      },
+      { sender: accepted() },
+    );
+  });
+
+  test('notices wait for the end of the quiet hours, and an alert that ends before sends none', async () => {
+    const sender = accepted();
+    await withRuntime(
+      failing(),
+      async (bench) => {
+        await bench.runtime.alerts.putDestination(HOOK);
+        const now = new Date(bench.clock.now());
+        const hour = (more: number) => `${String((now.getUTCHours() + more) % 24).padStart(2, '0')}:00`;
+        const quietHours = { from: hour(0), to: hour(2), timeZone: 'UTC' };
+        const rule = { name: 'r', isEnabled: true, destinations: ['hook'], quietHours };
+        await bench.runtime.alerts.putRule({ ...OF, rule: { ...rule, condition: FAILED } });
+        await bench.runtime.alerts.putRule({ ...OF, rule: { ...rule, name: 'new', condition: { kind: 'error-group' } } });
+        await failRun(bench);
+        await round(bench);
+        bench.clock.move(900_000);
+        await round(bench);
+        assert.equal(sender.sent.length, 0);
+        bench.clock.move(7_200_000);
+        await round(bench);
+        await round(bench);
+        assert.deepEqual(
+          sender.sent.map((sent) => [bodyOf(sent).type, bodyOf(sent).alert.rule]),
+          [['alert.opened', 'new']],
+        );
+      },
+      { sender },
+    );
+  });
+});

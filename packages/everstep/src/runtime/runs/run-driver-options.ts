@@ -13,6 +13,7 @@ import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
 import type { Traces } from '../../ports/traces.js';
 import type { WorkerPresence } from '../../ports/workers.js';
+import type { BudgetShare } from '../alerts/conditions.js';
 import type { KnownAlertSettings } from '../alerts/known-settings.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 
@@ -31,6 +32,8 @@ export interface RunDriverOptions {
   readonly traces?: Traces;
   /** Alert rules and lifecycle webhooks; if absent, there are none. */
   readonly alertSettings?: KnownAlertSettings;
+  /** Returns how much of its budget an instance has spent, for alert rules; if absent, there are no budgets. */
+  readonly budgetOf?: (instanceId: string) => Promise<BudgetShare | null>;
   /** Plans and budgets; if absent, nothing is limited. */
   readonly limits?: InstanceLimits;
   /** The accounts that share limited resources; if absent, everything belongs to one instance. */

@@ -18,9 +18,20 @@ export interface AlertDestination {
 
 /**
  * `run-failed`: a run or message failed after all retries. `error-group`: an error is new, or occurred again after it was
- * resolved.
+ * resolved. `failure-rate`: too many runs failed. `pending-age`: a delivery of a flow control key, or a message of a queue, has
+ * waited too long. `schedule-missed`: a schedule is late. `run-age`: a run has been active for too long. `no-worker`: no worker
+ * serves a worker URL. `budget`: a share of the budget is spent. `store-trouble`: the store refused writes.
  */
-export type AlertKind = 'run-failed' | 'error-group';
+export type AlertKind =
+  | 'run-failed'
+  | 'error-group'
+  | 'failure-rate'
+  | 'pending-age'
+  | 'schedule-missed'
+  | 'run-age'
+  | 'no-worker'
+  | 'budget'
+  | 'store-trouble';
 
 /** Condition of an alert rule. Fields that the kind does not use are rejected. */
 export interface AlertCondition {
@@ -34,6 +45,30 @@ export interface AlertCondition {
    * 604,800,000.
    */
   readonly endAfterMs?: number;
+  /** For `failure-rate` and `budget`: the share, in percent. 1 to 100. */
+  readonly percent?: number;
+  /** For `failure-rate`: the window in milliseconds, rounded up to whole minutes. Default: 300000. 60,000 to 3,600,000. */
+  readonly windowMs?: number;
+  /** For `failure-rate`: the minimum number of runs that ended in the window. Default: 10. 1 to 1,000,000. */
+  readonly minRuns?: number;
+  /** For `pending-age`: a flow control key. Either this or `queue` is required. */
+  readonly flowControlKey?: string;
+  /** For `pending-age`: a queue of messages. */
+  readonly queue?: string;
+  /** For `pending-age` and `run-age`: the age in milliseconds. 60,000 to 2,592,000,000. */
+  readonly maxAgeMs?: number;
+  /** For `schedule-missed` and `no-worker`: how long the condition must hold, in milliseconds. 60,000 to 2,592,000,000. */
+  readonly forMs?: number;
+}
+
+/** Time of the day in which notices wait. Alerts that end meanwhile send none. */
+export interface QuietHours {
+  /** Local time, such as `22:00`. */
+  readonly from: string;
+  /** Local time, such as `22:00`. */
+  readonly to: string;
+  /** IANA name, such as `Europe/Berlin`. */
+  readonly timeZone: string;
 }
 
 /** Alert rule. */
@@ -45,6 +80,7 @@ export interface AlertRule {
   readonly condition: AlertCondition;
   /** Names of the destinations that are notified. */
   readonly destinations: readonly string[];
+  readonly quietHours?: QuietHours;
   /** Time when the rule was created, in Unix milliseconds. */
   readonly createdAt: number;
 }

@@ -25,6 +25,12 @@ describe('everstep alerts', () => {
     assert.ok(!destinations.includes('T1'));
     await alerts('rules', 'put', 'failed', '--kind', 'run-failed', '--to', 'ops', '--to', 'chat', '--end-after', '1h');
     assert.match(await alerts('rules', 'list'), /failed +yes +run-failed +endAfterMs=3600000 +ops, chat\n/);
+    const slow = ['rules', 'put', 'slow', '--kind', 'run-age', '--max-age', '2h', '--quiet'];
+    await alerts(...slow, '22:00-07:00 Europe/Berlin');
+    assert.match(await alerts('rules', 'list'), /slow +yes +run-age +maxAgeMs=7200000\n/);
+    for (const hours of ['22:00', '07:00-07:00 UTC', '22:00-07:00 Mars/Base'])
+      assert.notEqual((await world.everstep('alerts', ...slow, hours)).code, 0, hours);
+    await alerts('rules', 'delete', 'slow');
     await alerts('webhooks', 'put', 'ends', '--to', 'ops', '--event', 'run.failed', '--label', 'vip');
     assert.match(await alerts('webhooks', 'list'), /ends +yes +run\.failed +- +vip +ops\n/);
     assert.equal(await alerts('list', '--state', 'open'), 'No alerts.\n');

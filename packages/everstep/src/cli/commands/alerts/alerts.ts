@@ -1,7 +1,15 @@
 /** `everstep alerts list|destinations|rules|webhooks` */
-import type { AlertCondition, AlertDestinationKind, AlertKind, AlertListOptions, LifecycleEvent } from '@everstep/sdk';
+import type {
+  AlertCondition,
+  AlertDestinationKind,
+  AlertKind,
+  AlertListOptions,
+  LifecycleEvent,
+  QuietHours,
+} from '@everstep/sdk';
 import { Command, Option } from 'commander';
-import { collected, length } from '../../arguments.js';
+import { collected, length, wholeNumber } from '../../arguments.js';
+import { UsageError } from '../../exit-codes.js';
 import { instant, json, type Shell, shorten, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
 
@@ -118,11 +126,31 @@ interface PutRuleOptions extends ClientOptions {
   readonly workflow?: string;
   readonly label?: string;
   readonly endAfter?: number;
+  readonly percent?: number;
+  readonly window?: number;
+  readonly minRuns?: number;
+  readonly flowControlKey?: string;
+  readonly queue?: string;
+  readonly maxAge?: number;
+  readonly for?: number;
+  readonly quiet?: QuietHours;
   readonly disabled?: true;
 }
 
-function conditionOf({ kind, workflow, label, endAfter }: PutRuleOptions): AlertCondition {
-  return { kind, workflowUrl: workflow, label, endAfterMs: endAfter };
+function conditionOf(options: PutRuleOptions): AlertCondition {
+  const { kind, workflow, label, endAfter, percent, window, minRuns, flowControlKey, queue, maxAge } = options;
+  return {
+    ...{ kind, workflowUrl: workflow, label, endAfterMs: endAfter, percent, windowMs: window, minRuns, flowControlKey, queue },
+    ...{ maxAgeMs: maxAge, forMs: options.for },
+  };
+}
+
+/** Parses `22:00-07:00 Europe/Berlin`. The server checks the parts. */
+function quietHours(text: string): QuietHours {
+  const [, from, to, timeZone] = /^(\d\d:\d\d)-(\d\d:\d\d) (\S+)$/.exec(text) ?? [];
+  if (from === undefined || to === undefined || timeZone === undefined)
+    throw new UsageError(`--quiet must have the form "22:00-07:00 Europe/Berlin"; got "${text}"`);
+  return { from, to, timeZone };
 }
 
 function putRule(shell: Shell): Command {
@@ -135,6 +163,14 @@ function putRule(shell: Shell): Command {
     .option('--workflow <url>', 'only this workflow')
     .option('--label <label>', 'only runs with this label')
     .option('--end-after <duration>', 'time without a failure after which the alert ends', length('--end-after'))
+    .option('--percent <number>', 'share of failed runs, or of the budget', wholeNumber('--percent', 1))
+    .option('--window <duration>', 'window of a failure rate', length('--window'))
+    .option('--min-runs <number>', 'minimum number of runs in the window', wholeNumber('--min-runs', 1))
+    .option('--flow-control-key <key>', 'flow control key of a pending age')
+    .option('--queue <name>', 'queue of a pending age')
+    .option('--max-age <duration>', 'age of a delivery or of a run', length('--max-age'))
+    .option('--for <duration>', 'how long a schedule is late or a worker is missing', length('--for'))
+    .option('--quiet <hours>', 'quiet hours, such as "22:00-07:00 Europe/Berlin"', quietHours)
     .option('--disabled', 'keep the rule without evaluating it');
   return command.action(async (name: string) => {
     const { client, options } = await open<PutRuleOptions>(command, shell);
@@ -142,6 +178,7 @@ function putRule(shell: Shell): Command {
       condition: conditionOf(options),
       destinations: options.to ?? [],
       enabled: options.disabled !== true,
+      quietHours: options.quiet,
     });
     screen.write(options.json ? json(put) : `${put.name} was saved\n`);
   });

@@ -17,6 +17,7 @@ import {
 import { ApiError } from '../../../contract/error-codes.js';
 import { like } from '../../../contract/patterns.js';
 import { type AlertDestination, type AlertRule, type LifecycleWebhook, shownUrl } from '../../../engine/alerts/alert-settings.js';
+import { isTimeZone } from '../../../engine/alerts/quiet-hours.js';
 import type { SettingsRefusal } from '../../../engine/alerts/settings-changes.js';
 import type { AlertService } from '../../../runtime/services/workflow-service.js';
 import { change } from '../../audited/audit-rule.js';
@@ -46,11 +47,12 @@ const shownDestination = (destination: AlertDestination, secret: string | null =
   createdAt: destination.createdAt,
 });
 
-const shownRule = ({ name, isEnabled, condition, destinations, createdAt }: AlertRule): AlertRuleEntry => ({
+const shownRule = ({ name, isEnabled, condition, destinations, quietHours, createdAt }: AlertRule): AlertRuleEntry => ({
   name,
   enabled: isEnabled,
   condition,
   destinations: [...destinations],
+  ...optional('quietHours', quietHours),
   createdAt,
 });
 
@@ -193,8 +195,18 @@ const putAlertRule = operation({
   errors: BODY_ERRORS,
   async handle({ path: { name }, body }, { service }, { instanceId }) {
     if (!body) throw missingBody();
-    const { enabled: isEnabled = true, condition, destinations } = body;
-    const rule = { name, isEnabled, condition: conditionOf(condition), destinations: [...new Set(destinations)] };
+    const { enabled: isEnabled = true, condition, destinations, quietHours } = body;
+    if (quietHours && !isTimeZone(quietHours.timeZone))
+      throw new ApiError('bad-body', '"quietHours.timeZone" must be the IANA name of a time zone, such as Europe/Berlin');
+    if (quietHours && quietHours.from === quietHours.to)
+      throw new ApiError(
+        'bad-body',
+        '"quietHours.to" must differ from "quietHours.from"; disable the rule or omit its destinations',
+      );
+    const rule = {
+      ...{ name, isEnabled, condition: conditionOf(condition), destinations: [...new Set(destinations)] },
+      ...optional('quietHours', quietHours),
+    };
     const put = await service.alerts.putRule({ instanceId, rule });
     if (typeof put === 'string') throw refusalError(put, 'alert rule', name);
     return answer(200, shownRule(put));

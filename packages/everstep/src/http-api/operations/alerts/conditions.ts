@@ -1,4 +1,5 @@
 /** Converts conditions of alert rules between the API and the engine. */
+import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../../config/limits.js';
 import type { AlertConditionBody } from '../../../contract/alerts/alerts.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -7,23 +8,65 @@ import { optional } from '../../presenters/optional.js';
 
 type Field = Exclude<keyof AlertConditionBody, 'kind'>;
 
-const FIELDS: Readonly<Record<AlertKind, readonly Field[]>> = {
-  'run-failed': ['workflowUrl', 'label', 'endAfterMs'],
-  'error-group': ['workflowUrl'],
+/** Fields that each kind requires, and fields that it also accepts. */
+const FIELDS: Readonly<Record<AlertKind, { readonly required: readonly Field[]; readonly accepted: readonly Field[] }>> = {
+  'run-failed': { required: [], accepted: ['workflowUrl', 'label', 'endAfterMs'] },
+  'error-group': { required: [], accepted: ['workflowUrl'] },
+  'failure-rate': { required: ['percent'], accepted: ['workflowUrl', 'windowMs', 'minRuns'] },
+  'pending-age': { required: ['maxAgeMs'], accepted: ['flowControlKey', 'queue'] },
+  'schedule-missed': { required: ['forMs'], accepted: [] },
+  'run-age': { required: ['maxAgeMs'], accepted: ['workflowUrl', 'label'] },
+  'no-worker': { required: ['workflowUrl', 'forMs'], accepted: [] },
+  budget: { required: ['percent'], accepted: [] },
+  'store-trouble': { required: [], accepted: [] },
 };
 
-/** Returns the condition with its defaults. Throws ApiError if it has a field that its kind does not use. */
-export function conditionOf(body: AlertConditionBody): AlertCondition {
-  const { kind, ...fields } = body;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+const badBody = (message: string): ApiError => new ApiError('bad-body', message);
+
+function checkFields({ kind, ...fields }: AlertConditionBody): void {
+  const { required, accepted } = FIELDS[kind];
+  const known: readonly string[] = [...required, ...accepted];
   for (const name of Object.keys(fields)) {
-    if (!FIELDS[kind].some((field) => field === name))
-      throw new ApiError('bad-body', `"condition.${name}" is not used by the kind ${kind}; omit it`);
+    if (!known.includes(name)) throw badBody(`"condition.${name}" is not used by the kind ${kind}; omit it`);
   }
-  const { workflowUrl, label, endAfterMs = LIMITS.defaultAlertEndAfterMs } = fields;
+  // Stores replace halves of surrogate pairs, so that the alert would not be found again.
+  const malformed = Object.entries(fields).find(([, value]) => typeof value === 'string' && LONE_SURROGATE.test(value));
+  if (malformed) throw badBody(`"condition.${malformed[0]}" must be valid Unicode`);
+  const missing = required.find((name) => fields[name] === undefined);
+  if (missing !== undefined) throw badBody(`"condition.${missing}" is missing; the kind ${kind} requires it`);
+  if (kind === 'pending-age' && (fields.flowControlKey === undefined) === (fields.queue === undefined))
+    throw badBody('the kind pending-age requires either "condition.flowControlKey" or "condition.queue"');
+  if (kind === 'no-worker' && parseWorkerUrl(fields.workflowUrl ?? '') === null)
+    throw badBody('"condition.workflowUrl" must be a worker URL such as worker://shop/order');
+}
+
+/** Returns the condition with its defaults. Throws ApiError if a field is missing, or is not used by its kind. */
+export function conditionOf(body: AlertConditionBody): AlertCondition {
+  checkFields(body);
+  const { kind, workflowUrl, label, flowControlKey, queue, percent = 0, maxAgeMs = 0, forMs = 0 } = body;
+  const { endAfterMs = LIMITS.defaultAlertEndAfterMs, windowMs = LIMITS.defaultAlertWindowMs } = body;
+  const ofWorkflow = optional('workflowUrl', workflowUrl);
+  const withLabel = optional('label', label);
   switch (kind) {
     case 'run-failed':
-      return { kind, ...optional('workflowUrl', workflowUrl), ...optional('label', label), endAfterMs };
+      return { kind, ...ofWorkflow, ...withLabel, endAfterMs };
     case 'error-group':
-      return { kind, ...optional('workflowUrl', workflowUrl) };
+      return { kind, ...ofWorkflow };
+    case 'failure-rate':
+      return { kind, ...ofWorkflow, percent, windowMs, minRuns: body.minRuns ?? LIMITS.defaultAlertMinRuns };
+    case 'pending-age':
+      return { kind, ...optional('flowControlKey', flowControlKey), ...optional('queue', queue), maxAgeMs };
+    case 'schedule-missed':
+      return { kind, forMs };
+    case 'run-age':
+      return { kind, ...ofWorkflow, ...withLabel, maxAgeMs };
+    case 'no-worker':
+      return { kind, workflowUrl: workflowUrl ?? '', forMs };
+    case 'budget':
+      return { kind, percent };
+    case 'store-trouble':
+      return { kind };
   }
 }

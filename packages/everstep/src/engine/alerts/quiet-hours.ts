@@ -1,0 +1,50 @@
+/** Quiet hours: a time of the day in which notices wait. */
+
+export interface QuietHours {
+  /** Local times such as `22:00`. Quiet hours over midnight start on one day and end on the next. */
+  readonly from: string;
+  readonly to: string;
+  /** IANA name. */
+  readonly timeZone: string;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MINUTES = 60;
+const DAY_MINUTES = 24 * HOUR_MINUTES;
+/** More than the hours of any day. */
+const MAX_STEPS = 48;
+
+const minuteOf = (time: string): number => {
+  const [hours = 0, minutes = 0] = time.split(':').map(Number);
+  return hours * 60 + minutes;
+};
+
+/** Returns null for an unknown time zone. */
+function formatIn(timeZone: string): Intl.DateTimeFormat | null {
+  try {
+    return new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+  } catch {
+    return null;
+  }
+}
+
+export const isTimeZone = (timeZone: string): boolean => formatIn(timeZone) !== null;
+
+/** Returns when a notice that is due at `at` may be sent: then, or at the end of the quiet hours (Unix ms). */
+export function afterQuietHours(quiet: QuietHours | undefined, at: number): number {
+  if (!quiet) return at;
+  const [from, to] = [minuteOf(quiet.from), minuteOf(quiet.to)];
+  // Another version of Node.js may not know the time zone.
+  const format = formatIn(quiet.timeZone);
+  if (!format) return at;
+  let time = at;
+  // The clocks may change within the quiet hours, so the end is approached by at most an hour at a time.
+  for (let step = 0; step < MAX_STEPS; step++) {
+    const minute = minuteOf(format.format(time));
+    const isQuiet = from <= to ? minute >= from && minute < to : minute >= from || minute < to;
+    if (!isQuiet) return time;
+    const left = (to - minute + DAY_MINUTES) % DAY_MINUTES;
+    time += Math.min(left, HOUR_MINUTES) * MINUTE_MS - (time % MINUTE_MS);
+  }
+  return time;
+}

@@ -1,0 +1,184 @@
+/** Reads whether the conditions of alert rules hold at the moment. Rules about failures are evaluated from events instead. */
+import type { AlertCondition, AlertRule, EventCondition } from '../../engine/alerts/alert-settings.js';
+import type { Finding } from '../../engine/alerts/evaluation.js';
+import { MINUTE_MS, startOfMinute } from '../../engine/insights/counts.js';
+import type { InsightStore } from '../../ports/stores/insights/insight-store.js';
+import type { RunStore } from '../../ports/stores/run-store.js';
+import type { ScheduleStore } from '../../ports/stores/schedule-store.js';
+import type { WorkerPresence } from '../../ports/workers.js';
+import type { FlowControlService } from '../interface/flow-control.js';
+
+/** Maximum number of subjects of a rule in one round. */
+const MAX_SUBJECTS = 20;
+/** Maximum number of messages of a queue that are read in one round. */
+const MAX_QUEUED = 100;
+const SECOND_MS = 1_000;
+const ALL = 'all workflows';
+
+/** Spending of an instance in the current month, in dollars. A budget of 0 means no limit. */
+export interface BudgetShare {
+  readonly month: string;
+  readonly spent: number;
+  readonly budget: number;
+}
+
+/** A time in which the store refused writes, Unix ms. */
+export interface StoreTrouble {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface ConditionReaderOptions {
+  readonly store: Pick<RunStore, 'listRuns'> & Pick<ScheduleStore, 'dueSchedules'> & { readonly insights: InsightStore };
+  readonly flowControl: Pick<FlowControlService, 'find' | 'waitList'>;
+  readonly workers: Pick<WorkerPresence, 'missingSince'>;
+  /** Null if the instance does not exist. */
+  readonly budgetOf: (instanceId: string) => Promise<BudgetShare | null>;
+}
+
+/** A rule that compares what holds at the moment. */
+export interface ComparingRule extends AlertRule {
+  readonly condition: Exclude<AlertCondition, EventCondition>;
+}
+
+type ConditionOf<Kind extends AlertCondition['kind']> = Extract<AlertCondition, { readonly kind: Kind }>;
+
+interface Moment {
+  readonly instanceId: string;
+  /** Unix ms. */
+  readonly now: number;
+  readonly trouble: StoreTrouble | null;
+}
+
+const durationText = (ms: number): string =>
+  ms < 2 * MINUTE_MS ? `${Math.round(ms / SECOND_MS)} s` : `${Math.round(ms / MINUTE_MS)} min`;
+
+export class ConditionReader {
+  private readonly options: ConditionReaderOptions;
+
+  constructor(options: ConditionReaderOptions) {
+    this.options = options;
+  }
+
+  /** Returns what the rule finds, one finding for each subject. */
+  async read({ condition, createdAt }: ComparingRule, moment: Moment): Promise<readonly Finding[]> {
+    switch (condition.kind) {
+      case 'failure-rate':
+        return this.failureRate(condition, moment);
+      case 'pending-age':
+        return this.pendingAge(condition, moment);
+      case 'schedule-missed':
+        return this.missedSchedules(condition, moment);
+      case 'run-age':
+        return this.oldRun(condition, moment);
+      case 'no-worker':
+        return this.missingWorker(condition, moment);
+      case 'budget':
+        return this.budget(condition, moment);
+      case 'store-trouble':
+        return storeTrouble(createdAt, moment);
+    }
+  }
+
+  private async failureRate(condition: ConditionOf<'failure-rate'>, { instanceId, now }: Moment): Promise<readonly Finding[]> {
+    const { workflowUrl, percent, windowMs, minRuns } = condition;
+    const last = startOfMinute(now);
+    // The window contains the minute that has not ended, so that it is never shorter than the rule says.
+    const starts = Array.from({ length: Math.ceil(windowMs / MINUTE_MS) + 1 }, (_, index) => last - index * MINUTE_MS);
+    const subject = workflowUrl === undefined ? 'runs' : { workflow: workflowUrl };
+    let [failed, ended] = [0, 0];
+    for (const { counts } of await this.options.store.insights.series({ instanceId, subject, period: 'minute', starts })) {
+      failed += counts.failed;
+      ended += counts.failed + counts.succeeded;
+    }
+    if (ended < minRuns || failed * 100 < ended * percent) return [];
+    const where = workflowUrl ?? ALL;
+    const share = Math.round((failed * 100) / ended);
+    const summary = `${share} % of the runs of ${where} failed in the last ${durationText(windowMs)} (${failed} of ${ended}).`;
+    return [{ subject: where, at: now, details: { summary, ...(workflowUrl === undefined ? {} : { workflowUrl }) } }];
+  }
+
+  private async pendingAge(condition: ConditionOf<'pending-age'>, { instanceId, now }: Moment): Promise<readonly Finding[]> {
+    const { queue, flowControlKey, maxAgeMs } = condition;
+    const since =
+      queue === undefined
+        ? await this.oldestOfKey(instanceId, flowControlKey ?? '')
+        : await this.oldestInQueue(instanceId, queue, now - maxAgeMs);
+    if (since === null || now - since < maxAgeMs) return [];
+    const [subject, what] =
+      queue === undefined ? [`flow control key ${flowControlKey}`, 'delivery'] : [`queue ${queue}`, 'message'];
+    const summary = `The oldest ${what} of the ${subject} has waited for ${durationText(now - since)}.`;
+    return [{ subject, at: now, details: { summary } }];
+  }
+
+  private async oldestOfKey(instanceId: string, key: string): Promise<number | null> {
+    const { flowControl } = this.options;
+    // The state of a key is cheap to read; its list can be a scan of due tasks on a node without the gates.
+    const status = await flowControl.find({ instanceId, key });
+    if (!status || status.waiting === 0) return null;
+    const list = await flowControl.waitList({ instanceId, key, limit: 1 });
+    return list?.waiting[0]?.since ?? null;
+  }
+
+  /** Messages that were created after `until` (Unix ms) are not read: they cannot be old enough. */
+  private async oldestInQueue(instanceId: string, queue: string, until: number): Promise<number | null> {
+    const { items } = await this.options.store.listRuns({
+      instanceId,
+      filter: { kind: 'message', queues: [queue], statuses: ['active'], toDate: until },
+      ...{ order: 'oldest-first', after: null, horizon: null, limit: MAX_QUEUED },
+    });
+    if (items.length === 0) return null;
+    return Math.min(...items.map(({ createdAt, settings }) => Math.max(createdAt, settings.message?.notBefore ?? 0)));
+  }
+
+  private async missedSchedules(
+    { forMs }: ConditionOf<'schedule-missed'>,
+    { instanceId, now }: Moment,
+  ): Promise<readonly Finding[]> {
+    const due = await this.options.store.dueSchedules({ instanceId, before: now - forMs, limit: MAX_SUBJECTS });
+    return due.map(({ scheduleId, workflowUrl }) => {
+      const summary = `The schedule ${scheduleId} is late by more than ${durationText(forMs)}.`;
+      return { subject: scheduleId, at: now, details: { summary, workflowUrl } };
+    });
+  }
+
+  private async oldRun(condition: ConditionOf<'run-age'>, { instanceId, now }: Moment): Promise<readonly Finding[]> {
+    const { workflowUrl, label, maxAgeMs } = condition;
+    const { items } = await this.options.store.listRuns({
+      instanceId,
+      filter: {
+        statuses: ['active'],
+        toDate: now - maxAgeMs,
+        ...(workflowUrl === undefined ? {} : { workflowUrls: [workflowUrl] }),
+        ...(label === undefined ? {} : { labels: [label] }),
+      },
+      ...{ order: 'oldest-first', after: null, horizon: null, limit: 1 },
+    });
+    const [oldest] = items;
+    if (!oldest) return [];
+    const { workflowRunId, workflowUrl: url } = oldest;
+    const summary = `A run of ${url} has been active for more than ${durationText(maxAgeMs)}.`;
+    return [{ subject: workflowUrl ?? ALL, at: now, details: { summary, workflowUrl: url, workflowRunId } }];
+  }
+
+  private missingWorker({ workflowUrl, forMs }: ConditionOf<'no-worker'>, { instanceId, now }: Moment): readonly Finding[] {
+    const since = this.options.workers.missingSince(instanceId, workflowUrl);
+    if (since === null || now - since < forMs) return [];
+    const summary = `No connected worker has served ${workflowUrl} for ${durationText(forMs)}.`;
+    return [{ subject: workflowUrl, at: now, details: { summary, workflowUrl } }];
+  }
+
+  private async budget({ percent }: ConditionOf<'budget'>, { instanceId, now }: Moment): Promise<readonly Finding[]> {
+    const share = await this.options.budgetOf(instanceId);
+    if (!share || share.budget <= 0 || share.spent * 100 < share.budget * percent) return [];
+    const summary = `At least ${percent} % of the budget of ${share.month} is spent.`;
+    return [{ subject: share.month, at: now, details: { summary } }];
+  }
+}
+
+function storeTrouble(ruleCreatedAt: number, { trouble }: Moment): readonly Finding[] {
+  if (!trouble || trouble.to < ruleCreatedAt) return [];
+  const { from, to } = trouble;
+  const summary = `The store refused writes for ${durationText(to - from)}, from ${new Date(from).toISOString()}.`;
+  return [{ subject: 'store', at: to, details: { summary } }];
+}
