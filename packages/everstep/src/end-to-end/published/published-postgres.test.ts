@@ -10,6 +10,13 @@ import { ServiceProcess } from '../service-process.fixture.js';
 import { Endpoints } from './published-messages.fixture.js';
 import { eventually, resultOf, serveApp, setAppEnvironment } from './published-sdk.fixture.js';
 
+// Before the tests' server of PostgreSQL is opened, which ends after them: the store is checked at the end.
+after(async () => {
+  if (skip !== false) return;
+  await service.dispose();
+  await endpoints.close();
+});
+
 const schemas = await openTestSchemas();
 const skip = typeof schemas === 'string' ? schemas : false;
 const endpoints = new Endpoints();
@@ -24,12 +31,6 @@ before(async () => {
   client = new Client({ retry: false });
   await endpoints.listen();
 });
-after(async () => {
-  if (skip !== false) return;
-  await service.dispose();
-  await endpoints.close();
-});
-
 test('a schedule publishes at each tick, even after the server was killed', { skip }, async () => {
   const destination = endpoints.url('/ticks');
   const { scheduleId } = await client.schedules.create({ destination, cron: '* * * * * *', body: 'tick', label: 'ticks' });

@@ -47,7 +47,7 @@ const setLogLevel = accountOperation({
   unknownQuery: 'refuse',
   body: jsonBody({ level: LogLevelName }),
   responses: { 200: LogLevelEntry },
-  errors: ['forbidden', ...BODY_ERRORS],
+  errors: ['forbidden', 'bad-parameter', ...BODY_ERRORS],
   async handle({ body }, context, principal) {
     await requireOperator(context, principal);
     context.logLevel.set(given(body).level, principal.user.email);
