@@ -18,12 +18,17 @@ test('after a point-in-time recovery, ended runs are ended, waiting runs continu
   skip: server === null && 'no PostgreSQL server is installed here',
 }, async (t) => {
   assert.ok(server);
-  t.after(() => server.dispose());
+  // The last one first: the store of a server process is checked while its database is there.
+  const closers: (() => unknown)[] = [() => server.dispose()];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
   const directory = await mkdtemp(join(tmpdir(), 'everstep-moment-'));
-  t.after(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
+  closers.push(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
   const settings = { EVERSTEP_DATA_DIR: join(directory, 'data'), EVERSTEP_NODE_LEASE: '1' };
   const service = await ServiceProcess.create({ ...settings, EVERSTEP_STORE: server.url() });
-  t.after(() => service.dispose());
+  // The server of its database is stopped by the recovery.
+  closers.push(() => service.dispose({ isStoreGone: true }));
   await service.start();
   const of = (name: string) => service.env.get(name) ?? '';
   const reserved: string[] = [];
@@ -38,7 +43,7 @@ test('after a point-in-time recovery, ended runs are ended, waiting runs continu
   );
   const handler = toNodeHandler(workflow);
   const app = await listen((request, response) => void handler(request, response));
-  t.after(() => app.close());
+  closers.push(() => app.close());
   const client = new Client({ baseUrl: of('EVERSTEP_URL'), token: of('EVERSTEP_TOKEN') });
   const begin = async (order: string, from: Client) => {
     await from.trigger(app.url, { runId: order, body: { order } });
@@ -68,10 +73,10 @@ test('after a point-in-time recovery, ended runs are ended, waiting runs continu
   await begin('later', client);
 
   const restored = await server.restored(rows[0]?.moment ?? '');
-  t.after(() => restored.end('SIGKILL'));
+  closers.push(() => restored.end('SIGKILL'));
   await service.end('SIGKILL');
   const again = await ServiceProcess.create({ ...settings, EVERSTEP_STORE: restored.url() });
-  t.after(() => again.dispose());
+  closers.push(() => again.dispose());
   await again.start();
   const then = new Client({ baseUrl: again.env.get('EVERSTEP_URL') ?? '', token: again.env.get('EVERSTEP_TOKEN') ?? '' });
   assert.equal(await resultOf('before', then), 'before of shelf 1, paid at once');
