@@ -70,7 +70,7 @@ test('a POST to a path of schedules contains a workflow URL, and other methods a
     assert.equal(routedUrl(method, '/v2/schedules/a/pause'), '/v2/schedules/a/pause');
   const table = new PathTable(OPERATIONS);
   assert.deepEqual(table.methodsAt('/v2/schedules/http://w.test/a'), ['POST']);
-  assert.deepEqual(table.methodsAt('/v2/schedules/s'), ['DELETE', 'GET', 'HEAD', 'POST']);
+  assert.deepEqual(table.methodsAt('/v2/schedules/s'), ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST']);
   assert.deepEqual(table.methodsAt('/v2/schedules/s/pause'), ['PATCH', 'POST']);
 });
 

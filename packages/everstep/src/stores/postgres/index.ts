@@ -215,8 +215,8 @@ export function createPostgresStore(
     descendantsOf: ({ runKey, limit }) => ofRun(runKey, (run) => descendantsOf(database, run, limit), []),
     retriesBeforeFailure: ({ runKey, at }) => ofRun(runKey, (run) => retriesBeforeFailure(database, run, at), 0),
     async invokerOf({ childRunKey }) {
-      const invoker = await ofRun(childRunKey, (run) => findInvoker(database, run), undefined);
-      return invoker === undefined ? findInvokerAnywhere(database, childRunKey) : invoker;
+      const invoker = await ofRun(childRunKey, (run) => findInvoker(database, run), null);
+      return invoker ?? findInvokerAnywhere(database, childRunKey);
     },
     hasWebhook: ({ runKey, eventId }) => ofRun(runKey, (run) => hasWebhook(database, run, eventId), false),
     ...createControls(store),

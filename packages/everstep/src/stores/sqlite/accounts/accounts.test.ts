@@ -117,7 +117,7 @@ describe('sums of commits in SQLite', () => {
 });
 
 describe('alerts of budgets in SQLite', () => {
-  test('of past months are removed with the next one, except pending ones', async () => {
+  test('of past months are removed with the next one of the instance, except pending ones', async () => {
     const { connection, store } = openStore();
     for (const id of ['qi_a', 'qi_b']) await store.accounts.createInstance(sampleInstance(id, { budgetDollars: 50 }));
     const note = (instanceId: string, month: string, percent: number) => {
@@ -125,12 +125,13 @@ describe('alerts of budgets in SQLite', () => {
       return store.accounts.createBudgetAlert({ alert, lesser: percent === 100 ? [80] : [], budgetDollars: 50, accountId: null });
     };
     await note('qi_a', '2026-10', 100);
+    await note('qi_a', '2026-11', 80);
     await note('qi_b', '2026-11', 80);
     await note('qi_b', '2026-12', 80);
-    const left = connection.prepare('SELECT instance_id, month, percent FROM budget_alert ORDER BY month').all();
+    const left = connection.prepare('SELECT instance_id, month, percent FROM budget_alert ORDER BY instance_id, month').all();
     assert.deepEqual(
       left.map((row) => Object.values(row).join(' ')),
-      ['qi_a 2026-10 100', 'qi_b 2026-11 80', 'qi_b 2026-12 80'],
+      ['qi_a 2026-10 100', 'qi_a 2026-11 80', 'qi_b 2026-11 80', 'qi_b 2026-12 80'],
     );
     await store.close();
   });
