@@ -126,6 +126,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
 
   test('on a phone, touching a time shows it exactly, and a list shows errors', async () => {
     const phone = await world.loggedIn({ width: 390, height: 844, hasTouch: true });
+    await phone.goTo('runs');
     const row = phone.page.getByRole('row').filter({ hasText: 'payment service answered 503' }).first();
     await row.locator('time').tap();
     const exact = phone.page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
