@@ -163,7 +163,7 @@ async function answers(store: Store): Promise<unknown> {
     settings: await store.instanceSettings({ instanceId }),
     tokens: await accounts.listTokens({ instanceId }),
     usage: await accounts.usage({ instanceId, fromMonth: '2000-01' }),
-    days: await accounts.countsOfDays({ instanceId, fromDay: 0 }),
+    days: await accounts.countsByDay({ instanceId, fromDay: 0 }),
   });
   const runs: unknown[] = [];
   for (const { key: runKey } of [active, failed, done, message, child, resumed])

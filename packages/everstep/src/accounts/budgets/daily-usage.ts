@@ -17,13 +17,13 @@ export interface DailyUsageQuery {
 }
 
 export async function dailyUsage(
-  accounts: Pick<AccountStore, 'usage' | 'usageOfDays'>,
+  accounts: Pick<AccountStore, 'usage' | 'usageByDay'>,
   { instance, owner, days, now, price }: DailyUsageQuery,
 ): Promise<DailyUsage> {
   const { instanceId, budgetDollars = 0 } = instance;
   const today = dayOf(now);
   const names = Array.from({ length: days }, (_, index) => dayNameOf(startOfDay(today - days + 1 + index)));
-  const counted = await accounts.usageOfDays({ instanceId, fromDay: names[0] ?? dayNameOf(now) });
+  const counted = await accounts.usageByDay({ instanceId, fromDay: names[0] ?? dayNameOf(now) });
   const month = monthOf(now);
   const billed = (await accounts.usage({ instanceId, fromMonth: month })).filter(
     (record) => record.month === month && record.accountId === owner,

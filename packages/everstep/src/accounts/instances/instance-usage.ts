@@ -32,7 +32,7 @@ export async function countedSince(
   instanceId: string,
   from: number,
 ): Promise<Pick<InstanceStats, 'requestsToday' | 'refusals'>> {
-  const counts = await accounts.countsOfDays({ instanceId, fromDay: dayOf(from) });
+  const counts = await accounts.countsByDay({ instanceId, fromDay: dayOf(from) });
   const today = dayOf(now());
   const refusals = new Map<RefusalKind, RefusalCount>();
   let requestsToday = 0;

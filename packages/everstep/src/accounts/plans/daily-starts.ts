@@ -17,7 +17,7 @@ export type DayDecision =
   | { readonly kind: 'full'; readonly at: number; readonly startedToday: number };
 
 export interface DailyStartsOptions {
-  readonly accounts: Pick<AccountStore, 'countsOfDays'>;
+  readonly accounts: Pick<AccountStore, 'countsByDay'>;
   /** Unix ms from the clock by which runs are counted. */
   readonly now: () => number;
 }
@@ -75,7 +75,7 @@ export class DailyStarts {
 
   private async read(instanceId: string): Promise<void> {
     const day = dayOf(this.options.now());
-    const counts = await this.options.accounts.countsOfDays({ instanceId, fromDay: day });
+    const counts = await this.options.accounts.countsByDay({ instanceId, fromDay: day });
     const runs = counts.find((count) => count.day === day && count.what === 'run')?.count ?? 0;
     this.days.set(instanceId, { day, runs });
   }

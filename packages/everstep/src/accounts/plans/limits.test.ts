@@ -33,8 +33,8 @@ async function open(t: TestContext, more: InstanceChange): Promise<World> {
   let dayIsRead = () => {};
   const watched: AccountStore = {
     ...accounts,
-    async countsOfDays(query) {
-      const counts = await accounts.countsOfDays(query);
+    async countsByDay(query) {
+      const counts = await accounts.countsByDay(query);
       dayIsRead();
       return counts;
     },

@@ -64,7 +64,7 @@ export interface Limits extends InstanceLimits {
 }
 
 export interface LimitsOptions {
-  readonly accounts: Pick<AccountStore, 'usage' | 'findInstance' | 'listInstances' | 'countsOfDays' | 'totalsOf'>;
+  readonly accounts: Pick<AccountStore, 'usage' | 'findInstance' | 'listInstances' | 'countsByDay' | 'totalsOf'>;
   readonly plans: Plans;
   /** Unix ms. */
   readonly now: () => number;

@@ -27,7 +27,7 @@ async function open(t: TestContext) {
       await settle();
     },
     counts: async () =>
-      (await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 })).map(
+      (await world.store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 })).map(
         ({ what, count, lastAt }) => [what, count, lastAt] as const,
       ),
   });

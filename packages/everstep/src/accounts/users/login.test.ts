@@ -197,7 +197,7 @@ test('failed logins with unknown emails are counted by day and are not in the au
   await attempt('ek_wrong');
   assert.equal(askedFor('addAudit').length, 1);
   const count = { instanceId: '', what: 'unknown-login', day: Math.floor(at / 86_400_000), count: 5, lastAt: at };
-  assert.deepEqual(await store.accounts.countsOfDays({ instanceId: '', fromDay: 0 }), [count]);
+  assert.deepEqual(await store.accounts.countsByDay({ instanceId: '', fromDay: 0 }), [count]);
 });
 
 test('known and unknown emails cause the same number of queries and durable writes', async () => {

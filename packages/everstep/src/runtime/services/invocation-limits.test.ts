@@ -40,7 +40,7 @@ test('an invoked run counts for the day on which it was admitted', async () => {
       await bench.trigger({ admittedAt });
       await settle();
       assert.deepEqual(asked, [1, 1]);
-      const counts = await bench.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+      const counts = await bench.store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 });
       assert.deepEqual(
         counts.map(({ what, count, lastAt }) => [what, count, lastAt]),
         [['run', 3, admittedAt]],
@@ -70,7 +70,7 @@ test('a refused invocation ends its step with the reason and its code, and the r
       assert.deepEqual(states, ['failed', 'succeeded']);
       const error = result.find(({ state }) => state === 'failed')?.error ?? '';
       assert.match(error, /^the workflow was not started: the plan small .* \(daily-limit-reached\)$/);
-      const counts = await bench.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+      const counts = await bench.store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 });
       assert.deepEqual(Object.fromEntries(counts.map(({ what, count }) => [what, count])), {
         run: 2,
         'step-daily-limit-reached': 1,

@@ -31,7 +31,7 @@ test('a refused tick is counted and starts no run, and the next one is tried at 
       assert.equal((await runsIn(bench.store)).length, 1);
       const bytes = command().payload.body.length;
       assert.deepEqual(asked, [bytes, bytes]);
-      const counts = await bench.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+      const counts = await bench.store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 });
       assert.deepEqual(
         counts.map(({ what, count, lastAt }) => [what, count, lastAt]),
         [

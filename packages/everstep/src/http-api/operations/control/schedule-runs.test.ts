@@ -69,7 +69,7 @@ test('runs a paused schedule, which stays paused, and applies its delay', async 
 test('counts like a trigger', async () => {
   await create('counted');
   const today = async () => {
-    const counts = await world.store.accounts.countsOfDays({ instanceId: 'qi_1', fromDay: Math.floor(Date.now() / 86_400_000) });
+    const counts = await world.store.accounts.countsByDay({ instanceId: 'qi_1', fromDay: Math.floor(Date.now() / 86_400_000) });
     return counts.filter(({ what }) => what === 'run').reduce((sum, { count }) => sum + count, 0);
   };
   const before = await today();

@@ -155,7 +155,7 @@ test('runs count for the day on which they were admitted, however they start', a
   const [first, second] = await world.fail(2);
   const at = world.runtime.now() - 86_400_000;
   const day = Math.floor(at / 86_400_000);
-  const before = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+  const before = await world.store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 });
   // Simulates midnight between admission and start.
   Object.assign(world.limits, { admitRuns: async () => ({ kind: 'admitted', at }) });
   const body = JSON.stringify([{ destination: 'http://w.test/ok' }]);
@@ -166,7 +166,7 @@ test('runs count for the day on which they were admitted, however they start', a
     [`/v2/workflows/dlq/restart?dlqIds=${second}`, {}],
   ] as const)
     assert.equal((await world.call('POST', url, more)).status, 200, url);
-  const counts = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+  const counts = await world.store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 });
   assert.deepEqual(counts.slice(0, before.length), before);
   assert.deepEqual(counts.slice(before.length), [{ instanceId: INSTANCE, day, what: 'run', count: 4, lastAt: at }]);
 });
@@ -225,7 +225,7 @@ test('messages of the published client count for the day on which they were admi
   assert.equal((await inBatch(world, [{}, { headers: init }])).status, 200);
   const version = { 'upstash-workflow-sdk-version': '1' };
   assert.equal((await world.call('POST', TRIGGER, { headers: version })).status, 200);
-  const counts = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+  const counts = await world.store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 });
   assert.deepEqual(counts, [{ instanceId: INSTANCE, day, what: 'run', count: 4, lastAt: at }]);
 });
 
@@ -261,7 +261,7 @@ test('counts rejections for the owner, by kind', async (t) => {
   await spend(world, 20);
   await world.call('POST', TRIGGER);
   await world.refusals.write();
-  const counts = await world.store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+  const counts = await world.store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 });
   assert.deepEqual(
     new Map(counts.map(({ what, count }) => [what, count])),
     new Map([

@@ -43,9 +43,9 @@ export interface UsageStore {
    * Usage by day, oldest first. Older versions counted only by month, so early days can be missing. `fromDay`:
    * `2026-11-21`.
    */
-  usageOfDays(query: { readonly instanceId: string; readonly fromDay: string }): Promise<readonly DayUsageRecord[]>;
+  usageByDay(query: { readonly instanceId: string; readonly fromDay: string }): Promise<readonly DayUsageRecord[]>;
   /** Adds to the counters of a day, in one transaction, for events without a unit. */
   countOfDay(counts: readonly Omit<CountOfDay, 'kind'>[]): Promise<void>;
   /** Counters of the instance from a day on (days since 1970), newest first. Also written by `count-of-day`. */
-  countsOfDays(query: { readonly instanceId: string; readonly fromDay: number }): Promise<readonly DayCount[]>;
+  countsByDay(query: { readonly instanceId: string; readonly fromDay: number }): Promise<readonly DayCount[]>;
 }

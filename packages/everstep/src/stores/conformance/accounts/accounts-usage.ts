@@ -69,7 +69,7 @@ export function usageConformance(open: OpenStore): void {
         await store.commit([unit([count(16, today)]), unit([count(32, today), count(64, today, OTHER_INSTANCE)])]);
         const { accounts } = await underTest.reopen();
         const days = async (fromDay: string) =>
-          (await accounts.usageOfDays({ instanceId: INSTANCE, fromDay })).map(
+          (await accounts.usageByDay({ instanceId: INSTANCE, fromDay })).map(
             ({ day, accountId, price, messages }) => `${day} ${accountId} ${price}: ${messages}`,
           );
         const later = ['2026-11-21 null 2: 6', '2026-11-21 usr_ann 2: 48', '2026-11-22 null 2: 8'];

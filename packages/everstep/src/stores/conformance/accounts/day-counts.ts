@@ -40,15 +40,15 @@ export function dayCountConformance(open: OpenStore): void {
         await store.accounts.countOfDay([count(10), count(4, { ...refused, at: NOON + 1 }), count(1, { at: NOON + DAY_MS })]);
         const { accounts, commit } = await underTest.reopen();
         await commit([unit([count(100)])]);
-        assert.deepEqual(await accounts.countsOfDays({ instanceId: INSTANCE, fromDay: TODAY }), [
+        assert.deepEqual(await accounts.countsByDay({ instanceId: INSTANCE, fromDay: TODAY }), [
           counted(1, { day: TODAY + 1, lastAt: NOON + DAY_MS }),
           counted(120),
           counted(5, { what: 'budget-exceeded', lastAt: NOON + 5 }),
         ]);
-        const other = await accounts.countsOfDays({ instanceId: OTHER_INSTANCE, fromDay: 0 });
+        const other = await accounts.countsByDay({ instanceId: OTHER_INSTANCE, fromDay: 0 });
         assert.deepEqual(other, [counted(7, { instanceId: OTHER_INSTANCE })]);
-        assert.deepEqual(await accounts.countsOfDays({ instanceId: '', fromDay: 0 }), [counted(3, unknown)]);
-        assert.deepEqual(await accounts.countsOfDays({ instanceId: 'qi_none', fromDay: 0 }), []);
+        assert.deepEqual(await accounts.countsByDay({ instanceId: '', fromDay: 0 }), [counted(3, unknown)]);
+        assert.deepEqual(await accounts.countsByDay({ instanceId: 'qi_none', fromDay: 0 }), []);
       }),
     );
 
@@ -58,7 +58,7 @@ export function dayCountConformance(open: OpenStore): void {
         const midnight = (TODAY + 1) * DAY_MS;
         await apply(store, [count(1, { at: midnight - 1 }), count(2, { at: midnight })]);
         const from = async (fromDay: number) =>
-          (await store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay })).map(({ day, count }) => [day, count]);
+          (await store.accounts.countsByDay({ instanceId: INSTANCE, fromDay })).map(({ day, count }) => [day, count]);
         assert.deepEqual(await from(TODAY), [
           [TODAY + 1, 2],
           [TODAY, 1],
@@ -77,7 +77,7 @@ export function dayCountConformance(open: OpenStore): void {
         const faulty = unit([count(100), { kind: 'delete-task', runKey: 'no such run', slot: 1 }]);
         await assert.rejects(store.commit([faulty]));
         await apply(store, [count(4)]);
-        assert.deepEqual(await store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 }), [counted(6)]);
+        assert.deepEqual(await store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 }), [counted(6)]);
       }),
     );
 
@@ -92,11 +92,11 @@ export function dayCountConformance(open: OpenStore): void {
         ]);
         await apply(store, [count(4, { instanceId: OTHER_INSTANCE })]);
         const days = async () =>
-          (await store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 })).map(({ day, what }) => `${day} ${what}`);
+          (await store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 })).map(({ day, what }) => `${day} ${what}`);
         assert.deepEqual(await days(), [`${TODAY - DAYS_KEPT} run`]);
         const { accounts } = await underTest.reopen();
         await accounts.countOfDay([count(1, { instanceId: OTHER_INSTANCE, at: NOON + DAY_MS })]);
-        assert.deepEqual(await accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 }), []);
+        assert.deepEqual(await accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 }), []);
       }),
     );
   });

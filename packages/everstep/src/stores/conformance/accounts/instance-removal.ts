@@ -102,7 +102,7 @@ async function left(store: Store, instanceId: string) {
     holds: (await store.listHolds({ instanceId })).length,
     repairs: (await store.repairs.list({ instanceId, after: null, limit: 10 })).items.length,
     tokens: (await accounts.listTokens({ instanceId })).length,
-    counts: (await accounts.countsOfDays({ instanceId, fromDay: DAY })).length,
+    counts: (await accounts.countsByDay({ instanceId, fromDay: DAY })).length,
     messages: (await accounts.usage({ instanceId, fromMonth: '2000-01' })).reduce((sum, { messages }) => sum + messages, 0),
   };
 }

@@ -37,6 +37,6 @@ export function createPostgresAccounts(database: Database, store: SqlSession): A
       await database.transaction(async (session) => countDays(session, counts));
       await oldDays.counted(counts);
     },
-    countsOfDays: ({ instanceId, fromDay }) => store.read(listDayCounts(instanceId, fromDay)),
+    countsByDay: ({ instanceId, fromDay }) => store.read(listDayCounts(instanceId, fromDay)),
   });
 }

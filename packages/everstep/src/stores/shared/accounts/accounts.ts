@@ -15,7 +15,7 @@ import * as teams from './teams.js';
 import * as users from './users.js';
 
 /** What each store does in its own way: what commits count, and what concerns other processes. */
-export interface OwnAccounts extends Pick<AccountStore, 'exclusively' | 'usage' | 'usageOfDays' | 'countOfDay' | 'countsOfDays'> {
+export interface OwnAccounts extends Pick<AccountStore, 'exclusively' | 'usage' | 'usageByDay' | 'countOfDay' | 'countsByDay'> {
   readonly addAudit: AddAudit;
   readonly noteInstance: instances.NoteInstance;
   /** Called in the transaction that deletes an instance. */

@@ -78,12 +78,12 @@ function* billed(instanceId: string, from: string, periodLength: number): Proced
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-export const createUsage = (store: SqlStore): Pick<UsageStore, 'usage' | 'usageOfDays'> => ({
+export const createUsage = (store: SqlStore): Pick<UsageStore, 'usage' | 'usageByDay'> => ({
   async usage({ instanceId, fromMonth }) {
     const found = await store.read(billed(instanceId, fromMonth, MONTH_LENGTH));
     return found.toReversed().map(({ period: month, ...usage }) => ({ ...usage, month }));
   },
-  async usageOfDays({ instanceId, fromDay }) {
+  async usageByDay({ instanceId, fromDay }) {
     const found = await store.read(billed(instanceId, fromDay, DAY_LENGTH));
     return found.map(({ period: day, ...usage }) => ({ ...usage, day }));
   },

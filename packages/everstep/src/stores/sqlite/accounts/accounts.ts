@@ -20,7 +20,7 @@ export function createSqliteAccounts({ sums, usage, days, stored }: StoreParts, 
       if (!(error instanceof StoreUnavailableError)) throw error;
     }
   };
-  const { usage: usageOf, usageOfDays } = createUsage(store);
+  const { usage: usageOf, usageByDay } = createUsage(store);
   return createAccounts(store, {
     addAudit: addSealedAudit,
     noteInstance: (instanceId, price) => own(() => usage.instanceChanged(instanceId, price)),
@@ -33,9 +33,9 @@ export function createSqliteAccounts({ sums, usage, days, stored }: StoreParts, 
       await settled();
       return usageOf(query);
     },
-    async usageOfDays(query) {
+    async usageByDay(query) {
       await settled();
-      return usageOfDays(query);
+      return usageByDay(query);
     },
     countOfDay: (counts) =>
       store.write(() =>
@@ -43,7 +43,7 @@ export function createSqliteAccounts({ sums, usage, days, stored }: StoreParts, 
           for (const count of counts) days.add(count);
         }),
       ),
-    async countsOfDays({ instanceId, fromDay }) {
+    async countsByDay({ instanceId, fromDay }) {
       await settled();
       return store.read(listDayCounts(instanceId, fromDay));
     },

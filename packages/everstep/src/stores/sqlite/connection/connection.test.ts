@@ -83,7 +83,7 @@ describe('a store file', () => {
     while (await store.loadRun({ runKey: sampleRun(held + 1).key })) held++;
     const [usage] = await store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2000-01' });
     assert.equal(usage?.messages, 5 * held);
-    const [started] = await store.accounts.countsOfDays({ instanceId: INSTANCE, fromDay: 0 });
+    const [started] = await store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 });
     assert.equal(started?.count, held);
     await store.close();
   });
