@@ -352,7 +352,7 @@ describe('held runs', () => {
   });
 });
 
-it('replays a journal of 10,000 steps in well under a second', async () => {
+it('replays a journal of 10,000 steps in well under a second of processor time', async () => {
   const workflow = async (context: Context) => {
     let sum = 0;
     for (let i = 0; i < 10_000; i++) sum += (await context.run('step', () => ({ i }))).i;
@@ -361,9 +361,10 @@ it('replays a journal of 10,000 steps in well under a second', async () => {
   const service = new FakeService('k');
   for (let i = 0; i < 10_000; i++) service.journal.push({ stepId: i + 1, name: 'step', type: 'Run', out: JSON.stringify({ i }) });
   service.known = 10_001;
-  const startedAt = performance.now();
+  // Processor time, not the clock's: other processes of the machine do not count.
+  const before = process.cpuUsage();
   const reply = progress(await service.send(createEndpoint(workflow), service.request(task(service, 0))));
-  const tookMs = performance.now() - startedAt;
+  const tookMs = process.cpuUsage(before).user / 1000;
   assert.deepEqual(reply.end, { kind: 'finished', result: '49995000' });
   assert.ok(tookMs < 800, `took ${tookMs} ms`);
 });
