@@ -67,6 +67,11 @@ const overview = createRoute({
   path: '/overview',
   component: lazyRouteComponent(() => loadPageFiles(import('./pages/insights/overview-page.js'))),
 });
+const workflow = createRoute({
+  getParentRoute: () => instance,
+  path: '/workflow',
+  component: lazyRouteComponent(() => loadPageFiles(import('./pages/insights/workflow-page.js'))),
+});
 
 const runs = createRoute({
   getParentRoute: () => instance,
@@ -196,6 +201,7 @@ const tree = root.addChildren([
     instance.addChildren([
       toOverview,
       overview,
+      workflow,
       runs,
       run,
       compare,

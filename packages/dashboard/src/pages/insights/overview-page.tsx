@@ -5,17 +5,16 @@ import type { RunSearchPage } from '../../../../everstep/src/contract/runs.js';
 import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
-import { useWholeList } from '../../api/whole-list.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { WholeListView } from '../../components/tables/whole-list-view.js';
 import { countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
-import { stringifySearch } from '../../search-parameters.js';
+import { workflowPath } from '../../components/urls/workflow-link.js';
 import { loadPageFiles } from '../../shell/page-files.js';
 import { Attention } from './attention.js';
+import { ListSection } from './list-section.js';
 import { type Figure, Figures, REFRESH_MS, RunCharts, totalsOf } from './run-series.js';
 import { useWindow, WindowSelect } from './window.js';
 import './insights.css';
@@ -66,23 +65,21 @@ const currentOf = ({ backlog, oldestDueAt, workers }: InstanceInsights['now']): 
 
 type InsightsQuery = ReturnType<typeof useApi<InstanceInsights>>;
 
-function Workflows({ query }: { readonly query: InsightsQuery }) {
+function Workflows({ query, window }: { readonly query: InsightsQuery; readonly window: string | undefined }) {
   const instanceId = useInstanceId();
-  const list = useWholeList({ topic: 'runs', rows: query.data?.workflows, readAt: query.dataUpdatedAt, idOf });
   return (
-    <section className="insight-list" aria-label="Top workflows">
-      <h2>Top workflows</h2>
-      <WholeListView
-        query={query}
-        list={list}
-        label="Top workflows"
-        what="workflows"
-        columns={COLUMNS}
-        idOf={idOf}
-        hrefOf={({ workflowUrl }) => path`/q/${instanceId}/runs` + stringifySearch({ url: workflowUrl ?? undefined })}
-        empty={<EmptyState title="No runs in this time range" />}
-      />
-    </section>
+    <ListSection
+      title="Top workflows"
+      what="workflows"
+      query={query}
+      rows={query.data?.workflows}
+      columns={COLUMNS}
+      idOf={idOf}
+      hrefOf={({ workflowUrl }) =>
+        workflowUrl === null ? path`/q/${instanceId}/runs` : workflowPath(instanceId, workflowUrl, window)
+      }
+      empty={<EmptyState title="No runs in this time range" />}
+    />
   );
 }
 
@@ -143,7 +140,7 @@ export default function OverviewPage() {
         <Figures figures={[...totalsOf(data.totals), ...currentOf(data.now)]} />
         <Attention items={data.attention} />
         <RunCharts {...data} />
-        <Workflows key={data.intervalMs} query={query} />
+        <Workflows key={data.intervalMs} query={query} window={choice.parameter} />
       </div>
     </>
   );

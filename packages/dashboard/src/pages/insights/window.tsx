@@ -18,24 +18,28 @@ const DEFAULT_WINDOW: InsightWindow = '24h';
 export interface WindowChoice {
   readonly window: InsightWindow;
   readonly setWindow: (window: string) => void;
+  /** Value of the URL parameter; undefined for the default. */
+  readonly parameter: string | undefined;
 }
 
 export function useWindow(): WindowChoice {
   const { values, set } = useFilters(['window']);
+  const window = NAMES.find((name) => name === values.window) ?? DEFAULT_WINDOW;
   return {
-    window: NAMES.find((name) => name === values.window) ?? DEFAULT_WINDOW,
-    setWindow: (window) => set('window', window === DEFAULT_WINDOW ? '' : window),
+    window,
+    parameter: window === DEFAULT_WINDOW ? undefined : window,
+    setWindow: (next) => set('window', next === DEFAULT_WINDOW ? '' : next),
   };
 }
 
-export function WindowSelect({ window, setWindow }: WindowChoice) {
+export function WindowSelect({ window, setWindow }: Pick<WindowChoice, 'window' | 'setWindow'>) {
   const id = useId();
   return (
     <>
       <label className="visually-hidden" htmlFor={id}>
         Time range
       </label>
-      <select id={id} className="input" value={window} onChange={(event) => setWindow(event.target.value)}>
+      <select id={id} className="input input-narrow" value={window} onChange={(event) => setWindow(event.target.value)}>
         {NAMES.map((name) => (
           <option key={name} value={name}>
             {WINDOWS[name]}

@@ -16,7 +16,8 @@ import { ErrorState, FailureNotice, Skeleton } from '../../components/states.js'
 import { durationText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { useWindowWidth } from '../../components/times/window-width.js';
-import { UrlText, WorkflowUrl } from '../../components/url-text.js';
+import { WorkflowUrl } from '../../components/url-text.js';
+import { WorkflowLink } from '../../components/urls/workflow-link.js';
 import { workflowName } from '../../components/urls/workflow-name.js';
 import { ExplainCard } from './explain-card.js';
 import { FailureCard } from './failure-card.js';
@@ -98,7 +99,7 @@ function Run({ journal, failure, loadMore }: RunProps) {
     <>
       <PageTitle
         title={`${name} ${runId}`}
-        lead={<UrlText url={journal.workflowUrl} />}
+        lead={<WorkflowLink url={journal.workflowUrl} />}
         actions={<RunActions journal={journal} watched={watched} />}
       >
         <span className="run-title">

@@ -23,7 +23,7 @@ import { usePageAction } from '../../components/tables/page-action.js';
 import { useNow } from '../../components/times/clock.js';
 import { durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { UrlText } from '../../components/url-text.js';
+import { WorkflowLink } from '../../components/urls/workflow-link.js';
 import { loadPageFiles } from '../../shell/page-files.js';
 import { BulkActions } from './bulk/bulk-actions.js';
 import './runs.css';
@@ -116,7 +116,7 @@ const columnsOf = (unserved: ReadonlySet<string>): readonly Column<FoundRun>[] =
     width: 'minmax(0, 5fr)',
     from: 'full',
     stackUnder: 'run',
-    cell: (run) => <UrlText url={run.workflowUrl} />,
+    cell: (run) => <WorkflowLink url={run.workflowUrl} />,
   },
   {
     id: 'labels',

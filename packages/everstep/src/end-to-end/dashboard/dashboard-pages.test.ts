@@ -13,6 +13,10 @@ const opened = await openBrowser();
 const PAGES: Readonly<Record<string, string>> = {
   overview: 'overview',
   'overview-month': 'overview?window=30d',
+  workflow: 'workflow?url={order}',
+  'workflow-failing': 'workflow?url={order}&window=1h&order=failing',
+  'workflow-empty': 'workflow?url=worker%3A%2F%2Fnone%2Fnone',
+  'workflow-missing': 'workflow',
   runs: 'runs',
   'runs-filtered': 'runs?state=RUN_FAILED&label=shop',
   'runs-empty': 'runs?q=no-such-thing',
@@ -58,6 +62,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
 
   const addressOf = (page: string): string =>
     page
+      .replace('{order}', encodeURIComponent(world.urls['/order']))
       .replace('{good}', seeded.good)
       .replace('{failed}', seeded.failed[0] ?? '')
       .replace('{waiting}', seeded.waiting)
@@ -86,7 +91,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
       );
   });
 
-  test('the overview leads to what needs attention and to the runs of a workflow', async () => {
+  test('the overview leads to what needs attention and to the pages of workflows', async () => {
     const window = await world.loggedIn();
     const { page } = window;
     await page.getByLabel('Time range').selectOption('1h');
@@ -94,8 +99,19 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     const started = page.locator('dl.insight-figures > div').filter({ hasText: 'Started' });
     await becomes(() => started.innerText(), 'Started\n15');
     await page.getByRole('grid', { name: 'Top workflows' }).getByRole('row').filter({ hasText: '/order' }).click();
-    await becomes(() => window.parameters(), { url: world.urls['/order'] });
+    await becomes(() => window.parameters(), { url: world.urls['/order'], window: '1h' });
+    const steps = page.getByRole('grid', { name: 'Steps' });
+    await page.getByLabel('Order of steps').selectOption('failing');
+    const failures = (row: number) => steps.getByRole('row').nth(row).getByRole('gridcell').nth(2).innerText();
+    await becomes(async () => [await failures(1), await failures(-1)], ['3', '0']);
+    await page.getByRole('grid', { name: 'Recent failures' }).getByRole('row').nth(1).click();
+    await page.waitForURL('**/dead-letters/dlq_*');
     await page.goBack();
+    await page.getByRole('link', { name: 'View runs' }).click();
+    await becomes(() => window.parameters(), { url: world.urls['/order'] });
+    await page.getByRole('grid', { name: 'Runs' }).getByRole('link', { name: '/order' }).first().click();
+    await page.getByRole('heading', { name: 'Workflow order' }).waitFor();
+    await page.getByRole('link', { name: 'Overview', exact: true }).click();
     await page.getByRole('link', { name: /payment service answered 503/ }).click();
     await page.waitForURL('**/dead-letters?view=entries&fingerprint=*');
     await page.getByRole('grid').getByRole('row').nth(3).waitFor();

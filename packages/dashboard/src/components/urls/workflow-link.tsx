@@ -1,0 +1,36 @@
+/** Link to the page of a workflow, shown as its URL. */
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, use } from 'react';
+import { path } from '../../api/client.js';
+import { useInstanceId } from '../../api/instances.js';
+import { stringifySearch } from '../../search-parameters.js';
+import { InTable } from '../tables/in-table.js';
+import { RowLink } from '../tables/row-link.js';
+import { UrlText } from '../url-text.js';
+
+/** Path of the page of a workflow. `window`: the time range it covers; absent: its default. */
+export const workflowPath = (instanceId: string, url: string, window?: string): string =>
+  path`/q/${instanceId}/workflow` + stringifySearch({ url, window });
+
+export interface WorkflowLinkProps {
+  readonly url: string;
+  /** Default: the URL, path first. */
+  readonly children?: ReactNode;
+}
+
+export function WorkflowLink({ url, children = <UrlText url={url} /> }: WorkflowLinkProps) {
+  const instanceId = useInstanceId();
+  const inTable = use(InTable);
+  const title = `Insights of the workflow ${url}`;
+  if (inTable)
+    return (
+      <RowLink href={workflowPath(instanceId, url)} className="workflow-link" title={title}>
+        {children}
+      </RowLink>
+    );
+  return (
+    <Link to="/q/$instanceId/workflow" params={{ instanceId }} search={{ url }} className="workflow-link" title={title}>
+      {children}
+    </Link>
+  );
+}

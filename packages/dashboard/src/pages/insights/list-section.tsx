@@ -1,0 +1,30 @@
+/** A list of insights under its own heading. Rows keep their places while the page is open. */
+import type { ReactNode } from 'react';
+import type { useApi } from '../../api/queries.js';
+import { useWholeList } from '../../api/whole-list.js';
+import type { DataTableProps } from '../../components/tables/data-table.js';
+import { WholeListView } from '../../components/tables/whole-list-view.js';
+
+export interface ListSectionProps<Row> extends Pick<DataTableProps<Row>, 'columns' | 'idOf' | 'hrefOf'> {
+  readonly title: string;
+  /** Plural name of the rows, such as `workflows`. */
+  readonly what: string;
+  readonly query: ReturnType<typeof useApi>;
+  /** The same array while the response is the same. */
+  readonly rows: readonly Row[] | undefined;
+  readonly empty: ReactNode;
+  readonly actions?: ReactNode;
+}
+
+export function ListSection<Row>({ title, query, rows, actions, ...table }: ListSectionProps<Row>) {
+  const list = useWholeList({ topic: 'runs', rows, readAt: query.dataUpdatedAt, idOf: table.idOf });
+  return (
+    <section className="insight-list" aria-label={title}>
+      <div className="section-head">
+        <h2>{title}</h2>
+        {actions}
+      </div>
+      <WholeListView {...table} query={query} list={list} label={title} />
+    </section>
+  );
+}
