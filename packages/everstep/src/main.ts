@@ -107,6 +107,7 @@ async function openParts(config: Config, { log: given, beforeWork }: StartOption
     ...(cluster ? { cluster } : {}),
     onChange: (change) => void reload(change),
     publicUrl: () => addresses.publicUrl,
+    dashboardUrl: () => addresses.dashboardUrl,
   });
   const search = await openSearch(base, account, reports, addresses);
   const services = await openAccountServices(base, account, limits, { runtime, outgoing, addresses });

@@ -108,6 +108,7 @@ function createAlerts(
   flowControl: FlowControlService,
 ) {
   const { store, clock, upkeepClock = clock, log, cluster, workers = NO_WORKERS, budgetOf = async () => null } = options;
+  const { publicUrl, dashboardUrl = publicUrl } = options;
   const { decisions, writes } = driver;
   const context = () => driver.context;
   const changed = (instanceId: string): void => driver.live.changed(instanceId, 'settings');
@@ -117,6 +118,7 @@ function createAlerts(
     drive: ({ run }, payload) => driver.begin(run, payload),
     store: store.alerts,
     settings,
+    dashboardUrl,
     log,
   });
   const oneNode = cluster ? { tryExclusively: (work: () => Promise<void>) => cluster.tryExclusively('alerts', work) } : {};

@@ -42,6 +42,7 @@ const COLUMNS: readonly Column<AlertEntry>[] = [
     id: 'summary',
     header: 'Alert',
     width: 'minmax(0, 3fr)',
+    isLink: true,
     cell: ({ summary, error, rule }) => (
       <>
         <div className="clip" title={summary}>
@@ -116,6 +117,8 @@ export function AlertsList() {
         what="alerts"
         columns={COLUMNS}
         idOf={idOf}
+        nameOf={({ summary }) => summary}
+        hrefOf={({ dashboardPath }) => dashboardPath}
         estimatedHeight={52}
         empty={
           filters.any ? (

@@ -207,6 +207,7 @@ export const AlertEntry = Type.Object(
     stepName: Type.Optional(Type.String({ description: 'Name of the step that failed.' })),
     fingerprint: Type.Optional(Type.String({ description: 'Fingerprint of the error group.' })),
     error: Type.Optional(Type.String({ description: 'Error text. Absent if the run redacts data.' })),
+    dashboardPath: Type.String({ description: 'Path of the page of the dashboard that shows what the alert is about.' }),
     notifiedAt: Type.Optional(unixMs('Time when the last notice was created')),
     notifyAt: Type.Optional(unixMs('Time when the next notice is due')),
   },

@@ -9,6 +9,8 @@ export interface NoticeOrigin {
   readonly instanceId: string;
   /** Unix ms. */
   readonly at: number;
+  /** URL of the page of the dashboard that shows what the notice is about. */
+  readonly dashboardUrl: string;
 }
 
 const TEST_SUMMARY = 'This is a test of an alert destination. No action is needed.';
@@ -21,9 +23,9 @@ const summaryOf = (notice: AlertNotice): string => (notice.kind === 'test' ? TES
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 /** Returns the text of a notice, with one fact per line. */
-export function noticeText(notice: AlertNotice): readonly string[] {
+export function noticeText(notice: AlertNotice, { dashboardUrl }: Pick<NoticeOrigin, 'dashboardUrl'>): readonly string[] {
   const lines = [`${HEADINGS[notice.kind]}: ${summaryOf(notice)}`];
-  if (notice.kind === 'test') return lines;
+  if (notice.kind === 'test') return [...lines, dashboardUrl];
   const { rule, occurrences, details } = notice.alert;
   const { stepName, workflowRunId, error } = details;
   return [
@@ -32,23 +34,22 @@ export function noticeText(notice: AlertNotice): readonly string[] {
     ...(workflowRunId === undefined ? [] : [`Last run: ${workflowRunId}`]),
     ...(error === undefined ? [] : [`Error: ${error}`]),
     `Rule: ${rule}, occurrences: ${occurrences}`,
+    dashboardUrl,
   ];
 }
 
 /** Returns the JSON body for the destination. */
-export function noticeContent(
-  notice: AlertNotice,
-  { kind }: Pick<AlertDestination, 'kind'>,
-  { instanceId, at }: NoticeOrigin,
-): object {
-  if (kind === 'slack') return { text: noticeText(notice).map(escaped).join('\n') };
+export function noticeContent(notice: AlertNotice, { kind }: Pick<AlertDestination, 'kind'>, origin: NoticeOrigin): object {
+  const { instanceId, at, dashboardUrl } = origin;
+  if (kind === 'slack') return { text: noticeText(notice, origin).map(escaped).join('\n') };
   const type = `alert.${notice.kind}`;
-  if (notice.kind === 'test') return { type, at, instanceId, summary: TEST_SUMMARY };
+  if (notice.kind === 'test') return { type, at, instanceId, dashboardUrl, summary: TEST_SUMMARY };
   const { alertId, rule, kind: ruleKind, subject, openedAt, lastAt, endedAt, occurrences, details } = notice.alert;
   return {
     type,
     at,
     instanceId,
+    dashboardUrl,
     alert: { alertId, rule, kind: ruleKind, subject, openedAt, lastAt, endedAt, occurrences, ...details },
   };
 }

@@ -142,6 +142,11 @@ describe('alert rules', () => {
         const [toHook, toChat] = sender.sent.map(bodyOf);
         assert.deepEqual([toHook.type, toHook.alert.rule], ['alert.opened', 'r']);
         assert.match(toChat.text, /^Alert: A run of http:\/\/app\/flow failed\./);
+        // Exactly the dead letters that the alert is about.
+        const { openedAt } = toHook.alert;
+        const query = `view=entries&workflowUrl=http%3A%2F%2Fapp%2Fflow&fromDate=${openedAt}`;
+        assert.equal(toHook.dashboardUrl, `http://everstep/q/qi_1/dead-letters?${query}`);
+        assert.ok(toChat.text.endsWith(`\n${toHook.dashboardUrl.replaceAll('&', '&amp;')}`));
         await failRun(bench);
         await round(bench);
         assert.equal(sender.sent.length, 2, 'an open alert is not announced again');

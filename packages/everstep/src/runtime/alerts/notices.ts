@@ -1,6 +1,7 @@
 /** Creates the messages of due notices. A notice is a row until each of its messages is durable. */
 import { LIMITS } from '../../config/limits.js';
 import type { Alert } from '../../engine/alerts/alert.js';
+import { alertPath } from '../../engine/alerts/alert-link.js';
 import type { AlertDestination } from '../../engine/alerts/alert-settings.js';
 import { createNotice } from '../../engine/alerts/lifecycle.js';
 import { type AlertNotice, noticeContent } from '../../engine/alerts/notice-content.js';
@@ -15,6 +16,8 @@ const NOTICES_PER_STEP = 50;
 export interface NoticesOptions extends RunStarts {
   readonly store: Pick<AlertStore, 'dueNotices' | 'countNotified' | 'moveNotice'>;
   readonly settings: KnownAlertSettings;
+  /** Returns the URL of the dashboard without a trailing slash. */
+  readonly dashboardUrl: () => string;
   readonly log: Log;
 }
 
@@ -48,11 +51,19 @@ export class Notices {
   ): Promise<string> {
     const { context, commit, drive } = this.options;
     const current = context();
-    const content = noticeContent(notice, destination, { instanceId, at: current.now });
+    const dashboardUrl = this.urlOf(instanceId, notice);
+    const content = noticeContent(notice, destination, { instanceId, at: current.now, dashboardUrl });
     const { payload, ...started } = createNotice({ instanceId, callerIp: '' }, destination, content, current, deduplicationId);
     const result = await commit(started.unit);
     if (result.kind === 'applied') drive(started, payload);
     return started.run.workflowRunId;
+  }
+
+  private urlOf(instanceId: string, notice: AlertNotice): string {
+    const { dashboardUrl, settings } = this.options;
+    if (notice.kind === 'test') return `${dashboardUrl()}/q/${instanceId}/alerts`;
+    const rule = settings.of(instanceId)?.rules.find(({ name }) => name === notice.alert.rule);
+    return dashboardUrl() + alertPath(instanceId, notice.alert, rule?.condition ?? null);
   }
 
   private async sendOf(instanceId: string, alert: Alert): Promise<void> {

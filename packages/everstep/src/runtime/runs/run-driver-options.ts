@@ -56,4 +56,6 @@ export interface RunDriverOptions {
   readonly onChange?: (change: SharedChange) => void;
   /** Returns the public URL of the service without a trailing slash; known once the service listens. */
   readonly publicUrl: () => string;
+  /** Returns the URL of the dashboard without a trailing slash; if absent, it is the public URL. */
+  readonly dashboardUrl?: () => string;
 }

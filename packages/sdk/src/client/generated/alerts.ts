@@ -132,6 +132,8 @@ export interface Alert {
   readonly fingerprint?: string;
   /** Error text. Absent if the run redacts data. */
   readonly error?: string;
+  /** Path of the page of the dashboard that shows what the alert is about. */
+  readonly dashboardPath: string;
   /** Time when the last notice was created, in Unix milliseconds. */
   readonly notifiedAt?: number;
   /** Time when the next notice is due, in Unix milliseconds. */

@@ -3,16 +3,20 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { type AlertEntry, AlertPage } from '../../../contract/alerts/alerts.js';
 import type { Alert } from '../../../engine/alerts/alert.js';
+import { alertPath } from '../../../engine/alerts/alert-link.js';
+import type { AlertCondition } from '../../../engine/alerts/alert-settings.js';
 import { answer, operation } from '../../operation.js';
 import { Cursor } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
 
 const STATES = ['open', 'ended'] as const;
 
-function presentAlert({ endedAt, notifiedAt, notifyAt, notice: _notice, details, ...alert }: Alert): AlertEntry {
+function presentAlert(instanceId: string, shown: Alert, condition: AlertCondition | null): AlertEntry {
+  const { endedAt, notifiedAt, notifyAt, notice: _notice, details, ...alert } = shown;
   return {
     ...alert,
     ...details,
+    dashboardPath: alertPath(instanceId, shown, condition),
     ...optional('endedAt', endedAt ?? undefined),
     ...optional('notifiedAt', notifiedAt ?? undefined),
     ...optional('notifyAt', notifyAt ?? undefined),
@@ -52,6 +56,8 @@ export const listAlerts = operation({
     const last = alerts.at(-1);
     const cursor =
       found.length > limit && last ? await cursors.seal(scope, { after: last.alertId, horizon: null, left: null }) : '';
-    return answer(200, { cursor, alerts: alerts.map(presentAlert) });
+    const conditions = new Map(service.alerts.settings({ instanceId }).rules.map(({ name, condition }) => [name, condition]));
+    const shown = alerts.map((alert) => presentAlert(instanceId, alert, conditions.get(alert.rule) ?? null));
+    return answer(200, { cursor, alerts: shown });
   },
 });
