@@ -107,6 +107,7 @@ const FILES = {
   explanation: {
     WaitReason: ExplanationSchema.properties.tasks.items.properties.reasons.items,
     RunExplanation: ExplanationSchema,
+    RunWaiting: runs.FoundRun.properties.waiting,
   },
   filters: {
     DeadLetterFilter: filters('Filters of the dead letter queue.', DEAD_LETTER_FILTERS),

@@ -36,6 +36,8 @@ export interface ListSource<Answer, Row> {
   readonly idOf: (row: Row) => string;
   /** How rows after the first page are kept up to date. Absent: they are marked as outdated. Must be declared outside the component. */
   readonly follow?: FollowRule<Row>;
+  /** Polling interval of the first page while these are its rows, ms; false: only live hints refresh it. */
+  readonly refreshMsOf?: (rows: readonly Row[]) => number | false;
   readonly enabled?: boolean;
 }
 
@@ -76,7 +78,7 @@ const NO_ROWS: readonly never[] = [];
 const NONE_GONE: ReadonlySet<string> = new Set();
 
 export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): CursorList<Row> {
-  const { topic, name, url, query, count = 50, moreCount = 100, read, idOf, follow, enabled = true } = source;
+  const { topic, name, url, query, count = 50, moreCount = 100, read, idOf, follow, refreshMsOf, enabled = true } = source;
   const instanceId = useInstanceId();
   const client = useQueryClient();
   const page = async (cursor: string | null, signal: AbortSignal): Promise<LoadedPage<Row>> => {
@@ -113,7 +115,8 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
       return current;
     },
     enabled: enabled && pages.data !== undefined,
-    // The pages have just been fetched: only a live hint makes this query fetch.
+    refetchInterval: ({ state: { data } }) => (data === undefined ? false : (refreshMsOf?.(data.rows) ?? false)),
+    // The pages have just been fetched: only a live hint or the interval makes this query fetch.
     initialData: () => pages.data?.pages[0],
     staleTime: Number.POSITIVE_INFINITY,
   });

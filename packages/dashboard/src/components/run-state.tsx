@@ -16,6 +16,13 @@ export const RUN_STATES: Readonly<Record<RunState, Shown>> = {
   RUN_CANCELED: { tone: 'quiet', text: 'Canceled', icon: 'stop' },
 };
 
+/** Badge of an active run that waits. `text`: what it waits for, or only that it waits where that is shown beside it. */
+export const WaitingBadge = ({ text = 'Waiting' }: { readonly text?: string }) => (
+  <StatusBadge tone="quiet" icon="clock">
+    {text}
+  </StatusBadge>
+);
+
 export const RunStateBadge = ({ state }: { readonly state: RunState }) => {
   const { tone, text, icon } = RUN_STATES[state];
   return (

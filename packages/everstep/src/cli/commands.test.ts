@@ -90,6 +90,11 @@ describe('client commands', () => {
     assert.match((await everstep('runs', 'list', '--label', 'unused')).stdout, /^No matching runs/);
   });
 
+  test('runs list shows what a run waits for instead of its state', async () => {
+    await everstep('trigger', workflowUrl, '--label', 'sleeps', '--delay', '1h');
+    assert.match((await everstep('runs', 'list', '--label', 'sleeps')).stdout, /Waiting for its start time/);
+  });
+
   test('runs list --all reads all pages', async () => {
     for (let i = 0; i < 12; i++) await everstep('trigger', workflowUrl, '--label', 'paged');
     const { runs } = await jsonOf('runs', 'list', '--label', 'paged', '--all');

@@ -258,6 +258,8 @@ export const LIMITS = Object.freeze({
   foundRunsPageMax: 100,
   /** Maximum number of runs that a client reads again by their ids in one request. */
   maxNamedRuns: 50,
+  /** Maximum number of tasks of a run that decide what the run waits for. */
+  maxWaitTasks: 16,
   maxRunQueryLength: 1_024,
   maxRunQueryWords: 20,
   /** Maximum number of runs that one search scans, the batch between which others take turns, and its time limit. */

@@ -1,66 +1,11 @@
 /** Wire schemas of the explanation of why a run is waiting. */
 import Type, { type Static } from 'typebox';
+import { Reason } from './fields/wait-reason.js';
 import { RunStateSchema, ShownStepType } from './runs.js';
 
 const CLOSED = { additionalProperties: false } as const;
-const unixMs = (description: string, kind = '') =>
-  Type.Optional(
-    Type.Integer({ format: 'int64', description: `${kind === '' ? '' : `For ${kind}: `}${description}, in Unix milliseconds.` }),
-  );
 
-export const Reason = Type.Object(
-  {
-    kind: Type.Enum(
-      [
-        'not-before',
-        'sleeping',
-        'waiting-for-event',
-        'waiting-for-run',
-        'retry',
-        'flow-control',
-        'queue',
-        'destination-held',
-        'no-worker',
-        'queued',
-        'in-flight',
-      ],
-      { type: 'string' },
-    ),
-    message: Type.String({ description: 'One sentence that explains the reason.' }),
-    at: unixMs('time when the delivery is due', '`not-before` and `retry`'),
-    until: unixMs('time when the wait ends automatically', '`sleeping`, `waiting-for-event` and `flow-control`'),
-    eventIds: Type.Optional(Type.Array(Type.String())),
-    workflowRunId: Type.Optional(Type.String({ description: 'For `waiting-for-run`: id of the invoked run.' })),
-    workflowCreatedAt: unixMs('time when the invoked run was created', '`waiting-for-run`'),
-    retry: Type.Optional(Type.Integer({ description: 'Number of the next retry, starting at 1.' })),
-    maxRetries: Type.Optional(Type.Integer()),
-    error: Type.Optional(Type.String({ description: 'Why the last attempt failed.' })),
-    flowControlKey: Type.Optional(Type.String()),
-    place: Type.Optional(
-      Type.Integer({ description: 'Position in the wait list of the flow control key or the queue, starting at 1.' }),
-    ),
-    waitListSize: Type.Optional(Type.Integer()),
-    queueName: Type.Optional(Type.String({ description: 'For `queue`: name of the queue that the message is in.' })),
-    because: Type.Optional(
-      Type.Enum(
-        ['parallelism', 'rate', 'paused', 'order', 'slots', 'plan', 'fair-share', 'long-deliveries', 'host', 'workers', 'memory'],
-        {
-          type: 'string',
-          description: 'For `flow-control`, `queue` and `queued`: the limit that applies.',
-        },
-      ),
-    ),
-    origin: Type.Optional(Type.String({ description: 'For `destination-held`: scheme, host and port.' })),
-    heldBy: Type.Optional(Type.Enum(['breaker', 'hand'], { type: 'string' })),
-    heldSince: unixMs('time when the destination was held', '`destination-held`'),
-    reason: Type.Optional(Type.String({ description: 'For `destination-held`: why the destination is held.' })),
-    nextProbeAt: unixMs('time when the next probe delivery is sent', '`destination-held`'),
-    since: unixMs('time since which no worker that serves the workflow is connected', '`no-worker`'),
-    url: Type.Optional(Type.String({ description: 'For `in-flight` and `no-worker`: URL of the request.' })),
-  },
-  { ...CLOSED, description: 'Reason why a run is waiting. `kind` determines which other fields are present.' },
-);
-export type Reason = Static<typeof Reason>;
+export { Reason };
 
 const ExplainedTask = Type.Object(
   {

@@ -3,6 +3,7 @@ import { STEP_TYPES } from '@everstep/sdk/protocol';
 import Type, { type Static } from 'typebox';
 import { ThrownError } from './fields/thrown-error.js';
 import { unixMs } from './fields/unix-ms.js';
+import { Waiting } from './fields/wait-reason.js';
 import { FAILURE_FUNCTION_STATES, RUN_STATES, STEP_STATES } from './states.js';
 import { MissingWorker } from './workers/workers.js';
 
@@ -235,6 +236,7 @@ const runFields = {
   label: Type.Optional(Type.String({ description: 'First label of the run.' })),
   labels: Type.Array(Type.String()),
   flowControlKey: Type.Optional(Type.String()),
+  waiting: Type.Optional(Waiting),
 };
 const historyFields = {
   invokedRuns: Type.Optional(

@@ -11,7 +11,7 @@ import { Icon } from '../../components/icons.js';
 import { JsonView } from '../../components/json-view.js';
 import { Labels } from '../../components/labels.js';
 import { PageTitle } from '../../components/page-title.js';
-import { RunStateBadge } from '../../components/run-state.js';
+import { RunStateBadge, WaitingBadge } from '../../components/run-state.js';
 import { ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
 import { durationText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -105,7 +105,7 @@ function Run({ journal, failure, loadMore }: RunProps) {
         <span className="run-title">
           <span>{name}</span>
           <span className="run-title-id mono">{runId}</span>
-          <RunStateBadge state={state} />
+          {journal.waiting === undefined ? <RunStateBadge state={state} /> : <WaitingBadge text={journal.waiting.text} />}
         </span>
       </PageTitle>
       <div className="run-columns" data-watched={watched ? '' : undefined}>

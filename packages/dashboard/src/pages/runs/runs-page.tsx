@@ -1,18 +1,19 @@
 /** Lists the runs of the instance, newest first, with filters, search and live updates. */
 import { lazy, Suspense, useMemo } from 'react';
 import { RUN_FILTERS } from '../../../../everstep/dist/contract/filters/run-filters.js';
+import type { Waiting } from '../../../../everstep/src/contract/fields/wait-reason.js';
 import type { FoundRun, RunSearchPage } from '../../../../everstep/src/contract/runs.js';
+import type { WaitKind } from '../../../../everstep/src/contract/states.js';
 import type { FollowRule } from '../../api/followed-rows.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
-import { isWorkerUrl, useWorkers } from '../../api/workers.js';
 import { ActionButton } from '../../components/action-button.js';
 import { splitError } from '../../components/errors/error-text.js';
 import { Icon } from '../../components/icons.js';
 import { Labels } from '../../components/labels.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink, runPath } from '../../components/run-link.js';
-import { RUN_STATES, RunStateBadge } from '../../components/run-state.js';
+import { RUN_STATES, RunStateBadge, WaitingBadge } from '../../components/run-state.js';
 import { EmptyState, Skeleton } from '../../components/states.js';
 import { fieldOf, valuesOf } from '../../components/tables/api-filters.js';
 import type { Column } from '../../components/tables/data-table.js';
@@ -101,9 +102,29 @@ function RunError({ error }: { readonly error: string }) {
   );
 }
 
-/** Columns of the table. `unserved`: URLs of the workflows that no connected worker serves. */
-const columnsOf = (unserved: ReadonlySet<string>): readonly Column<FoundRun>[] => [
-  { id: 'state', header: 'State', width: '112px', cell: (run) => <RunStateBadge state={run.workflowState} /> },
+/** What a run waits for, and when that ends by itself. */
+function Wait({ waiting }: { readonly waiting: Waiting }) {
+  const endsAt = waiting.at ?? waiting.until;
+  return (
+    <div className="clip" title={waiting.message}>
+      {waiting.text}
+      {endsAt === undefined ? null : (
+        <span className="muted">
+          {' '}
+          <TimeText unixMs={endsAt} style="relative" />
+        </span>
+      )}
+    </div>
+  );
+}
+
+const COLUMNS: readonly Column<FoundRun>[] = [
+  {
+    id: 'state',
+    header: 'State',
+    width: '112px',
+    cell: ({ waiting, workflowState }) => (waiting === undefined ? <RunStateBadge state={workflowState} /> : <WaitingBadge />),
+  },
   {
     id: 'run',
     header: 'Run',
@@ -127,14 +148,14 @@ const columnsOf = (unserved: ReadonlySet<string>): readonly Column<FoundRun>[] =
     cell: (run) => <Labels labels={run.labels} max={2} />,
   },
   {
-    id: 'error',
-    header: 'Error',
+    id: 'details',
+    header: 'Error or wait',
     width: 'minmax(0, 8fr)',
     from: 'full',
     stackUnder: 'run',
-    cell: (run) => {
-      if (run.workflowRunError !== undefined) return <RunError error={run.workflowRunError} />;
-      return isActive(run) && unserved.has(run.workflowUrl) ? <span className="muted">No worker is connected</span> : null;
+    cell: ({ workflowRunError, waiting }) => {
+      if (workflowRunError !== undefined) return <RunError error={workflowRunError} />;
+      return waiting === undefined ? null : <Wait waiting={waiting} />;
     },
   },
   {
@@ -147,14 +168,11 @@ const columnsOf = (unserved: ReadonlySet<string>): readonly Column<FoundRun>[] =
   { id: 'took', header: 'Duration', width: '92px', align: 'right', stackUnder: 'run', cell: (run) => <Duration run={run} /> },
 ];
 
-const isActive = ({ workflowState }: FoundRun): boolean => workflowState === 'RUN_STARTED';
-
-/** Returns the columns for the rows. Asks for workers only if an active run may wait for one. */
-function useColumns(rows: readonly FoundRun[]): readonly Column<FoundRun>[] {
-  const { data } = useWorkers(rows.some((run) => isActive(run) && isWorkerUrl(run.workflowUrl)));
-  const unserved = data?.unserved;
-  return useMemo(() => columnsOf(new Set(unserved?.map(({ workflowUrl }) => workflowUrl))), [unserved]);
-}
+/** Waits that end without a change of the run, which no live hint names: the delivery gets a slot or a worker. */
+const ENDS_UNSEEN: readonly WaitKind[] = ['flow-control', 'queue', 'destination-held', 'no-worker', 'queued', 'retry'];
+const WAIT_REFRESH_MS = 3_000;
+const refreshMsOf = (rows: readonly FoundRun[]): number | false =>
+  rows.some(({ waiting }) => waiting !== undefined && ENDS_UNSEEN.includes(waiting.kind)) ? WAIT_REFRESH_MS : false;
 
 export default function RunsPage() {
   const instanceId = useInstanceId();
@@ -167,8 +185,16 @@ export default function RunsPage() {
   const sinceDate = useMemo(() => (sinceMs === undefined ? undefined : Date.now() - sinceMs), [sinceMs]);
   const more = Object.fromEntries(MORE.map((name) => [name, filters.values[parameterOf(name)]]));
   const query = { q, fromDate: sinceDate, ...valuesOf(RUN_FILTERS, { state: filters.values.state, ...more }) };
-  const list = useCursorList({ topic: 'runs', name: 'list', url: '/v2/workflows/search', query, read, idOf, follow: FOLLOW });
-  const columns = useColumns(list.rows);
+  const list = useCursorList({
+    topic: 'runs',
+    name: 'list',
+    url: '/v2/workflows/search',
+    query,
+    read,
+    idOf,
+    follow: FOLLOW,
+    refreshMsOf,
+  });
   return (
     <>
       <PageTitle
@@ -188,7 +214,7 @@ export default function RunsPage() {
         label="Runs"
         what="runs"
         list={list}
-        columns={columns}
+        columns={COLUMNS}
         idOf={idOf}
         nameOf={(run) => run.workflowRunId}
         hrefOf={(run) => runPath(instanceId, run.workflowRunId, run.workflowRunCreatedAt)}

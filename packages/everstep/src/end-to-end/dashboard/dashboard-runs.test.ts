@@ -49,7 +49,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
 
   test('a running run is updated in place', async () => {
     await window.goTo('runs');
-    await rowOf(seeded.waiting).getByText('Running').waitFor();
+    await rowOf(seeded.waiting).getByText('Waiting for event "approval/5"').waitFor();
     await world.client.notify({ eventId: 'approval/5' });
     await rowOf(seeded.waiting).getByText('Succeeded').waitFor();
   });

@@ -16,6 +16,7 @@ import { DeadLetterEntry, DeadLetterPage, DeletedDeadLetters, RecoveredRuns } fr
 import { ErrorBody } from '../../contract/errors.js';
 import { EventWaiter, NotifiedWaiter, Waiter } from '../../contract/events.js';
 import { ExplanationSchema, Reason } from '../../contract/explanation.js';
+import { Waiting } from '../../contract/fields/wait-reason.js';
 import {
   AttentionItem,
   InsightPoint,
@@ -80,6 +81,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Node: NodeEntry,
   NotifiedWaiter,
   Reason,
+  Waiting,
   RecoveredRuns,
   RunAttempt,
   RunAttempts,

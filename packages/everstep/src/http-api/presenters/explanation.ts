@@ -37,7 +37,7 @@ const queuedMessage = (because: QueuedBecause | null): string =>
   `Due, waiting for a delivery slot${because === null ? '' : `: ${NO_SLOT[because]}`}.`;
 
 /** Presents a reason. The URL of a call is hidden if the run redacts the data that it depends on. */
-function presentReason(reason: WaitReason, isCall: boolean, redact: Redaction | undefined): Reason {
+export function presentReason(reason: WaitReason, isCall: boolean, redact: Redaction | undefined): Reason {
   const { kind } = reason;
   switch (kind) {
     case 'not-before':

@@ -3,6 +3,7 @@
  * attempts. A group contains the steps that were planned together. Steps that are being attempted and belong to no group
  * yet are in the group `next`.
  */
+import type { Waiting } from '../../contract/fields/wait-reason.js';
 import type { LoggedStep, RunLogEntry, StepGroup } from '../../contract/runs.js';
 import type { StepState } from '../../contract/states.js';
 import {
@@ -25,6 +26,8 @@ import { fieldsOfRecorded, fieldsOfTask, type InvokedByStep, invokedByStep, isSt
 export interface RunLogOptions {
   /** Omits the results of steps and of the run. */
   readonly trimBody: boolean;
+  /** What the run waits for, by run key. */
+  readonly waits: ReadonlyMap<string, Waiting>;
 }
 
 /** Groups failed attempts by step. Attempts without a step are separate. */
@@ -205,6 +208,7 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
   };
   return {
     ...presentRun(run),
+    ...optional('waiting', options.waits.get(run.key)),
     ...optional('workflowRunResponse', options.trimBody || run.result === null ? null : shownJson(run.result, redact)),
     ...optional('workflowRunResponseLeftOut', options.trimBody ? null : run.resultLeftOut),
     ...optional('workflowRunError', run.error),

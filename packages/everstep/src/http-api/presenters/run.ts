@@ -1,5 +1,6 @@
 /** Presents runs. */
 import { parseJson } from '@everstep/sdk/protocol';
+import type { Waiting } from '../../contract/fields/wait-reason.js';
 import type { FoundRun, JournalStep, RunJournal, RunOriginLink, RunResult } from '../../contract/runs.js';
 import type { RunState } from '../../contract/states.js';
 import {
@@ -124,8 +125,9 @@ export function presentRun(run: RunRecord) {
 }
 
 /** Presents a run without its steps and its result. */
-export const presentFoundRun = (run: RunRecord): FoundRun => ({
+export const presentFoundRun = (run: RunRecord, waiting: Waiting | undefined): FoundRun => ({
   ...presentRun(run),
+  ...optional('waiting', waiting),
   ...optional('workflowRunError', run.error),
 });
 
@@ -190,6 +192,7 @@ export function presentJournal<Lists>(
   history: Pick<RunHistory, 'run' | 'invoked' | 'tasks' | 'attempts' | 'keptEvents'>,
   payload: RunPayload | null,
   lists: Lists,
+  waiting: Waiting | undefined,
 ): Omit<RunJournal, keyof JournalLists> & Lists {
   const { run, keptEvents } = history;
   const { settings } = run;
@@ -197,6 +200,7 @@ export function presentJournal<Lists>(
   return {
     workflowCreatedAt: run.createdAt,
     ...presentRun(run),
+    ...optional('waiting', waiting),
     maxRetries: settings.maxRetries,
     ...optional('retryDelay', settings.retryDelay),
     timeoutMs: settings.deliveryTimeoutMs,

@@ -90,6 +90,12 @@ export interface HistoryStore {
   listTasks(
     query: Omit<HistoryQuery, 'maxOutBytes' | 'exchanges'> & { readonly from: Position | null },
   ): Promise<Part<ListedTask>>;
+  /** The first open tasks of each of these runs of the instance, by slot, at most `limit` for each. Long bodies are omitted. */
+  firstTasks(query: {
+    readonly instanceId: string;
+    readonly runKeys: readonly string[];
+    readonly limit: number;
+  }): Promise<ReadonlyMap<string, readonly ListedTask[]>>;
   /** `from` null: starts with the oldest. `slot`: only attempts of this slot. */
   listAttempts(
     query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly from: Position | null; readonly slot?: number },

@@ -58,6 +58,15 @@ export type WaitReason =
   | { readonly kind: 'queued'; readonly because?: QueuedBecause }
   | { readonly kind: 'in-flight'; readonly url: string };
 
+/** What a run waits for now. */
+export interface RunWait {
+  readonly reason: Exclude<WaitReason, { readonly kind: 'in-flight' }>;
+  /** Absent for the code between steps and for a plain message. */
+  readonly stepName?: string;
+  /** Number of its other open tasks, which wait too. */
+  readonly otherTasks: number;
+}
+
 export interface ExplainedTask {
   /** Absent for the code between steps, for a plain message and for a failure callback. */
   readonly stepId?: number;

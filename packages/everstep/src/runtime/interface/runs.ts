@@ -1,9 +1,10 @@
 /** Runs: started, forked, canceled, awaited, explained and checked. */
 import type { Forked, ForkRequest } from '../../engine/runs/fork.js';
+import type { Task } from '../../engine/runs/run.js';
 import type { StartCommand } from '../../engine/runs/start.js';
 import type { Submission } from '../../engine/runs/submissions.js';
 import type { RunRecord, RunReference } from '../../ports/stores/store.js';
-import type { Explanation } from './explanation.js';
+import type { Explanation, RunWait } from './explanation.js';
 
 /** The input of a trigger: what the engine starts a run with. */
 export type TriggerCommand = StartCommand;
@@ -68,6 +69,11 @@ export interface RunService {
     readonly workflowRunId: string;
     readonly createdAt?: number;
   }): Promise<Explanation | null>;
+  /**
+   * What these active runs wait for, by run key. A run is absent while one of its tasks is processed or about to be, and, of a
+   * delivery that is due, if another node holds it. `tasks`: its first open tasks.
+   */
+  waits(runs: readonly { readonly run: RunRecord; readonly tasks: readonly Task[] }[]): Promise<ReadonlyMap<string, RunWait>>;
   /** Asks the endpoints of these runs, in their order. Nothing is executed, recorded or counted. */
   checkReplays(query: { readonly runKeys: readonly string[]; readonly signal: AbortSignal }): Promise<readonly CheckedRun[]>;
 }

@@ -11,13 +11,13 @@ import { originOf } from '../dispatch/origins.js';
 import type { ExplainedTask, Explanation, WaitReason } from '../services/workflow-service.js';
 
 /** A run with pending tasks. */
-interface Pending {
+export interface Pending {
   readonly run: RunRecord;
   /** Errors of the last attempts, by message id. */
   readonly failures: ReadonlyMap<string, string>;
 }
 
-interface Question {
+export interface Question {
   readonly store: RunStore & HistoryStore;
   /** Knows what holds a task back in this process. */
   readonly dispatcher: Pick<Dispatcher, 'gates' | 'isInFlight' | 'queuedBecause'>;
@@ -41,7 +41,7 @@ async function deliveryReasons(
   task: Extract<Task, { readonly retried: number }>,
   dueAt: number,
   pending: Pending,
-  { dispatcher, now }: Question,
+  { dispatcher, now }: Omit<Question, 'store'>,
 ): Promise<readonly WaitReason[]> {
   const { run, failures } = pending;
   const ref = { runKey: run.key, slot: task.slot };
@@ -69,7 +69,8 @@ async function deliveryReasons(
   return [...reasons, { kind: 'queued', ...(because ? { because } : {}) }];
 }
 
-async function reasonsOf(task: Task, pending: Pending, question: Question): Promise<readonly WaitReason[]> {
+/** Returns the conditions of a task, in the order in which they must be met. */
+export async function reasonsOf(task: Task, pending: Pending, question: Omit<Question, 'store'>): Promise<readonly WaitReason[]> {
   if (task.kind === 'invoke') {
     const { childWorkflowRunId, childCreatedAt } = task;
     return [{ kind: 'waiting-for-run', workflowRunId: childWorkflowRunId, workflowCreatedAt: childCreatedAt }];

@@ -22,6 +22,7 @@ import { explainRun } from '../runs/explain.js';
 import { checkReplays } from '../runs/replay-checks.js';
 import type { RunDriver } from '../runs/run-driver.js';
 import { referenceOf } from '../runs/run-starts.js';
+import { waitsOf } from '../runs/waits.js';
 
 export interface RunsOptions {
   readonly store: ForksOptions['store'] & RunStore & HistoryStore;
@@ -106,6 +107,11 @@ export class Runs implements RunService {
   explain(query: Parameters<RunService['explain']>[0]): Promise<Explanation | null> {
     const { store, clock, driver } = this.options;
     return explainRun({ store, now: clock.now(), dispatcher: driver.dispatcher }, query);
+  }
+
+  waits(runs: Parameters<RunService['waits']>[0]): ReturnType<RunService['waits']> {
+    const { clock, driver } = this.options;
+    return waitsOf({ now: clock.now(), dispatcher: driver.dispatcher }, runs);
   }
 
   checkReplays(query: { readonly runKeys: readonly string[]; readonly signal: AbortSignal }): Promise<readonly CheckedRun[]> {

@@ -117,6 +117,29 @@ export function historyConformance(open: OpenStore): void {
     );
 
     test(
+      'the first tasks of several runs are read at once, without long bodies',
+      withStore(open, async (store) => {
+        const others = [sampleRun(2), sampleRun(3)];
+        const call = callTask(1, T0, { body: { encoding: 'utf8', data: 'x'.repeat(LIMITS.maxInlineBytes) } });
+        await apply(store, [creation(RUN), ...others.map((run) => creation(run))]);
+        await apply(store, [
+          ...putTasks(
+            runKey,
+            [3, 1, 2].map((slot) => sleepTask(slot, T0, T0)),
+          ),
+          ...putTasks(others[0]?.key ?? '', [call]),
+        ]);
+        const runKeys = [runKey, ...others.map(({ key }) => key), 'unknown'];
+        const tasks = await store.firstTasks({ instanceId: INSTANCE, runKeys, limit: 2 });
+        assert.deepEqual(tasks.get(runKey), [sleepTask(1, T0, T0), sleepTask(2, T0, T0)]);
+        const [stripped] = tasks.get(others[0]?.key ?? '') ?? [];
+        assert.ok(stripped?.kind === 'call' && stripped.call.body === undefined && stripped.bodyLeftOut !== undefined);
+        assert.deepEqual([tasks.get(others[1]?.key ?? ''), tasks.get('unknown')], [[], []]);
+        assert.deepEqual(await store.firstTasks({ instanceId: INSTANCE, runKeys: [], limit: 2 }), new Map());
+      }),
+    );
+
+    test(
       'a long body of a call or an invocation is omitted',
       withStore(open, async (store) => {
         const body = { encoding: 'utf8', data: 'x'.repeat(LIMITS.maxInlineBytes) } as const;

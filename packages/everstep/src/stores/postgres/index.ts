@@ -45,6 +45,7 @@ import { hasWebhook, listWaiters } from './runs/event-reader.js';
 import {
   EMPTY_JOURNAL,
   findStep,
+  firstTasks,
   journalSize,
   listAttempts,
   listSteps,
@@ -201,6 +202,7 @@ export function createPostgresStore(
     journalSize: ({ runKey }) => ofRun(runKey, (run) => journalSize(database, run), EMPTY_JOURNAL),
     listSteps: (query) => ofRun(query.runKey, (run) => listSteps(database, { ...query, run }), NO_PART),
     listTasks: (query) => ofRun(query.runKey, (run) => listTasks(database, { ...query, run }), NO_PART),
+    firstTasks: (query) => firstTasks(database, query),
     listAttempts: (query) => ofRun(query.runKey, (run) => listAttempts(database, { ...query, run }), NO_PART),
     findStep: ({ runKey, stepId, maxOutBytes }) => ofRun(runKey, (run) => findStep(database, run, stepId, maxOutBytes), null),
     listRuns: (page) => listRuns(database, page),

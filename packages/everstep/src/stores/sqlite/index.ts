@@ -105,6 +105,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     journalSize: async ({ runKey }) => histories.size(runKey),
     listSteps: async (query) => histories.steps(query),
     listTasks: async (query) => histories.tasks(query),
+    firstTasks: async ({ runKeys, limit }) => histories.firstTasks(runKeys, limit),
     listAttempts: async (query) => histories.attempts(query),
     findStep: async ({ runKey, stepId, maxOutBytes }) => histories.step(runKey, stepId, maxOutBytes),
     listRuns: async (page) => runs.list(page),

@@ -84,3 +84,75 @@ export interface RunExplanation extends RunReference {
   /** More tasks are pending than the response lists, because it would be too long. */
   readonly shortened?: true;
 }
+
+/**
+ * What an active run waits for: the reason that applies now to its first pending task. Absent while a request of the run is in
+ * flight or about to be sent, and when the run has ended.
+ */
+export interface RunWaiting {
+  readonly kind:
+    | 'not-before'
+    | 'sleeping'
+    | 'waiting-for-event'
+    | 'waiting-for-run'
+    | 'retry'
+    | 'flow-control'
+    | 'queue'
+    | 'destination-held'
+    | 'no-worker'
+    | 'queued';
+  /** One sentence that explains the reason. */
+  readonly message: string;
+  /** For `not-before` and `retry`: time when the delivery is due, in Unix milliseconds. */
+  readonly at?: number;
+  /** For `sleeping`, `waiting-for-event` and `flow-control`: time when the wait ends automatically, in Unix milliseconds. */
+  readonly until?: number;
+  readonly eventIds?: readonly string[];
+  /** For `waiting-for-run`: id of the invoked run. */
+  readonly workflowRunId?: string;
+  /** For `waiting-for-run`: time when the invoked run was created, in Unix milliseconds. */
+  readonly workflowCreatedAt?: number;
+  /** Number of the next retry, starting at 1. */
+  readonly retry?: number;
+  readonly maxRetries?: number;
+  /** Why the last attempt failed. */
+  readonly error?: string;
+  readonly flowControlKey?: string;
+  /** Position in the wait list of the flow control key or the queue, starting at 1. */
+  readonly place?: number;
+  readonly waitListSize?: number;
+  /** For `queue`: name of the queue that the message is in. */
+  readonly queueName?: string;
+  /** For `flow-control`, `queue` and `queued`: the limit that applies. */
+  readonly because?:
+    | 'parallelism'
+    | 'rate'
+    | 'paused'
+    | 'order'
+    | 'slots'
+    | 'plan'
+    | 'fair-share'
+    | 'long-deliveries'
+    | 'host'
+    | 'workers'
+    | 'memory';
+  /** For `destination-held`: scheme, host and port. */
+  readonly origin?: string;
+  readonly heldBy?: 'breaker' | 'hand';
+  /** For `destination-held`: time when the destination was held, in Unix milliseconds. */
+  readonly heldSince?: number;
+  /** For `destination-held`: why the destination is held. */
+  readonly reason?: string;
+  /** For `destination-held`: time when the next probe delivery is sent, in Unix milliseconds. */
+  readonly nextProbeAt?: number;
+  /** For `no-worker`: time since which no worker that serves the workflow is connected, in Unix milliseconds. */
+  readonly since?: number;
+  /** For `in-flight` and `no-worker`: URL of the request. */
+  readonly url?: string;
+  /** What the run waits for in a few words, such as `Waiting for event "approved"`. */
+  readonly text: string;
+  /** Step that waits. Absent for the code between steps and for messages. */
+  readonly stepName?: string;
+  /** Number of other pending tasks, which wait too. Absent when there are none. */
+  readonly otherTasks?: number;
+}

@@ -2,6 +2,7 @@
 
 import type { StepType } from '../../protocol.js';
 import type { FailureFunctionState, HeaderMap } from './dead-letters.js';
+import type { RunWaiting } from './explanation.js';
 import type { MissingWorker } from './workers.js';
 
 /** State of a run. */
@@ -166,6 +167,7 @@ export interface RunFields {
   readonly label?: string;
   readonly labels: readonly string[];
   readonly flowControlKey?: string;
+  readonly waiting?: RunWaiting;
   /** Runs that steps of this run invoked. Absent when there are none. */
   readonly invokedRuns?: readonly InvokedRun[];
   readonly failureFunctionInfo?: FailureFunctionInfo;
@@ -269,6 +271,7 @@ export interface FoundRun {
   readonly label?: string;
   readonly labels: readonly string[];
   readonly flowControlKey?: string;
+  readonly waiting?: RunWaiting;
   /** Why the run failed. */
   readonly workflowRunError?: string;
 }

@@ -6,6 +6,7 @@ import { moment, wholeNumber } from '../../arguments.js';
 import { duration, instant, json, printable, type Screen, type Shell, shorten, styled, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
 import { filtersOf, withFilters } from '../filter-options.js';
+import { stateText } from './state-text.js';
 
 const DEFAULT_SHOWN = 20;
 const PAGE_SIZE = 100;
@@ -38,7 +39,7 @@ export function searchRunsCommand(shell: Shell): Command {
     if (runs.length === 0) return screen.write('No matching runs.\n');
     const rows = runs.map((run) => [
       run.workflowRunId,
-      run.workflowState,
+      stateText(run),
       instant(run.workflowRunCreatedAt),
       run.workflowUrl,
       run.labels.join(',') || '-',

@@ -12,6 +12,7 @@ import { filtersOf, hasFilter, withFilters } from '../filter-options.js';
 import { explainCommand } from './explain.js';
 import { attemptsCommand, searchRunsCommand } from './run-search.js';
 import { checkCommand, compareCommand, forkCommand, lineageCommand } from './run-tools.js';
+import { stateText } from './state-text.js';
 
 const DEFAULT_SHOWN = 20;
 const PAGE_SIZE = 10;
@@ -50,7 +51,7 @@ function listCommand(shell: Shell): Command {
     if (runs.length === 0) return screen.write('No matching runs.\n');
     const rows = runs.map((run) => [
       run.workflowRunId,
-      run.workflowState,
+      stateText(run),
       instant(run.workflowRunCreatedAt),
       took(run),
       run.workflowUrl,
@@ -82,6 +83,7 @@ function showRun(screen: Screen, run: RunJournal): void {
   const { workflowRunOrigin: origin, workflowRunBecame: became } = run;
   field('run', run.workflowRunId);
   field('state', run.workflowState);
+  field('waiting', run.waiting && printable(run.waiting.text));
   field('workflow', run.workflowUrl);
   field('created', `${instant(run.workflowRunCreatedAt)} (${run.workflowRunCreatedAt})`);
   field('took', run.workflowRunCompletedAt === undefined ? undefined : took(run));

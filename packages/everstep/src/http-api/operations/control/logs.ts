@@ -9,6 +9,7 @@ import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { Cursor } from '../../parameters/values.js';
 import { presentRunLog } from '../../presenters/run-log.js';
 import { PageBudget, readHistory, readPage } from '../../read-models/run-pages.js';
+import { waitsOfHistories } from '../../read-models/waits.js';
 import { isEmptyRange } from '../filters.js';
 
 const filters = queryFilters(RUN_FILTERS);
@@ -38,7 +39,7 @@ async function listLogs(
   { reserve }: Pick<RequestContext, 'reserve'>,
 ) {
   const { cursor: given, count, trimBody = false, ...asked } = query;
-  const { reads, cursors } = context;
+  const { reads, cursors, service } = context;
   const { instanceId } = caller;
   const scope = { operation: 'logs', instanceId, filters: asked };
   const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
@@ -54,7 +55,8 @@ async function listLogs(
   const budget = new PageBudget(reserve);
   const { runs, next } = await readPage(listing, (run) => readHistory(reads.runs, run, budget, !trimBody));
   const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
-  return answer(200, { ...cursor, runs: runs.map((history) => presentRunLog(history, { trimBody })) });
+  const waits = await waitsOfHistories(service.runs, runs);
+  return answer(200, { ...cursor, runs: runs.map((history) => presentRunLog(history, { trimBody, waits })) });
 }
 
 export const listRunLogs = operation({

@@ -7,8 +7,9 @@ import type { Position, RunHistory, RunRecord } from '../../../ports/stores/stor
 import type { RequestContext } from '../../operation.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { journalLists, presentJournal } from '../../presenters/run.js';
-import type { RunReads } from '../../read-models/reads.js';
 import { historyBytes, withWholeResult } from '../../read-models/run-histories.js';
+import { waitOf } from '../../read-models/waits.js';
+import type { JournalDeps } from './journals.js';
 
 /** Where a page starts. */
 export interface JournalPosition {
@@ -45,7 +46,7 @@ export interface JournalPage {
 }
 
 export async function journalPageOf(
-  store: RunReads,
+  { store, service }: JournalDeps,
   { key: runKey, workflowRunId }: RunRecord,
   { from, count, maxOutBytes }: JournalPageOptions,
   { reserve }: Pick<RequestContext, 'reserve'>,
@@ -75,6 +76,7 @@ export async function journalPageOf(
     { ...page, attempts: ofCallback.items },
     isFirst ? await store.loadPayload({ runKey }) : null,
     journalLists(page),
+    await waitOf(service, history),
   );
   return {
     journal: {

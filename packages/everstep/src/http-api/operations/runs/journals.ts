@@ -5,13 +5,21 @@ import type { RunJournal } from '../../../contract/runs.js';
 import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
 import { attemptsOf, stepsOf, tasksOf } from '../../../ports/stores/history-parts.js';
 import type { RunHistory, RunRecord } from '../../../ports/stores/store.js';
+import type { RunService } from '../../../runtime/interface/runs.js';
 import type { RequestContext } from '../../operation.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { isOfRun, journalLists, presentAttempt, presentJournal, presentJournalStep, presentTask } from '../../presenters/run.js';
 import { invokedByStep } from '../../presenters/step-fields.js';
 import type { RunReads } from '../../read-models/reads.js';
 import { historyBytes, isWhole, withWholeResult } from '../../read-models/run-histories.js';
+import { waitOf } from '../../read-models/waits.js';
 import { StreamedList, streamed } from '../../responses/streamed-json.js';
+
+/** What a journal is read from. */
+export interface JournalDeps {
+  readonly store: RunReads;
+  readonly service: Pick<RunService, 'waits'>;
+}
 
 async function* mapped<Item, Shown>(
   parts: AsyncIterable<readonly Item[]>,
@@ -21,7 +29,12 @@ async function* mapped<Item, Shown>(
 }
 
 /** Streams a long journal. Each part is read while the previous part is sent. */
-async function longJournal(store: RunReads, history: RunHistory, payloadBytes: number, reserve: RequestContext['reserve']) {
+async function longJournal(
+  { store, service }: JournalDeps,
+  history: RunHistory,
+  payloadBytes: number,
+  reserve: RequestContext['reserve'],
+) {
   const { run, journalLength, invoked } = history;
   const runKey = run.key;
   const { longestOutBytes } = await store.journalSize({ runKey });
@@ -44,18 +57,20 @@ async function longJournal(store: RunReads, history: RunHistory, payloadBytes: n
   // The failure callback has few attempts, so they are read at once.
   const { items: attempts } = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
   const whole = { ...history, attempts, run: await withWholeResult(store, run) };
-  return streamed<RunJournal>(presentJournal(whole, await store.loadPayload({ runKey }), lists));
+  return streamed<RunJournal>(presentJournal(whole, await store.loadPayload({ runKey }), lists, await waitOf(service, history)));
 }
 
 export async function journalOf(
-  store: RunReads,
+  deps: JournalDeps,
   { key: runKey, workflowRunId }: RunRecord,
   { reserve }: Pick<RequestContext, 'reserve'>,
 ): Promise<RunJournal> {
+  const { store, service } = deps;
   const history = await store.runHistory({ runKey, bounds: PART, maxOutBytes: LIMITS.partBytes });
   if (!history) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
   const payloadBytes = (await store.payloadHead({ runKey }))?.bodyBytes ?? 0;
-  if (!isWhole(history) || payloadBytes > LIMITS.partBytes) return longJournal(store, history, payloadBytes, reserve);
+  if (!isWhole(history) || payloadBytes > LIMITS.partBytes) return longJournal(deps, history, payloadBytes, reserve);
   await reserve(historyBytes(history) + payloadBytes);
-  return presentJournal(history, await store.loadPayload({ runKey }), journalLists(history));
+  const payload = await store.loadPayload({ runKey });
+  return presentJournal(history, payload, journalLists(history), await waitOf(service, history));
 }

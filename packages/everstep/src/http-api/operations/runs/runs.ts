@@ -65,7 +65,7 @@ export const getRun = operation({
   }),
   responses: { 200: RunJournal },
   errors: ['bad-parameter', 'bad-cursor', 'not-found'],
-  async handle({ path: { workflowRunId }, query, request }, { reads, cursors }, { instanceId }) {
+  async handle({ path: { workflowRunId }, query, request }, { reads, cursors, service }, { instanceId }) {
     const {
       workflowCreatedAt: createdAt,
       count,
@@ -75,10 +75,11 @@ export const getRun = operation({
     if (count === undefined && given !== '')
       throw new ApiError('bad-parameter', 'the query parameter "cursor" requires "count"; give both');
     const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
-    if (count === undefined) return answer(200, await journalOf(reads.runs, run, request));
+    const deps = { store: reads.runs, service: service.runs };
+    if (count === undefined) return answer(200, await journalOf(deps, run, request));
     const scope = { operation: 'journal', instanceId, filters: { workflowRunId, createdAt: run.createdAt } };
     const from = journalPosition(given === '' ? null : (await cursors.open(scope, given)).after);
-    const { journal, next } = await journalPageOf(reads.runs, run, { from, count, maxOutBytes }, request);
+    const { journal, next } = await journalPageOf(deps, run, { from, count, maxOutBytes }, request);
     const cursor = await cursors.seal(scope, { after: positionText(next), horizon: null, left: null });
     return answer(200, { ...journal, cursor });
   },

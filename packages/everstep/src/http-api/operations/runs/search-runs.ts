@@ -14,6 +14,7 @@ import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { AnyOf } from '../../parameters/several.js';
 import { Cursor } from '../../parameters/values.js';
 import { presentFoundRun } from '../../presenters/run.js';
+import { waitsOfRuns } from '../../read-models/waits.js';
 import { isEmptyRange } from '../filters.js';
 
 /** Position of a search. Runs whose id equals the query come first; then all other runs are searched. */
@@ -183,11 +184,15 @@ export const searchRuns = operation({
   }),
   responses: { 200: RunSearchPage },
   errors: ['bad-parameter', 'bad-cursor'],
-  async handle({ query }, { reads, slices, cursors }, { instanceId }) {
+  async handle({ query }, { reads, slices, cursors, service }, { instanceId }) {
     const { cursor: given, count, q = '', run: named, ...asked } = query;
+    const presented = async (runs: readonly RunRecord[]) => {
+      const waits = await waitsOfRuns(reads.runs, service.runs, { instanceId, runs });
+      return runs.map((run) => presentFoundRun(run, waits.get(run.key)));
+    };
     if (named !== undefined) {
       const runs = await namedRuns(reads.runs, instanceId, named);
-      return answer(200, { runs: runs.map(presentFoundRun), searchedUntil: null, complete: true });
+      return answer(200, { runs: await presented(runs), searchedUntil: null, complete: true });
     }
     const text = q.trim();
     const words = wordsOf(text);
@@ -206,6 +211,6 @@ export const searchRuns = operation({
     const { runs, next, searchedUntil } = await find(search, start);
     const position = next && { after: positionText(next), horizon: null, left: null };
     const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
-    return answer(200, { ...cursor, runs: runs.map(presentFoundRun), searchedUntil, complete: next === null });
+    return answer(200, { ...cursor, runs: await presented(runs), searchedUntil, complete: next === null });
   },
 });

@@ -257,10 +257,13 @@ function failureFunctionOf({ history, deadLetter }: LogSource): FailureFunction 
   };
 }
 
+/** The API of this dialect does not show what runs wait for. */
+const NO_WAITS = new Map<string, never>();
+
 export function presentLoggedRun(source: LogSource): LoggedRun {
   const { history, invoker, trimBody } = source;
   const { run } = history;
-  const own = presentRunLog(history, { trimBody });
+  const own = presentRunLog(history, { trimBody, waits: NO_WAITS });
   const writer = new StepWriter(source);
   return {
     workflowRunId: own.workflowRunId,

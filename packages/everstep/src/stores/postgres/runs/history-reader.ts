@@ -1,8 +1,16 @@
 /** Reads the log of a run in parts, so that a long journal is never completely in memory. */
 import { LIMITS } from '../../../config/limits.js';
 import type { FailedAttempt } from '../../../engine/runs/run.js';
-import type { HistoryQuery, JournalSize, ListedStep, ListedTask, Part, RunHistory } from '../../../ports/stores/store.js';
-import { flag, integer, listOf, type Row, textOrNull } from '../../records/columns.js';
+import type {
+  HistoryQuery,
+  HistoryStore,
+  JournalSize,
+  ListedStep,
+  ListedTask,
+  Part,
+  RunHistory,
+} from '../../../ports/stores/store.js';
+import { flag, integer, listOf, type Row, text, textOrNull } from '../../records/columns.js';
 import { ATTEMPT_COLUMNS, failedAttemptOf, listedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
 import { eventWithoutContentOf, invokedOf, runRecordOf } from '../../records/run-rows.js';
 import { SPECIAL_TASK_COLUMNS, TASK_COLUMNS, taskOf } from '../../records/task-rows.js';
@@ -59,14 +67,19 @@ const SIZE = statement(`
   FROM step x WHERE ${ofRun('x')}`);
 
 const STRIPPED = `(x.kind IN ('call', 'invoke') AND octet_length(x.detail) > ${LIMITS.maxInlineBytes})`;
+const LISTED_TASK = `${listOf([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS], 'x')}, octet_length(x.detail) AS detail_bytes, ${STRIPPED} AS stripped,
+  CASE WHEN ${STRIPPED} THEN (x.detail::jsonb #- '{body}' #- '{invoke,body}')::text ELSE x.detail END AS detail`;
 const TASKS = partStatement({
   table: 'task',
   place: 'slot',
   where: 'x.slot >= $5::integer',
-  columns: `${listOf([...TASK_COLUMNS, ...SPECIAL_TASK_COLUMNS], 'x')}, octet_length(x.detail) AS detail_bytes, ${STRIPPED} AS stripped,
-    CASE WHEN ${STRIPPED} THEN (x.detail::jsonb #- '{body}' #- '{invoke,body}')::text ELSE x.detail END AS detail`,
+  columns: LISTED_TASK,
   rowBytes: 'coalesce(octet_length(x.name), 0) + coalesce(octet_length(x.detail), 0)',
 });
+const FIRST_TASKS = statement(`
+  SELECT k.run_key AS of_run, t.* FROM unnest($2::text[]) AS k(run_key) CROSS JOIN LATERAL (
+    SELECT ${LISTED_TASK} FROM task x WHERE x.instance_id = $1 AND x.run_key = k.run_key ORDER BY x.slot LIMIT $3::integer
+  ) t`);
 
 const attemptsWith = (exchange: string, exchangeBytes: string) =>
   partStatement({
@@ -115,6 +128,17 @@ export async function listSteps(session: Session, query: StepsQuery): Promise<Pa
 export async function listTasks(session: Session, { run, bounds, from }: TasksQuery): Promise<Part<ListedTask>> {
   const values = [...valuesOf(run), bounds.maxRows, bounds.maxBytes, from === null ? -MAX_INTEGER : Number(from)];
   return partOf(await session.query(TASKS, values), listedTaskOf);
+}
+
+export async function firstTasks(
+  session: Session,
+  { instanceId, runKeys, limit }: Parameters<HistoryStore['firstTasks']>[0],
+): Promise<ReadonlyMap<string, readonly ListedTask[]>> {
+  const tasks = new Map<string, ListedTask[]>(runKeys.map((runKey) => [runKey, []]));
+  for (const row of await session.query(FIRST_TASKS, [instanceId, runKeys, limit]))
+    tasks.get(text(row, 'of_run'))?.push(listedTaskOf(row));
+  for (const each of tasks.values()) each.sort((a, b) => a.slot - b.slot);
+  return tasks;
 }
 
 export async function listAttempts(session: Session, query: AttemptsQuery): Promise<Part<FailedAttempt>> {

@@ -140,6 +140,11 @@ export class HistoryReader {
     return partOf(this.selectTasks.iterate(seq, from === null ? -ALL : Number(from)), bounds, listedTaskOf);
   }
 
+  firstTasks(runKeys: readonly string[], limit: number): ReadonlyMap<string, readonly ListedTask[]> {
+    const bounds = { maxRows: limit, maxBytes: ALL };
+    return new Map(runKeys.map((runKey) => [runKey, this.tasks({ runKey, bounds, from: null }).items]));
+  }
+
   attempts({
     runKey,
     bounds,

@@ -1,0 +1,44 @@
+/** Presents what an active run waits for. */
+import { parseWorkerUrl } from '@everstep/sdk/protocol';
+import type { Waiting } from '../../contract/fields/wait-reason.js';
+import type { RunWait } from '../../runtime/services/workflow-service.js';
+import { presentReason } from './explanation.js';
+import { optional } from './optional.js';
+
+/** Says what the run waits for, in a few words. */
+function textOf(reason: RunWait['reason']): string {
+  switch (reason.kind) {
+    case 'not-before':
+      return 'Waiting for its start time';
+    case 'sleeping':
+      return 'Waiting for a timer';
+    case 'waiting-for-event': {
+      const [first = '', ...others] = reason.eventIds;
+      return `Waiting for event ${JSON.stringify(first)}${others.length === 0 ? '' : ` or ${others.length} more`}`;
+    }
+    case 'waiting-for-run':
+      return `Waiting for run ${reason.workflowRunId}`;
+    case 'retry':
+      return `Waiting for retry ${reason.retry} of ${reason.maxRetries}`;
+    case 'flow-control':
+      return `Waiting for flow control key ${JSON.stringify(reason.key)}`;
+    case 'queue':
+      return `Waiting in queue ${JSON.stringify(reason.queue)}`;
+    case 'destination-held':
+      return `Waiting for held destination ${reason.hold.origin}`;
+    case 'no-worker':
+      return `Waiting for a worker of app ${parseWorkerUrl(reason.url)?.app ?? reason.url}`;
+    case 'queued':
+      return 'Waiting for a delivery slot';
+  }
+}
+
+export function presentWaiting({ reason, stepName, otherTasks }: RunWait): Waiting {
+  return {
+    ...presentReason(reason, false, undefined),
+    kind: reason.kind,
+    text: textOf(reason),
+    ...optional('stepName', stepName),
+    ...optional('otherTasks', otherTasks === 0 ? null : otherTasks),
+  };
+}
