@@ -16,7 +16,6 @@ import { DeadLetterEntry, DeadLetterPage, DeletedDeadLetters, RecoveredRuns } fr
 import { ErrorBody } from '../../contract/errors.js';
 import { EventWaiter, NotifiedWaiter, Waiter } from '../../contract/events.js';
 import { ExplanationSchema, Reason } from '../../contract/explanation.js';
-import { Waiting } from '../../contract/fields/wait-reason.js';
 import {
   AttentionItem,
   InsightPoint,
@@ -81,7 +80,6 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Node: NodeEntry,
   NotifiedWaiter,
   Reason,
-  Waiting,
   RecoveredRuns,
   RunAttempt,
   RunAttempts,

@@ -5,7 +5,7 @@ import type { RunJournal } from '../../../contract/runs.js';
 import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
 import { attemptsOf, stepsOf, tasksOf } from '../../../ports/stores/history-parts.js';
 import type { RunHistory, RunRecord } from '../../../ports/stores/store.js';
-import type { RunService } from '../../../runtime/interface/runs.js';
+import type { RunService } from '../../../runtime/services/workflow-service.js';
 import type { RequestContext } from '../../operation.js';
 import { shown } from '../../parameters/unacceptable.js';
 import { isOfRun, journalLists, presentAttempt, presentJournal, presentJournalStep, presentTask } from '../../presenters/run.js';
