@@ -3,7 +3,7 @@ import { LIMITS } from '../../config/limits.js';
 import type { Waiting } from '../../contract/fields/wait-reason.js';
 import type { RunHistory, RunRecord } from '../../ports/stores/store.js';
 import type { RunService } from '../../runtime/services/workflow-service.js';
-import { presentWaiting } from '../presenters/waiting.js';
+import { presentWaiting } from '../presenters/waits/waiting.js';
 import type { RunReads } from './reads.js';
 
 type Waits = ReadonlyMap<string, Waiting>;

@@ -4,7 +4,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { ExplanationSchema } from '../../../contract/explanation.js';
 import { answer, operation } from '../../operation.js';
 import { shown } from '../../parameters/unacceptable.js';
-import { presentExplanation } from '../../presenters/explanation.js';
+import { presentExplanation } from '../../presenters/waits/explanation.js';
 import { RunIdPath, workflowCreatedAt } from './runs.js';
 
 export const explainRun = operation({

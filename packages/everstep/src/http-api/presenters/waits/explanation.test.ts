@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Redaction } from '../../engine/runs/run.js';
-import type { RunRecord } from '../../ports/stores/store.js';
-import type { ExplainedTask, WaitReason } from '../../runtime/services/workflow-service.js';
+import type { Redaction } from '../../../engine/runs/run.js';
+import type { RunRecord } from '../../../ports/stores/store.js';
+import type { ExplainedTask, WaitReason } from '../../../runtime/services/workflow-service.js';
 import { presentExplanation } from './explanation.js';
 
 const T0 = Date.parse('2030-01-02T03:04:05.000Z');

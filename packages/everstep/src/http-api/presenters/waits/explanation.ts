@@ -1,11 +1,11 @@
 /** Presents explanations of why a run is waiting, as sentences and as fields. */
 import { parseWorkerUrl, STEP_TYPES, type StepType } from '@everstep/sdk/protocol';
-import type { ExplanationAnswer, Reason } from '../../contract/explanation.js';
-import type { Redaction } from '../../engine/runs/run.js';
-import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from '../../runtime/services/workflow-service.js';
-import { optional } from './optional.js';
-import { shownUrl } from './redaction.js';
-import { presentReference, stateOfRun } from './run.js';
+import type { ExplanationAnswer, Reason } from '../../../contract/explanation.js';
+import type { Redaction } from '../../../engine/runs/run.js';
+import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from '../../../runtime/services/workflow-service.js';
+import { optional } from '../optional.js';
+import { shownUrl } from '../redaction.js';
+import { presentReference, stateOfRun } from '../run.js';
 
 const isoOf = (ms: number): string => new Date(ms).toISOString();
 const quoted = (texts: readonly string[]): string => texts.map((text) => JSON.stringify(text)).join(' or ');

@@ -1,9 +1,9 @@
 /** Presents what an active run waits for. */
 import { parseWorkerUrl } from '@everstep/sdk/protocol';
-import type { Waiting } from '../../contract/fields/wait-reason.js';
-import type { RunWait } from '../../runtime/services/workflow-service.js';
+import type { Waiting } from '../../../contract/fields/wait-reason.js';
+import type { RunWait } from '../../../runtime/services/workflow-service.js';
+import { optional } from '../optional.js';
 import { presentReason } from './explanation.js';
-import { optional } from './optional.js';
 
 /** Says what the run waits for, in a few words. */
 function textOf(reason: RunWait['reason']): string {
