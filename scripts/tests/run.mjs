@@ -1,6 +1,7 @@
 // Runs the tests. Prints a line per file, every failure in full, and the counts in the last line.
 // Arguments: root, failures counted before, and parts of paths that select test files. `--quick` selects those without processes,
-// PostgreSQL or browsers; `--changed` those that a change affects, since the revision after `--since`.
+// PostgreSQL or browsers; `--changed` those that a change affects, since the revision after `--since`. `--record` writes how long each
+// file took into durations.json: use it for a whole run on a machine that does nothing else.
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { affectedBy, changedPaths } from './changed.mjs';
@@ -12,11 +13,11 @@ import { reportOf } from './report.mjs';
 import { runAll } from './run-all.mjs';
 import { runUnit } from './run-unit.mjs';
 import { startSooner } from './start-up/index.mjs';
-import { unitsOf } from './units.mjs';
+import { recordDurations, unitsOf } from './units.mjs';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean' }, changed: { type: 'boolean' }, since: { type: 'string' } },
+  options: { quick: { type: 'boolean' }, changed: { type: 'boolean' }, since: { type: 'string' }, record: { type: 'boolean' } },
 });
 const [root = '.', failedBefore = '0', ...filters] = positionals;
 // Without it the SDK prints a warning in each file with an endpoint without keys.
@@ -60,6 +61,7 @@ try {
   const tally = await runAll(unitsOf(tests), resolve(root), runUnit);
   for (const line of reportOf(tally)) print(line);
   print(`\n${tests.length} files in ${((performance.now() - startedMs) / 1000).toFixed(1)} s, ${tally.skipped} tests skipped`);
+  if (options.record) recordDurations(tally);
   passed = tally.passed;
   failed += tally.failed + tally.silent().length;
 } catch (error) {

@@ -1,5 +1,5 @@
 /** Test files as units that run in a process each. Starting Node and loading the server takes longer than most files. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Imports } from './imports.mjs';
 import { needsOf } from './needs.mjs';
@@ -22,8 +22,21 @@ const USUAL_SECONDS = 0.1;
 
 const slashes = (source) => source.replaceAll('\\', '/');
 
+const DURATIONS = join(import.meta.dirname, 'durations.json');
+
+/**
+ * Records the files that took a second or longer.
+ *
+ * @param {Pick<import('./tally.mjs').Tally, 'files'>} tally
+ */
+export function recordDurations({ files }, path = DURATIONS) {
+  const seconds = [...files].map(([source, { durationMs }]) => [slashes(source), Math.round(durationMs / 100) / 10]);
+  const long = seconds.filter(([, each]) => each >= 1).sort(([a], [b]) => (a < b ? -1 : 1));
+  writeFileSync(path, `${JSON.stringify(Object.fromEntries(long), null, 2)}\n`);
+}
+
 /** @returns {(source: string) => number} recorded seconds of a file, by its source */
-export function recordedDurations(path = join(import.meta.dirname, 'durations.json')) {
+export function recordedDurations(path = DURATIONS) {
   const recorded = JSON.parse(readFileSync(path, 'utf8'));
   return (source) => recorded[slashes(source)] ?? USUAL_SECONDS;
 }

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { affectedBy, changedPaths } from './changed.mjs';
 import { isQuick, needsOf } from './needs.mjs';
-import { unitsOf } from './units.mjs';
+import { recordDurations, recordedDurations, unitsOf } from './units.mjs';
 
 const roots = [];
 after(() => {
@@ -41,6 +41,21 @@ test('neighbors share a process until it would run too long; some files have the
       [['d'], 8],
     ],
   );
+});
+
+test('the durations of a run are those that the next one reads', () => {
+  const path = join(rootWith({}), 'durations.json');
+  recordDurations(
+    {
+      files: new Map([
+        ['a/long.test.ts', { durationMs: 2_340 }],
+        ['a/short.test.ts', { durationMs: 940 }],
+      ]),
+    },
+    path,
+  );
+  const secondsOf = recordedDurations(path);
+  assert.deepEqual([secondsOf('a/long.test.ts'), secondsOf('a/short.test.ts')], [2.3, 0.1]);
 });
 
 test('a file has its own process if it or its support starts processes, waits while it is loaded, or changes the process', () => {
