@@ -50,7 +50,7 @@ export async function simulate(
 }
 
 const only = process.env.SIMULATION_SEED;
-const count = Number(process.env.SIMULATION_SEEDS ?? 12);
+const count = Number(process.env.SIMULATION_SEEDS ?? 9);
 
 /** Plays the worlds of the seeds that the environment selects. */
 export async function simulateSeeds(context: TestContext, faults: WorldFaults, plan: Plan): Promise<void> {

@@ -68,7 +68,8 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const events = new EventRecords(parts);
   const deadLetterWriter = new DeadLetterWriter(parts);
   const retention = new Retention(parts, transaction, deadLetterWriter);
-  const rows = new InstanceRows(parts, transaction, deadLetterWriter);
+  // Its many statements are rarely needed.
+  let rows: InstanceRows | undefined;
   const records = { triggers: new TriggerRecords(parts), flowControls, queues, schedules, events };
   const batches = new BatchWriter(parts, transaction, deadLetterWriter, records);
   // The run for which an earlier process staged this is lost.
@@ -127,7 +128,10 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     instancesWithDueSchedules: async ({ before }) => schedules.instancesWithDue(before),
     removeEndedRuns: (query) => retention.remove(query),
     removeStagedSteps: async () => transaction.run(() => parts.staged.removeSome()),
-    removeInstanceRows: (query) => rows.remove(query),
+    removeInstanceRows: (query) => {
+      rows ??= new InstanceRows(parts, transaction, deadLetterWriter);
+      return rows.remove(query);
+    },
     releaseSpace: async () => connection.releaseSpace(),
     deadLetterGroups: createSqliteDeadLetterGroups(parts, store),
     accounts: createSqliteAccounts(parts, store),
