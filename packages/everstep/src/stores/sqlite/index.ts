@@ -18,7 +18,7 @@ import { QueueRecords } from './control/queue-records.js';
 import { ScheduleRecords } from './control/schedule-records.js';
 import { createSqliteDeadLetterGroups } from './dead-letters/dead-letter-groups.js';
 import { DeadLetterWriter } from './dead-letters/dead-letter-writer.js';
-import { InstanceRows } from './instance-removal/instance-rows.js';
+import { createInstanceRemoval } from './instance-removal/instance-rows.js';
 import { DeadLetterListing } from './listing/dead-letter-listing.js';
 import type { PrefixLimits } from './listing/facets/members.js';
 import { RunListing } from './listing/run-listing.js';
@@ -68,8 +68,6 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
   const events = new EventRecords(parts);
   const deadLetterWriter = new DeadLetterWriter(parts);
   const retention = new Retention(parts, transaction, deadLetterWriter);
-  // Its many statements are rarely needed.
-  let rows: InstanceRows | undefined;
   const records = { triggers: new TriggerRecords(parts), flowControls, queues, schedules, events };
   const batches = new BatchWriter(parts, transaction, deadLetterWriter, records);
   // The run for which an earlier process staged this is lost.
@@ -128,10 +126,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     instancesWithDueSchedules: async ({ before }) => schedules.instancesWithDue(before),
     removeEndedRuns: (query) => retention.remove(query),
     removeStagedSteps: async () => transaction.run(() => parts.staged.removeSome()),
-    removeInstanceRows: (query) => {
-      rows ??= new InstanceRows(parts, transaction, deadLetterWriter);
-      return rows.remove(query);
-    },
+    removeInstanceRows: createInstanceRemoval(parts, transaction, deadLetterWriter),
     releaseSpace: async () => connection.releaseSpace(),
     deadLetterGroups: createSqliteDeadLetterGroups(parts, store),
     accounts: createSqliteAccounts(parts, store),

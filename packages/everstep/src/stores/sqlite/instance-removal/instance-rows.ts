@@ -22,7 +22,20 @@ function deletion(connection: Connection, table: string, column: string): Statem
   return connection.prepare(`DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${column} = ? LIMIT ?)`);
 }
 
-export class InstanceRows {
+/** Prepares its many statements at the first removal, because most processes never remove an instance. */
+export function createInstanceRemoval(
+  parts: StoreParts,
+  transaction: Transaction,
+  deadLetters: DeadLetterWriter,
+): (query: { readonly instanceId: string; readonly limit: number }) => Promise<number> {
+  let rows: InstanceRows | undefined;
+  return (query) => {
+    rows ??= new InstanceRows(parts, transaction, deadLetters);
+    return rows.remove(query);
+  };
+}
+
+class InstanceRows {
   private readonly parts: StoreParts;
   private readonly transaction: Transaction;
   private readonly deadLetters: DeadLetterWriter;
