@@ -88,6 +88,8 @@ const FILES = {
     DeadLetterGroupState: groups.GroupStateSchema,
     DeadLetterGroup: groups.DeadLetterGroup,
     DeadLetterGroupPage: groups.DeadLetterGroupPage,
+    DeadLetterGroupNote: groups.DeadLetterGroupNote,
+    DeadLetterAssignees: groups.DeadLetterAssignees,
   },
   'dead-letters': {
     HeaderMap: deadLetters.DeadLetterEntry.properties.header,

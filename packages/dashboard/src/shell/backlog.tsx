@@ -16,7 +16,7 @@ const HIDDEN_REFRESH_MS = 60_000;
 
 export interface Backlog {
   readonly deadLetters: number;
-  /** Groups that are new or occurred again after they were resolved. */
+  /** Groups that need attention: new or regressed ones, and those whose snooze has ended. */
   readonly newGroups: number;
   /** Whether there are more groups than were counted. */
   readonly more: boolean;
@@ -26,10 +26,10 @@ export const backlogOf = ({
   groups,
   cursor,
 }: Pick<DeadLetterGroupPage, 'cursor'> & {
-  readonly groups: readonly Pick<DeadLetterGroupPage['groups'][number], 'count' | 'state'>[];
+  readonly groups: readonly Pick<DeadLetterGroupPage['groups'][number], 'count' | 'needsAttention'>[];
 }): Backlog => ({
   deadLetters: groups.reduce((sum, { count }) => sum + count, 0),
-  newGroups: groups.filter(({ state, count }) => state !== 'known' && count > 0).length,
+  newGroups: groups.filter(({ needsAttention }) => needsAttention).length,
   more: cursor !== '',
 });
 

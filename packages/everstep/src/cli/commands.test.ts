@@ -200,6 +200,16 @@ describe('client commands', () => {
     assert.equal(marked.stdout, `${group.fingerprint} acknowledged\n`);
     assert.equal((await jsonOf('dlq', 'groups', 'get', group.fingerprint)).state, 'known');
     assert.equal(typeof (await jsonOf('dlq', 'groups', 'resolve', group.fingerprint)).resolvedAt, 'number');
+    const note = (await jsonOf('dlq', 'groups', 'note', group.fingerprint, 'the provider is down')).notes[0];
+    const snoozed = await everstep('dlq', 'groups', 'snooze', group.fingerprint, '7d');
+    assert.match(snoozed.stdout, /snoozed until \d{4}-\d\d-\d\d \d\d:\d\d/);
+    assert.match(
+      (await everstep('dlq', 'groups', 'get', group.fingerprint)).stdout,
+      new RegExp(`Snoozed until .* UTC by token .*[\\s\\S]*Note ${note.noteId} by .*\\n {2}the provider is down`),
+    );
+    const [email] = (await jsonOf('dlq', 'groups', 'assignees')).assignees;
+    const assigned = await everstep('dlq', 'groups', 'assign', group.fingerprint, email);
+    assert.equal(assigned.stdout, `${group.fingerprint} assigned to ${email}\n`);
     assert.equal((await jsonOf('dlq', 'list', '--fingerprint', group.fingerprint)).messages.length, group.count);
     assert.deepEqual(await jsonOf('dlq', 'delete', '--all', '--fingerprint', group.fingerprint), { deleted: group.count });
     assert.match((await everstep('dlq', 'groups')).stdout, /^No matching groups/);

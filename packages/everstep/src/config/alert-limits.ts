@@ -1,4 +1,4 @@
-/** Limits of alerts and lifecycle webhooks, as a part of `LIMITS`. */
+/** Limits of alerts, of what users decide about error groups, and of lifecycle webhooks, as a part of `LIMITS`. */
 const KiB = 1024;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -13,6 +13,10 @@ export const ALERT_LIMITS = Object.freeze({
   maxAlertNameLength: 64,
   /** Alerts of an instance that are open at the same time. Further subjects open no alert until others end. */
   maxOpenAlerts: 500,
+  /** Notes of one group of dead letters, and the length of a note. */
+  maxGroupNotes: 20,
+  maxGroupNoteLength: 1_000,
+  maxSnoozeMs: 90 * DAY_MS,
   alertsPageDefault: 50,
   alertsPageMax: 200,
   /** How long an alert that has ended is listed. */

@@ -3,8 +3,10 @@
  * error.
  */
 import Type, { type Static } from 'typebox';
+import { LIMITS } from '../config/limits.js';
 import { ErrorSource } from './fields/thrown-error.js';
 import { unixMs } from './fields/unix-ms.js';
+import { like } from './patterns.js';
 
 const CLOSED = { additionalProperties: false } as const;
 
@@ -21,6 +23,17 @@ export const GroupKindSchema = Type.Enum([...GROUP_KINDS], {
   description: 'Whether workflow runs or plain messages failed.',
 });
 
+const decided = {
+  at: unixMs('Time of the change'),
+  by: Type.String({ description: 'User or token that made the change.' }),
+};
+
+export const DeadLetterGroupNote = Type.Object(
+  { noteId: Type.String(), text: Type.String(), ...decided },
+  { ...CLOSED, description: 'A note on a group of dead letters.' },
+);
+export type DeadLetterGroupNote = Static<typeof DeadLetterGroupNote>;
+
 export const DeadLetterGroup = Type.Object(
   {
     fingerprint: Type.String({
@@ -28,6 +41,10 @@ export const DeadLetterGroup = Type.Object(
         'Identifies the error: a hash of the step, the response status, the normalized message and the place in your code that threw it.',
     }),
     state: GroupStateSchema,
+    needsAttention: Type.Boolean({
+      description:
+        'True if the group has entries and is regressed, is new, or was snoozed until a time that is over. False while it is snoozed.',
+    }),
     kind: GroupKindSchema,
     stepName: Type.Union([Type.String(), Type.Null()], {
       description:
@@ -71,6 +88,21 @@ export const DeadLetterGroup = Type.Object(
     acknowledgedBy: Type.Union([Type.String(), Type.Null()], { description: 'User or token that acknowledged the group.' }),
     resolvedAt: Type.Union([unixMs('Time when the group was resolved', 'Null after a new entry arrived.'), Type.Null()]),
     regressedAt: Type.Union([unixMs('Time when an entry arrived after the group was resolved', 'Null otherwise.'), Type.Null()]),
+    assignment: Type.Union(
+      [
+        Type.Object({ assignee: Type.String({ description: 'E-mail of the user who works on the group.' }), ...decided }, CLOSED),
+        Type.Null(),
+      ],
+      { description: 'Null when no user is assigned.' },
+    ),
+    snooze: Type.Union([Type.Object({ until: unixMs('End of the snooze'), ...decided }, CLOSED), Type.Null()], {
+      description:
+        'Until `until`, the group needs no attention and raises no alert. A snooze that is over stays until the group is acknowledged, resolved or snoozed again. Null otherwise, and after the group regressed.',
+    }),
+    notes: Type.Array(DeadLetterGroupNote, {
+      description: 'Newest first. A list of groups contains only the newest note of each group.',
+    }),
+    noteCount: Type.Integer({ minimum: 0, description: 'Number of notes.' }),
   },
   { ...CLOSED, description: 'Dead letters with the same step, status and normalized message.' },
 );
@@ -84,3 +116,34 @@ export const DeadLetterGroupPage = Type.Object(
   { ...CLOSED, description: 'One page of groups of dead letters.' },
 );
 export type DeadLetterGroupPage = Static<typeof DeadLetterGroupPage>;
+
+export const AssignDeadLetterGroup = Type.Object(
+  {
+    assignee: Type.Union([Type.String({ maxLength: LIMITS.maxEmailLength, ...like('email') }), Type.Null()], {
+      description: 'E-mail of a user with access to the queue instance. Null removes the assignment.',
+    }),
+  },
+  { ...CLOSED, description: 'Who works on a group of dead letters.' },
+);
+
+export const SnoozeDeadLetterGroup = Type.Object(
+  {
+    until: Type.Union([Type.Integer({ minimum: 0, format: 'int64' }), Type.Null()], {
+      description: 'End of the snooze in Unix milliseconds, at most 90 days from now. Null ends the snooze.',
+    }),
+  },
+  { ...CLOSED, description: 'Until when a group of dead letters is snoozed.' },
+);
+
+export const NoteText = Type.Object(
+  {
+    text: Type.String({ minLength: 1, maxLength: LIMITS.maxGroupNoteLength, ...like('note'), description: 'Text of the note.' }),
+  },
+  { ...CLOSED, description: 'A new note on a group of dead letters.' },
+);
+
+export const DeadLetterAssignees = Type.Object(
+  { assignees: Type.Array(Type.String(), { description: 'E-mails, sorted.' }) },
+  { ...CLOSED, description: 'Users who can be assigned to groups of dead letters.' },
+);
+export type DeadLetterAssignees = Static<typeof DeadLetterAssignees>;

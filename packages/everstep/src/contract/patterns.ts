@@ -7,6 +7,11 @@ const PATTERNS = {
     pattern: '^(?=[\\s\\S]*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]*$',
     words: 'must contain a character other than whitespace, and no control characters',
   },
+  /** At least one visible character; lines and tabs are allowed. */
+  note: {
+    pattern: '^(?=[\\s\\S]*\\S)[^\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]*$',
+    words: 'must contain a character other than whitespace, and no control characters except line breaks and tabs',
+  },
   withoutControls: { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$', words: 'must not contain control characters' },
   /** Without a colon, because HTTP Basic ends the user name at the first colon. */
   email: {

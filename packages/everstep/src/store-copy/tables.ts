@@ -166,6 +166,7 @@ const DEAD_LETTERS: readonly CopiedTable[] = [
     step_name: 'text',
     message: 'text',
     successor: 'text',
+    triage: 'text',
   }),
   ofInstance('dead_letter_group_workflow', { fingerprint: 'text', workflow_url: 'text', entries: 'bigint' }),
   ofInstance('dead_letter_group_hour', { fingerprint: 'text', hour: 'integer', count: 'bigint' }),

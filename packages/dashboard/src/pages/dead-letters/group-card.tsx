@@ -13,6 +13,7 @@ import { TimeText } from '../../components/times/time-text.js';
 import { type Mark, useMarkGroups } from './group-marks.js';
 import { GroupSparkline, GroupStateBadge, GroupWorkflows } from './group-parts.js';
 import { failureLocation, GROUP_STATES } from './group-text.js';
+import { GroupTriage } from './group-triage.js';
 
 export function GroupCard({ fingerprint }: { readonly fingerprint: string }) {
   const { data, error, refetch } = useApi<DeadLetterGroup>({
@@ -139,6 +140,7 @@ function GroupDetails({ group }: { readonly group: DeadLetterGroup }) {
           </div>
         </div>
       </div>
+      <GroupTriage group={group} />
     </section>
   );
 }

@@ -20,6 +20,7 @@ import { stringifySearch } from '../../search-parameters.js';
 import { type Mark, useMarkGroups } from './group-marks.js';
 import { GroupSparkline, GroupStateBadge, GroupWorkflows } from './group-parts.js';
 import { failureLocation, GROUP_STATES } from './group-text.js';
+import { GroupTriageLines } from './group-triage.js';
 import { GROUP_FILTERS, planOfGroups, without } from './plan-parameters.js';
 
 const FIELDS: readonly FilterField<(typeof GROUP_FILTERS)[number]>[] = [
@@ -51,13 +52,15 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     header: 'State',
     width: '108px',
     stackUnder: 'error',
-    cell: ({ state, acknowledgedAt }) => (
+    cell: ({ state, acknowledgedAt, needsAttention, count }) => (
       <div className="group-error">
         <span>
           <GroupStateBadge state={state} />
         </span>
-        {/* An empty line reserves the space, so that the badge does not move when the group is acknowledged. */}
-        <span className="group-where">{acknowledgedAt === null ? null : 'acknowledged'}</span>
+        {/* An empty line reserves the space, so that the badge does not move when the group is acknowledged or snoozed. */}
+        <span className="group-where">
+          {state !== 'known' && count > 0 && !needsAttention ? 'snoozed' : acknowledgedAt === null ? null : 'acknowledged'}
+        </span>
       </div>
     ),
   },
@@ -71,6 +74,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
         <span className="group-message mono">{group.latest?.message ?? group.message}</span>
         <span className="group-where">{failureLocation(group)}</span>
         {group.latest?.source ? <span className="group-where mono">{sourceText(group.latest.source)}</span> : null}
+        <GroupTriageLines group={group} />
       </div>
     ),
   },

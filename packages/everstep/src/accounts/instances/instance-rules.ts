@@ -8,6 +8,7 @@ import type { Authority } from '../tokens/authority.js';
 import { createInstanceBilling } from './instance-billing.js';
 import { createInstanceOwnership } from './instance-ownership.js';
 import { createInstanceUsage } from './instance-usage.js';
+import { usersOf } from './instance-users.js';
 import { createInstanceViews } from './instance-views.js';
 import { createOutboundRules } from './outbound-rules.js';
 import { type ChangeInstance, type FindInstance, findVisibleInstance, INSTANCE } from './visible-instance.js';
@@ -31,6 +32,7 @@ type InstancePart = Pick<
   | 'listInstances'
   | 'findInstance'
   | 'accessTo'
+  | 'usersOf'
   | 'createInstance'
   | 'rotateTokens'
   | 'moveToTeam'
@@ -92,6 +94,8 @@ export function createInstanceRules(options: InstanceRulesOptions): InstancePart
       const access = RIGHTS[seen.role].includes('use') ? 'read-write' : 'read-only';
       return done({ instance: seen.instance, access });
     },
+
+    usersOf: (instanceId) => usersOf(accounts, instanceId),
 
     rotateTokens: (principal, instanceId) =>
       rules.inTurnOfInstance(instanceId, async () => {

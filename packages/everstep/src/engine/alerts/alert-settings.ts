@@ -28,7 +28,10 @@ export type AlertCondition =
       /** The alert ends when nothing has failed for this time. */
       readonly endAfterMs: number;
     }
-  /** A group of errors is new, or has an entry again after it was resolved. The alert ends when it is acknowledged or empty. */
+  /**
+   * A group of errors is new, or has an entry again after it was resolved or its snooze ended. The alert ends when the group is
+   * acknowledged, snoozed or empty.
+   */
   | { readonly kind: 'error-group'; readonly workflowUrl?: string }
   /** Of at least `minRuns` runs that ended in the window, at least this share failed. */
   | {

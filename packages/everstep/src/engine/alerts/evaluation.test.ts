@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
+import { type GroupTriage, NO_TRIAGE } from '../dead-letters/group-triage.js';
 import type { Alert } from './alert.js';
+import type { AlertEvent } from './alert-events.js';
 import type { AlertRule } from './alert-settings.js';
 import { evaluate, type Finding } from './evaluation.js';
 
@@ -34,4 +36,32 @@ test('the alerts of a rule that was not read stay as they are', () => {
   const open = after([], MINUTE, 2 * MINUTE);
   const input = { rules: [RULE], open, events: [], groups: new Map(), found: new Map() };
   assert.deepEqual(evaluate(input, { now: 60 * MINUTE, random: RANDOM }), []);
+});
+
+describe('the rule about groups of errors', () => {
+  const GROUP_RULE: AlertRule = { ...RULE, condition: { kind: 'error-group' } };
+  const EVENT: AlertEvent = {
+    ...{ eventId: 'ale_1', at: MINUTE, run: 'workflow', workflowRunId: 'r', workflowUrl: 'http://app/flow' },
+    ...{ labels: [], fingerprint: 'f', stepName: null, error: '' },
+  };
+  const SNOOZED: GroupTriage = { ...NO_TRIAGE, snooze: { at: MINUTE, by: 'ann', until: 10 * MINUTE } };
+  const round = (open: readonly Alert[], events: readonly AlertEvent[], triage: GroupTriage, now: number) => {
+    const group = { firstSeenAt: 0, acknowledgedAt: null, regressedAt: null, entries: 1, triage };
+    const input = { rules: [GROUP_RULE], open, events, groups: new Map([['f', group]]), found: new Map() };
+    return evaluate(input, { now, random: RANDOM }).map(({ alert }) => alert);
+  };
+
+  test('opens no alert for a snoozed group, and one for its next failure after that', () => {
+    assert.deepEqual(round([], [EVENT], SNOOZED, 2 * MINUTE), []);
+    const [alert] = round([], [EVENT], SNOOZED, 10 * MINUTE);
+    assert.match(alert?.details.summary ?? '', /occurred again after its snooze ended/);
+    assert.deepEqual(round(alert ? [alert] : [], [], SNOOZED, 11 * MINUTE), []);
+  });
+
+  test('ends the alert of a group that is snoozed', () => {
+    const open = round([], [EVENT], NO_TRIAGE, MINUTE);
+    assert.equal(open.length, 1);
+    assert.deepEqual(round(open, [], NO_TRIAGE, 2 * MINUTE), []);
+    assert.equal(round(open, [], SNOOZED, 2 * MINUTE)[0]?.endedAt, 2 * MINUTE);
+  });
 });

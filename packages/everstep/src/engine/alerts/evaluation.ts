@@ -1,7 +1,6 @@
 /** One round of the alert rules of an instance: which alerts open, which continue, and which end. */
 import { LIMITS } from '../../config/limits.js';
-import type { GroupTimes } from '../dead-letters/dead-letter-groups.js';
-import { groupState } from '../dead-letters/dead-letter-groups.js';
+import { attentionFor, snoozeOf, type TriagedGroup } from '../dead-letters/group-triage.js';
 import { type IdSource, newId } from '../ids.js';
 import type { Alert, AlertChange, AlertDetails } from './alert.js';
 import type { AlertEvent } from './alert-events.js';
@@ -9,7 +8,7 @@ import { type AlertRule, type EventCondition, isAboutEvents } from './alert-sett
 import { afterQuietHours } from './quiet-hours.js';
 
 /** A group of errors, as the rules need it. */
-export interface WatchedGroup extends GroupTimes {
+export interface WatchedGroup extends TriagedGroup {
   /** Number of dead letters in it. */
   readonly entries: number;
 }
@@ -38,6 +37,12 @@ const matches = (condition: EventCondition, event: AlertEvent): boolean =>
   (condition.workflowUrl === undefined || condition.workflowUrl === event.workflowUrl) &&
   (condition.kind !== 'run-failed' || condition.label === undefined || event.labels.includes(condition.label));
 
+const GROUP_SUMMARIES = {
+  new: (workflowUrl: string) => `A new error in ${workflowUrl}.`,
+  regressed: (workflowUrl: string) => `An error in ${workflowUrl} has occurred again after it was resolved.`,
+  'snooze-ended': (workflowUrl: string) => `An error in ${workflowUrl} has occurred again after its snooze ended.`,
+} as const;
+
 const detailsOf = ({ workflowUrl, workflowRunId, stepName, fingerprint, error }: AlertEvent, summary: string): AlertDetails => ({
   summary,
   workflowUrl,
@@ -56,13 +61,9 @@ function findingsOf(condition: EventCondition, { events, groups }: RoundInput, n
       if (condition.kind === 'run-failed')
         return [{ subject: workflowUrl, at, details: detailsOf(event, `${what} ${workflowUrl} failed.`) }];
       const group = groups.get(fingerprint);
-      const state = group ? groupState(group, now) : 'known';
-      if (state === 'known') return [];
-      const summary =
-        state === 'new'
-          ? `A new error in ${workflowUrl}.`
-          : `An error in ${workflowUrl} has occurred again after it was resolved.`;
-      return [{ subject: fingerprint, at, details: detailsOf(event, summary) }];
+      const reason = group ? attentionFor(group, now) : null;
+      if (reason === null) return [];
+      return [{ subject: fingerprint, at, details: detailsOf(event, GROUP_SUMMARIES[reason](workflowUrl)) }];
     });
 }
 
@@ -70,7 +71,10 @@ function findingsOf(condition: EventCondition, { events, groups }: RoundInput, n
 function isOver(condition: EventCondition, { subject, lastAt }: Alert, { groups }: RoundInput, now: number): boolean {
   if (condition.kind === 'run-failed') return now - lastAt >= condition.endAfterMs;
   const group = groups.get(subject);
-  return !group || group.entries === 0 || (group.acknowledgedAt !== null && group.regressedAt === null);
+  if (!group || group.entries === 0) return true;
+  // An unacknowledged group that is too old to be new stays open, except while it is snoozed.
+  const isHandled = group.acknowledgedAt !== null || snoozeOf(group) !== null;
+  return isHandled && attentionFor(group, now) === null;
 }
 
 /** The alert after it has ended. A notice about its end follows only a notice about its start. */

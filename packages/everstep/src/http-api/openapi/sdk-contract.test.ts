@@ -266,6 +266,11 @@ test('the Client has a call for every operation of the runtime API', async () =>
   assert.ok((await dlq.list()).messages.length > 0);
   assert.ok((await dlq.groups()).groups.length > 0);
   assert.equal((await dlq.group(fingerprint)).fingerprint, fingerprint);
+  assert.ok(Array.isArray(await dlq.assignees()));
+  assert.equal((await dlq.assignGroup(fingerprint, null)).assignment, null);
+  assert.ok((await dlq.snoozeGroup(fingerprint, new Date(Date.now() + 60_000))).snooze);
+  const [note] = (await dlq.addGroupNote(fingerprint, 'known')).notes;
+  assert.equal((await dlq.deleteGroupNote(fingerprint, note?.noteId ?? '')).noteCount, 0);
   assert.ok((await dlq.acknowledgeGroup(fingerprint)).acknowledgedAt);
   assert.ok((await dlq.resolveGroup(fingerprint)).resolvedAt);
   await dlq.check({ count: 1 });

@@ -1,12 +1,14 @@
 /** Presents dead letter groups. */
 import type { DeadLetterGroup } from '../../contract/dead-letter-groups.js';
 import { groupState, histogramOf } from '../../engine/dead-letters/dead-letter-groups.js';
+import { attentionFor, snoozeOf } from '../../engine/dead-letters/group-triage.js';
 import type { DeadLetterGroupRecord } from '../../ports/stores/dead-letter-groups.js';
 
-/** Presents the group at the time `now` (Unix ms). */
-export const presentGroup = (group: DeadLetterGroupRecord, now: number): DeadLetterGroup => ({
+/** Presents the group at the time `now` (Unix ms). `notes`: how many of its notes are included. */
+export const presentGroup = (group: DeadLetterGroupRecord, now: number, notes: 'all' | 'newest'): DeadLetterGroup => ({
   fingerprint: group.fingerprint,
   state: groupState(group, now),
+  needsAttention: group.entries > 0 && attentionFor(group, now) !== null,
   kind: group.kind,
   stepName: group.stepName,
   responseStatus: group.responseStatus,
@@ -23,4 +25,8 @@ export const presentGroup = (group: DeadLetterGroupRecord, now: number): DeadLet
   acknowledgedBy: group.acknowledgedBy,
   resolvedAt: group.resolvedAt,
   regressedAt: group.regressedAt,
+  assignment: group.triage.assignment,
+  snooze: snoozeOf(group),
+  notes: group.triage.notes.slice(notes === 'all' ? 0 : -1).reverse(),
+  noteCount: group.triage.notes.length,
 });

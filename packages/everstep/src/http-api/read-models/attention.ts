@@ -1,10 +1,13 @@
 /** What needs attention in a queue instance now, most urgent first. */
 import type { AttentionItem } from '../../contract/insights/insights.js';
+import { attentionFor } from '../../engine/dead-letters/group-triage.js';
 import type { WorkflowService } from '../../runtime/services/workflow-service.js';
 import type { Reads } from './reads.js';
 
 const MAX_ITEMS = 20;
 const MAX_GROUPS = 8;
+/** Groups that are read to find them: some are snoozed. */
+const MAX_READ_GROUPS = 32;
 const MAX_TEXT_LENGTH = 300;
 /** A delivery that is due for longer needs attention. */
 const OVERDUE_MS = 5 * 60_000;
@@ -35,12 +38,13 @@ export async function attentionOf(
   }
   const groups = await reads.deadLetterGroups.list({
     instanceId,
-    filter: { kind: 'workflow', states: ['regressed', 'new'], withEmpty: false },
+    filter: { kind: 'workflow', withEmpty: false },
     now,
     after: null,
-    limit: MAX_GROUPS,
+    limit: MAX_READ_GROUPS,
   });
-  for (const { fingerprint, message, entries, firstSeenAt, regressedAt } of groups.items)
+  const urgent = groups.items.filter((group) => attentionFor(group, now) !== null);
+  for (const { fingerprint, message, entries, firstSeenAt, regressedAt } of urgent.slice(0, MAX_GROUPS))
     add('dead-letter-group', { subject: fingerprint, text: message, count: entries, since: regressedAt ?? firstSeenAt });
   for (const { key, paused, waiting } of await service.flowControl.list({ instanceId }))
     if (paused && waiting > 0) add('paused-key', { subject: key, count: waiting });

@@ -11,6 +11,7 @@ import {
   type People,
 } from '../../accounts/people.fixture.js';
 import { LoginLinks } from '../../accounts/users/login-links.js';
+import type { DeadLetterGroup } from '../../contract/dead-letter-groups.js';
 import type { QueueInstance } from '../../ports/stores/account-store.js';
 import type { IssuedSearchIndex } from '../../search/search-service.js';
 import { ApiWorld, type WorldOptions } from './api-world.js';
@@ -121,6 +122,16 @@ export class Things {
     const dlqId = await this.deadLetter();
     const entry = await this.world.call<{ fingerprint: string }>('GET', `/v2/workflows/dlq/${dlqId}`);
     return entry.body.fingerprint;
+  }
+
+  async groupNote(): Promise<{ readonly fingerprint: string; readonly noteId: string }> {
+    const fingerprint = await this.deadLetterGroup();
+    const path = `/v2/workflows/dlq/groups/${fingerprint}/notes`;
+    const { body } = await this.world.call<DeadLetterGroup>('POST', path, {
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.from(JSON.stringify({ text: 'waits for the provider' })),
+    });
+    return { fingerprint, noteId: body.notes[0]?.noteId ?? '' };
   }
 
   async schedule(): Promise<string> {

@@ -1,6 +1,7 @@
 /** Groups of dead letters in the store. The unit that adds or removes an entry updates the counters of its group. */
 import type { ErrorSource } from '@everstep/sdk/protocol';
-import type { FailureGroup, GroupKey, GroupState, GroupTimes } from '../../engine/dead-letters/dead-letter-groups.js';
+import type { FailureGroup, GroupKey, GroupState } from '../../engine/dead-letters/dead-letter-groups.js';
+import type { GroupMark, TriagedGroup, TriageRefusal } from '../../engine/dead-letters/group-triage.js';
 import type { FailedBy } from '../../engine/failures/error-details.js';
 import type { FailedAttempt } from '../../engine/runs/run.js';
 import type { AuditEntry } from './accounts/records.js';
@@ -13,7 +14,7 @@ export interface LatestFailure extends Pick<FailedBy, 'stepName' | 'message'> {
 }
 
 /** A group of dead letters. Times are Unix ms. */
-export interface DeadLetterGroupRecord extends GroupTimes {
+export interface DeadLetterGroupRecord extends TriagedGroup {
   readonly instanceId: string;
   readonly fingerprint: string;
   readonly kind: FailureGroup['kind'];
@@ -58,13 +59,8 @@ export interface DeadLetterGroupPage {
   readonly limit: number;
 }
 
-/** A change of a group's state by a user. `resolve` also acknowledges an unacknowledged group. `by` is the user. */
-export interface GroupMark {
-  readonly kind: 'acknowledge' | 'resolve';
-  /** Unix ms. */
-  readonly at: number;
-  readonly by: string;
-}
+/** Result of a mark. Nothing changed unless it is `done`. */
+export type MarkOutcome = 'done' | 'not-found' | TriageRefusal;
 
 /** An entry without a group, or with one of earlier rules, with the properties that determine its group. */
 export interface UngroupedEntry {
@@ -99,15 +95,15 @@ export interface DeadLetterGroupStore {
     readonly now: number;
   }): Promise<DeadLetterGroupRecord | null>;
   /**
-   * Applies the mark and writes its audit entry in one transaction. Returns false without a change if there is no
-   * such group.
+   * Applies the mark to the current state of the group and writes its audit entry, in one transaction. Nothing is written
+   * unless the outcome is `done`.
    */
   mark(query: {
     readonly instanceId: string;
     readonly fingerprint: string;
     readonly mark: GroupMark;
     readonly audit: AuditEntry;
-  }): Promise<boolean>;
+  }): Promise<MarkOutcome>;
   /** Entries without a group of the current rules, oldest first. */
   ungrouped(query: { readonly limit: number }): Promise<readonly UngroupedEntry[]>;
   /**

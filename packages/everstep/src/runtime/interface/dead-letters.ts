@@ -1,6 +1,6 @@
 /** Dead letters: recovered or deleted; and the failure callbacks of their runs. */
 import type { Overrides } from '../../engine/runs/settings.js';
-import type { DeadLetterGroupStore } from '../../ports/stores/dead-letter-groups.js';
+import type { DeadLetterGroupStore, MarkOutcome } from '../../ports/stores/dead-letter-groups.js';
 import type { RunReference } from '../../ports/stores/store.js';
 
 /** Overrides of a resume or restart; undefined settings do not change. */
@@ -39,8 +39,8 @@ export interface DeadLetterService {
   }): Promise<
     { readonly kind: 'deleted'; readonly count: number } | { readonly kind: 'missing'; readonly dlqIds: readonly string[] }
   >;
-  /** Acknowledges or resolves a group. Returns false if there is none. */
-  markGroup(command: MarkGroupCommand): Promise<boolean>;
+  /** Acknowledges, resolves, assigns or snoozes a group, or changes its notes. */
+  markGroup(command: MarkGroupCommand): Promise<MarkOutcome>;
 }
 
 export type CallbackOutcome =

@@ -1,7 +1,7 @@
 /** Recovers and deletes dead letters at the request of users and of repairs. */
 import { recoverRun, type Started } from '../../engine/runs/start.js';
 import type { CommitResult, RunReference } from '../../engine/writes.js';
-import type { DeadLetterGroupStore } from '../../ports/stores/dead-letter-groups.js';
+import type { DeadLetterGroupStore, MarkOutcome } from '../../ports/stores/dead-letter-groups.js';
 import type { DeadLetterStore } from '../../ports/stores/dead-letter-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { DeadLetterService, MarkGroupCommand, RecoverCommand, RecoverOutcome } from '../interface/dead-letters.js';
@@ -87,10 +87,10 @@ export class DeadLetters implements DeadLetterService {
     return { kind: 'deleted', count };
   }
 
-  async markGroup(command: MarkGroupCommand): Promise<boolean> {
-    const isMarked = await this.options.store.deadLetterGroups.mark(command);
-    if (isMarked) this.options.changed(command.instanceId, 'dlq');
-    return isMarked;
+  async markGroup(command: MarkGroupCommand): Promise<MarkOutcome> {
+    const outcome = await this.options.store.deadLetterGroups.mark(command);
+    if (outcome === 'done') this.options.changed(command.instanceId, 'dlq');
+    return outcome;
   }
 
   /** Commits all in one unit: if one entry is missing, nothing happens. */

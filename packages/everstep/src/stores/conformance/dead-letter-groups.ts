@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GROUP_STATES, groupState, hourOf, NEW_FOR_MS } from '../../engine/dead-letters/dead-letter-groups.js';
+import { NO_TRIAGE } from '../../engine/dead-letters/group-triage.js';
 import type { DeadLetterGroupRecord } from '../../ports/stores/dead-letter-groups.js';
 import type { CommitUnit } from '../../ports/stores/store.js';
 import {
@@ -45,6 +46,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           acknowledgedBy: null,
           resolvedAt: null,
           regressedAt: null,
+          triage: NO_TRIAGE,
           exampleDlqId: dlqIdOf(sampleRun(3)),
           latest: { stepName: 'pay 1', message: 'Error: no stock \u0000 \ud83d', source: { file: 'é.js', line: 1 } },
           workflows: [
@@ -68,7 +70,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
         const other = { instanceId: OTHER_INSTANCE, fingerprint: NO_STOCK.fingerprint };
         assert.equal(await store.deadLetterGroups.find({ ...other, now: T0 }), null);
         const marked = { ...other, mark: { kind: 'resolve', at: T0, by: 'x' }, audit: audit() } as const;
-        assert.equal(await store.deadLetterGroups.mark(marked), false);
+        assert.equal(await store.deadLetterGroups.mark(marked), 'not-found');
         assert.equal((await find(store))?.resolvedAt, null);
       }),
     );
@@ -183,13 +185,13 @@ export function deadLetterGroupConformance(open: OpenStore): void {
         'are regressed by a later entry until a user acknowledges them',
         withStore(open, async (store) => {
           await apply(store, failed(1, T0));
-          assert.equal(await mark(store, 'resolve', T0 + 10), true);
+          assert.equal(await mark(store, 'resolve', T0 + 10), 'done');
           assert.equal(await stateOf(store, T0 + 20), 'known');
           await apply(store, failed(2, T0 + 20));
           const found = await find(store);
           assert.deepEqual([found?.resolvedAt, found?.regressedAt], [null, T0 + 20]);
           assert.equal(await stateOf(store, T0 + 20), 'regressed');
-          assert.equal(await mark(store, 'acknowledge', T0 + 30), true);
+          assert.equal(await mark(store, 'acknowledge', T0 + 30), 'done');
           assert.equal(await stateOf(store, T0 + 30), 'known');
           await apply(store, failed(3, T0 + 40));
           assert.equal(await stateOf(store, T0 + 40), 'known');
@@ -233,9 +235,9 @@ export function deadLetterGroupConformance(open: OpenStore): void {
       withStore(open, async (store) => {
         await apply(store, failed(1, T0));
         const count = async () => (await store.accounts.listAudit({ accountIds: ['usr_1'], after: null, limit: 99 })).length;
-        assert.equal(await mark(store, 'acknowledge', T0 + 7), true);
+        assert.equal(await mark(store, 'acknowledge', T0 + 7), 'done');
         assert.equal(await count(), 1);
-        assert.equal(await mark(store, 'acknowledge', T0, group('none such')), false);
+        assert.equal(await mark(store, 'acknowledge', T0, group('none such')), 'not-found');
         assert.equal(await count(), 1);
         const found = await find(store);
         assert.deepEqual([found?.acknowledgedAt, found?.acknowledgedBy, found?.resolvedAt], [T0 + 7, 'somebody', null]);

@@ -24,6 +24,7 @@ import { eventConformance } from './events.js';
 import { flowControlConformance } from './flow-control.js';
 import { forkConformance } from './forks.js';
 import { groupRulesConformance } from './groups/rules.js';
+import { groupTriageConformance } from './groups/triage.js';
 import { groupUpkeepConformance } from './groups/upkeep.js';
 import type { OpenStore } from './harness.js';
 import { historyConformance } from './histories.js';
@@ -60,6 +61,7 @@ export function runConformance(name: string, open: OpenStore): void {
     deadLetterGroupConformance(open);
     groupUpkeepConformance(open);
     groupRulesConformance(open);
+    groupTriageConformance(open);
     triggerConformance(open);
     flowControlConformance(open);
     forkConformance(open);

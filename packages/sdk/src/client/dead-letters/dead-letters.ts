@@ -1,6 +1,7 @@
 /** The dead letter queue. */
 import { DEAD_LETTER_LISTS } from '../generated/filters.js';
 import type {
+  DeadLetterAssignees,
   DeadLetterCheckOptions,
   DeadLetterCheckPage,
   DeadLetterEntry,
@@ -135,6 +136,34 @@ export class DeadLetters {
   /** Marks the cause as fixed. The next entry makes the group regressed. */
   resolveGroup(fingerprint: string): Promise<DeadLetterGroup> {
     return this.call({ method: 'POST', path: groupPath(fingerprint, '/resolve') });
+  }
+
+  /** Returns the e-mails of users who can be assigned to groups. */
+  async assignees(): Promise<readonly string[]> {
+    return (await this.call<DeadLetterAssignees>({ method: 'GET', path: `${DLQ}/assignees` })).assignees;
+  }
+
+  /** Sets the user who works on the group, by e-mail. Null removes the assignment. */
+  assignGroup(fingerprint: string, assignee: string | null): Promise<DeadLetterGroup> {
+    return this.call(jsonCall('PUT', groupPath(fingerprint, '/assignee'), { assignee }));
+  }
+
+  /**
+   * Snoozes the group: until that time (at most 90 days from now) it needs no attention and raises no alert, unless it
+   * regresses. Null ends the snooze.
+   */
+  snoozeGroup(fingerprint: string, until: number | Date | null): Promise<DeadLetterGroup> {
+    return this.call(jsonCall('PUT', groupPath(fingerprint, '/snooze'), { until: until === null ? null : Number(until) }));
+  }
+
+  /** Adds a note of at most 1,000 characters. A group has at most 20 notes. */
+  addGroupNote(fingerprint: string, text: string): Promise<DeadLetterGroup> {
+    return this.call(jsonCall('POST', groupPath(fingerprint, '/notes'), { text }));
+  }
+
+  /** Deletes a note. */
+  deleteGroupNote(fingerprint: string, noteId: string): Promise<DeadLetterGroup> {
+    return this.call({ method: 'DELETE', path: groupPath(fingerprint, `/notes/${encodeURIComponent(noteId)}`) });
   }
 
   /** Calls the failure callback or failure function again, starting with the first attempt. */

@@ -14,6 +14,10 @@ export interface DeadLetterGroup {
    */
   readonly fingerprint: string;
   readonly state: DeadLetterGroupState;
+  /**
+   * True if the group has entries and is regressed, is new, or was snoozed until a time that is over. False while it is snoozed.
+   */
+  readonly needsAttention: boolean;
   /** Whether workflow runs or plain messages failed. */
   readonly kind: 'workflow' | 'message';
   /** Name of the step that failed, with `#` in place of numbers. Null for the code between steps and for messages. */
@@ -72,6 +76,31 @@ export interface DeadLetterGroup {
   readonly resolvedAt: number | null;
   /** Time when an entry arrived after the group was resolved, in Unix milliseconds. Null otherwise. */
   readonly regressedAt: number | null;
+  /** Null when no user is assigned. */
+  readonly assignment: {
+    /** E-mail of the user who works on the group. */
+    readonly assignee: string;
+    /** Time of the change, in Unix milliseconds. */
+    readonly at: number;
+    /** User or token that made the change. */
+    readonly by: string;
+  } | null;
+  /**
+   * Until `until`, the group needs no attention and raises no alert. A snooze that is over stays until the group is acknowledged,
+   * resolved or snoozed again. Null otherwise, and after the group regressed.
+   */
+  readonly snooze: {
+    /** End of the snooze, in Unix milliseconds. */
+    readonly until: number;
+    /** Time of the change, in Unix milliseconds. */
+    readonly at: number;
+    /** User or token that made the change. */
+    readonly by: string;
+  } | null;
+  /** Newest first. A list of groups contains only the newest note of each group. */
+  readonly notes: readonly DeadLetterGroupNote[];
+  /** Number of notes. */
+  readonly noteCount: number;
 }
 
 /** One page of groups of dead letters. */
@@ -79,4 +108,20 @@ export interface DeadLetterGroupPage {
   /** Cursor for the next page; empty when there are no more results. */
   readonly cursor: string;
   readonly groups: readonly DeadLetterGroup[];
+}
+
+/** A note on a group of dead letters. */
+export interface DeadLetterGroupNote {
+  readonly noteId: string;
+  readonly text: string;
+  /** Time of the change, in Unix milliseconds. */
+  readonly at: number;
+  /** User or token that made the change. */
+  readonly by: string;
+}
+
+/** Users who can be assigned to groups of dead letters. */
+export interface DeadLetterAssignees {
+  /** E-mails, sorted. */
+  readonly assignees: readonly string[];
 }

@@ -1,4 +1,4 @@
-/** `everstep dlq groups [list|get|acknowledge|resolve]` */
+/** `everstep dlq groups [list|get|acknowledge|resolve]`, and the commands in group-triage.ts. */
 import type { DeadLetterGroup, DeadLetterGroupState } from '@everstep/sdk';
 import { Command } from 'commander';
 import { collected, moment, wholeNumber } from '../../arguments.js';
@@ -6,6 +6,7 @@ import { UsageError } from '../../exit-codes.js';
 import { instant, json, type Shell, shorten, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
 import { groupText, sourceText } from './error-text.js';
+import { triageCommands } from './group-triage.js';
 
 const STATES = ['new', 'known', 'regressed'] as const;
 const KINDS = ['workflow', 'message'] as const;
@@ -67,12 +68,16 @@ function listCommand(shell: Shell): Command {
       group.count,
       instant(group.firstSeenAt),
       instant(group.lastSeenAt),
+      group.assignment?.assignee ?? null,
+      group.snooze && group.snooze.until > Date.now() ? instant(group.snooze.until) : null,
       group.stepName,
       group.responseStatus,
       group.latest?.source ? sourceText(group.latest.source) : null,
       shorten(group.latest?.message ?? group.message, MAX_MESSAGE_LENGTH),
     ]);
-    const head = ['GROUP', 'STATE', 'ENTRIES', 'FIRST SEEN (UTC)', 'LAST SEEN (UTC)', 'STEP', 'STATUS', 'WHERE', 'ERROR'];
+    const seen = ['FIRST SEEN (UTC)', 'LAST SEEN (UTC)'];
+    const triage = ['ASSIGNEE', 'SNOOZED UNTIL (UTC)'];
+    const head = ['GROUP', 'STATE', 'ENTRIES', ...seen, ...triage, 'STEP', 'STATUS', 'WHERE', 'ERROR'];
     screen.write(table(screen, head, rows));
   });
 }
@@ -116,10 +121,12 @@ function markCommand(shell: Shell, verb: keyof typeof MARKS): Command {
 }
 
 export function deadLetterGroupsCommand(shell: Shell): Command {
-  return new Command('groups')
+  const command = new Command('groups')
     .description('Groups of dead letters with the same step, status and error (default command: list).')
     .addCommand(listCommand(shell), { isDefault: true })
     .addCommand(getCommand(shell))
     .addCommand(markCommand(shell, 'acknowledge'))
     .addCommand(markCommand(shell, 'resolve'));
+  for (const each of triageCommands(shell)) command.addCommand(each);
+  return command;
 }

@@ -42,6 +42,8 @@ const STATES: Readonly<Record<DeadLetterGroup['state'], string>> = {
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
+const decided = ({ at, by }: { readonly at: number; readonly by: string }): string => `by ${printable(by)} on ${instant(at)} UTC`;
+
 /** Describes a group in sentences, with times in UTC. */
 export function groupText(screen: Screen, group: DeadLetterGroup): string {
   const { latest, responseStatus, workflows } = group;
@@ -52,6 +54,9 @@ export function groupText(screen: Screen, group: DeadLetterGroup): string {
       : `Acknowledged ${instant(group.acknowledgedAt)} UTC${group.acknowledgedBy === null ? '' : ` by ${printable(group.acknowledgedBy)}`}.\n`,
     group.resolvedAt === null ? '' : `Resolved ${instant(group.resolvedAt)} UTC.\n`,
     group.regressedAt === null ? '' : `Regressed ${instant(group.regressedAt)} UTC.\n`,
+    group.assignment === null ? '' : `Assigned to ${printable(group.assignment.assignee)} ${decided(group.assignment)}.\n`,
+    group.snooze === null ? '' : `Snoozed until ${instant(group.snooze.until)} UTC ${decided(group.snooze)}.\n`,
+    ...group.notes.map((note) => `Note ${note.noteId} ${decided(note)}:\n${indented(linesOf(note.text), '  ')}`),
   ];
   return [
     `Group ${styled(screen, 'bold', group.fingerprint)} is ${STATES[group.state]}.\n`,

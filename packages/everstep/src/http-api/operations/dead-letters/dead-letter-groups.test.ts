@@ -45,6 +45,7 @@ test('runs with the same error are one group with the message, place, count and 
   );
   assert.deepEqual(rest, {
     state: 'new',
+    needsAttention: true,
     kind: 'workflow',
     stepName: null,
     responseStatus: 500,
@@ -57,6 +58,10 @@ test('runs with the same error are one group with the message, place, count and 
     acknowledgedBy: null,
     resolvedAt: null,
     regressedAt: null,
+    assignment: null,
+    snooze: null,
+    notes: [],
+    noteCount: 0,
   });
   assert.deepEqual(await get(fingerprint), { fingerprint, firstSeenAt, lastSeenAt, exampleDlqId, histogram, ...rest });
   assert.deepEqual((await list('state=known&state=regressed')).groups, []);

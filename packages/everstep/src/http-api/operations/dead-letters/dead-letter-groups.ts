@@ -3,22 +3,18 @@
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { DeadLetterGroup, DeadLetterGroupPage, GROUP_KINDS, GroupStateSchema } from '../../../contract/dead-letter-groups.js';
-import { ApiError } from '../../../contract/error-codes.js';
-import type { GroupMark } from '../../../ports/stores/dead-letter-groups.js';
 import { OWN_ENTRY } from '../../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../operation.js';
 import { AnyOf } from '../../parameters/several.js';
-import { shown } from '../../parameters/unacceptable.js';
 import { Cursor, UnixMs } from '../../parameters/values.js';
 import { presentGroup } from '../../presenters/dead-letter-group.js';
 import { deadLetterQuery, Fingerprint, isEmptyRange } from '../filters.js';
+import { triageOperations } from './group-triage.js';
+import { markedGroup, noSuchGroup } from './marked-group.js';
 
 const TAG = 'Dead letter queue';
 const PATH = '/v2/workflows/dlq/groups';
 const GroupPath = Type.Object({ fingerprint: Fingerprint('Fingerprint of the group.') });
-
-const noSuchGroup = (fingerprint: string): ApiError =>
-  new ApiError('not-found', `group ${shown(fingerprint)} not found: it had no entries in the last month`);
 
 const listGroups = operation({
   operationId: 'listDeadLetterGroups',
@@ -81,7 +77,7 @@ const listGroups = operation({
       limit: count ?? LIMITS.groupsPageDefault,
     });
     const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: String(now), left: null });
-    return answer(200, { cursor, groups: items.map((group) => presentGroup(group, now)) });
+    return answer(200, { cursor, groups: items.map((group) => presentGroup(group, now, 'newest')) });
   },
 });
 
@@ -100,7 +96,7 @@ const getGroup = operation({
     const now = service.now();
     const group = await reads.deadLetterGroups.find({ instanceId, fingerprint, now });
     if (!group) throw noSuchGroup(fingerprint);
-    return answer(200, presentGroup(group, now));
+    return answer(200, presentGroup(group, now, 'all'));
   },
 });
 
@@ -108,17 +104,17 @@ const MARKS = {
   acknowledge: {
     operationId: 'acknowledgeDeadLetterGroup',
     summary: 'Acknowledge a dead letter group',
-    description: 'Marks the group as known: it is no longer new or regressed. Does not change its entries.',
+    description: 'Marks the group as known: it is no longer new or regressed. Ends its snooze. Does not change its entries.',
   },
   resolve: {
     operationId: 'resolveDeadLetterGroup',
     summary: 'Resolve a dead letter group',
     description:
-      'Marks the error as fixed: the group becomes regressed when another entry arrives. Also acknowledges the group if it is not acknowledged. Does not change its entries.',
+      'Marks the error as fixed: the group becomes regressed when another entry arrives. Also acknowledges the group if it is not acknowledged, and ends its snooze. Does not change its entries.',
   },
 } as const;
 
-const mark = (kind: GroupMark['kind']): Operation =>
+const mark = (kind: keyof typeof MARKS): Operation =>
   operation({
     ...MARKS[kind],
     audit: OWN_ENTRY,
@@ -129,20 +125,14 @@ const mark = (kind: GroupMark['kind']): Operation =>
     pathParameters: GroupPath,
     responses: { 200: DeadLetterGroup },
     errors: ['bad-parameter', 'not-found'],
-    async handle({ path: { fingerprint }, request }, { reads, service, authority }, { instanceId, actor, access }) {
-      const now = service.now();
-      const audit = await authority.auditEntry(instanceId, {
-        actor,
-        address: request.callerIp,
-        action: `dead-letter-group.${kind}`,
-        subject: fingerprint,
-        details: { instanceId, access },
-      });
-      const marked = await service.deadLetters.markGroup({ instanceId, fingerprint, mark: { kind, at: now, by: actor }, audit });
-      const group = marked ? await reads.deadLetterGroups.find({ instanceId, fingerprint, now }) : null;
-      if (!group) throw noSuchGroup(fingerprint);
-      return answer(200, presentGroup(group, now));
-    },
+    handle: async ({ path: { fingerprint }, request }, context, caller) =>
+      answer(200, await markedGroup({ fingerprint, change: { kind }, request }, context, caller)),
   });
 
-export const groupOperations: readonly Operation[] = [listGroups, getGroup, mark('acknowledge'), mark('resolve')];
+export const groupOperations: readonly Operation[] = [
+  listGroups,
+  getGroup,
+  mark('acknowledge'),
+  mark('resolve'),
+  ...triageOperations,
+];

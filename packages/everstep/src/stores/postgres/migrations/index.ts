@@ -29,6 +29,7 @@ import { workerPools } from './0028-worker-pools.js';
 import { insights } from './0029-insights.js';
 import { causesOfFailures } from './0030-causes-of-failures.js';
 import { alerts } from './0031-alerts.js';
+import { triageOfGroups } from './0032-triage-of-groups.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -63,4 +64,5 @@ export const MIGRATIONS: readonly string[] = [
   insights,
   causesOfFailures,
   alerts,
+  triageOfGroups,
 ];

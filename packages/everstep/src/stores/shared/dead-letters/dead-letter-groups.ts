@@ -8,24 +8,25 @@ import {
   hourOf,
   NEW_FOR_MS,
 } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { type GroupMark, type GroupTriage, NO_TRIAGE, triaged } from '../../../engine/dead-letters/group-triage.js';
 import type { FailedBy } from '../../../engine/failures/error-details.js';
 import { FAILURE_CAUSES } from '../../../engine/runs/run.js';
 import type {
   DeadLetterGroupPage,
   DeadLetterGroupRecord,
   DeadLetterGroupStore,
-  GroupMark,
   LatestFailure,
+  MarkOutcome,
   UngroupedEntry,
 } from '../../../ports/stores/dead-letter-groups.js';
 import type { Listing } from '../../../ports/stores/page.js';
 import { bytes, integer, json, type Row, text, textOrNull, word } from '../../records/columns.js';
 import { createAccountChange } from '../accounts/change.js';
 import type { AddAudit } from '../audit/audit-log.js';
-import { isOneOf, OWNER, ofInstance, someOf } from '../sql/dialect.js';
-import { count, type Procedure, rows, type SqlStore } from '../sql/procedure.js';
+import { FOR_UPDATE, isOneOf, OWNER, ofInstance, someOf } from '../sql/dialect.js';
+import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
 import { byDialect, joined, raw, type Sql, sql } from '../sql/sql.js';
-import { NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
+import { type Column, NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
 import { mergeReplacedGroup } from './replaced-groups.js';
 
 const KINDS: readonly FailureGroup['kind'][] = ['workflow', 'message'];
@@ -34,6 +35,12 @@ const MAX_WORKFLOWS = 20;
 const MAX_LATEST_LENGTH = 2_000;
 /** Parts of a listing, by the positions in GROUP_STATES. `rank` is the part, except of groups that have just become old. */
 const [REGRESSED, NEW, KNOWN] = [0, 1, 2];
+
+/** Null in the table until a user decides something. */
+const TRIAGE: Column<GroupTriage> = {
+  read: (found, name) => (found[name] === null ? NO_TRIAGE : json<GroupTriage>(found, name)),
+  write: (triage) => JSON.stringify(triage),
+};
 
 const GROUP = table<Omit<DeadLetterGroupRecord, 'instanceId' | 'exampleDlqId' | 'latest' | 'workflows' | 'hours'>>(
   'dead_letter_group',
@@ -51,6 +58,7 @@ const GROUP = table<Omit<DeadLetterGroupRecord, 'instanceId' | 'exampleDlqId' | 
     acknowledgedBy: nullable(TEXT),
     resolvedAt: nullable(NUMBER),
     regressedAt: nullable(NUMBER),
+    triage: TRIAGE,
   },
 );
 
@@ -129,17 +137,17 @@ function* records(
     SELECT g.*, ${listOf('workflow_url, entries', workflows)} AS workflows, ${listOf('hour, count', hours)} AS hours
     FROM dead_letter_group g WHERE g.${ofInstance(instanceId)} AND g.fingerprint ${isOneOf(fingerprints)}`);
   const newest = yield* examples(instanceId, fingerprints);
-  const byFingerprint = new Map(found.map((row) => [text(row, 'fingerprint'), row]));
+  const byFingerprint = new Map(found.map((each) => [text(each, 'fingerprint'), each]));
   return fingerprints.flatMap((fingerprint) => {
-    const row = byFingerprint.get(fingerprint);
-    if (!row) return [];
+    const group = byFingerprint.get(fingerprint);
+    if (!group) return [];
     return {
-      ...GROUP.read(row),
+      ...GROUP.read(group),
       instanceId,
       exampleDlqId: newest.get(fingerprint)?.dlqId ?? null,
       latest: newest.get(fingerprint)?.latest ?? null,
-      workflows: json<[string, number][]>(row, 'workflows').map(([workflowUrl, entries]) => ({ workflowUrl, entries })),
-      hours: json<[number, number][]>(row, 'hours').map(([hour, count]) => ({ hour, count })),
+      workflows: json<[string, number][]>(group, 'workflows').map(([workflowUrl, entries]) => ({ workflowUrl, entries })),
+      hours: json<[number, number][]>(group, 'hours').map(([hour, count]) => ({ hour, count })),
     };
   });
 }
@@ -217,14 +225,24 @@ function* list(page: DeadLetterGroupPage, own: OwnGroups): Procedure<Listing<Dea
   };
 }
 
-function* mark(instanceId: string, fingerprint: string, { kind, at, by }: GroupMark): Procedure<boolean> {
-  const acknowledgement = sql`acknowledged_at = ${at}, acknowledged_by = ${by}`;
-  const resolution = sql`resolved_at = ${at}, acknowledged_at = coalesce(acknowledged_at, ${at}),
+/** The columns of the state that a mark changes, besides the triage. */
+function stateAfter({ kind, at, by }: GroupMark): Sql {
+  const known = sql`, regressed_at = NULL, rank = 2`;
+  if (kind === 'acknowledge') return sql`${known}, acknowledged_at = ${at}, acknowledged_by = ${by}`;
+  if (kind !== 'resolve') return raw('');
+  return sql`${known}, resolved_at = ${at}, acknowledged_at = coalesce(acknowledged_at, ${at}),
     acknowledged_by = CASE WHEN acknowledged_at IS NULL THEN ${by} ELSE acknowledged_by END`;
-  const marked = yield* count(sql`
-    UPDATE dead_letter_group SET regressed_at = NULL, rank = 2, ${kind === 'acknowledge' ? acknowledgement : resolution}
-    WHERE ${ofInstance(instanceId)} AND fingerprint = ${fingerprint}`);
-  return marked > 0;
+}
+
+function* mark(instanceId: string, fingerprint: string, by: GroupMark): Procedure<MarkOutcome> {
+  const group = sql`${ofInstance(instanceId)} AND fingerprint = ${fingerprint}`;
+  // Locked, so that no note is lost when two are added at the same time.
+  const found = yield* row(sql`SELECT triage FROM dead_letter_group WHERE ${group} ${FOR_UPDATE}`);
+  if (!found) return 'not-found';
+  const triage = triaged(TRIAGE.read(found, 'triage'), by);
+  if (typeof triage === 'string') return triage;
+  yield* send(sql`UPDATE dead_letter_group SET triage = ${TRIAGE.write(triage)}${stateAfter(by)} WHERE ${group}`);
+  return 'done';
 }
 
 /** Rows that are locked are left for the next time. */

@@ -41,6 +41,7 @@ export function* mergeReplacedGroup(): Procedure<number> {
         acknowledged_at = coalesce(s.acknowledged_at, o.acknowledged_at),
         resolved_at = CASE WHEN s.resolved_at IS NULL AND o.resolved_at > s.last_seen_at THEN o.resolved_at ELSE s.resolved_at END,
         regressed_at = ${REGRESSED},
+        triage = coalesce(s.triage, o.triage),
         rank = CASE WHEN ${REGRESSED} IS NOT NULL THEN 0
           WHEN coalesce(s.acknowledged_at, o.acknowledged_at) IS NOT NULL THEN 2 ELSE s.rank END
       FROM dead_letter_group AS o

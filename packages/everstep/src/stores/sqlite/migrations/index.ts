@@ -30,6 +30,7 @@ import { stepIds } from './0029-step-ids.js';
 import { insights } from './0030-insights.js';
 import { causesOfFailures } from './0031-causes-of-failures.js';
 import { alerts } from './0032-alerts.js';
+import { triageOfGroups } from './0033-triage-of-groups.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -65,4 +66,5 @@ export const MIGRATIONS: readonly string[] = [
   insights,
   causesOfFailures,
   alerts,
+  triageOfGroups,
 ];

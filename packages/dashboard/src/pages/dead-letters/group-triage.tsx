@@ -1,0 +1,236 @@
+/** Who works on a group, until when it is snoozed, and its notes. */
+import { useId, useState } from 'react';
+import type { DeadLetterAssignees, DeadLetterGroup } from '../../../../everstep/src/contract/dead-letter-groups.js';
+import { path } from '../../api/client.js';
+import { usePermissions } from '../../api/instances.js';
+import { useApi, useChange } from '../../api/queries.js';
+import { ActionButton } from '../../components/action-button.js';
+import { useNow } from '../../components/times/clock.js';
+import { countText } from '../../components/times/formats.js';
+import { TimeText } from '../../components/times/time-text.js';
+
+interface GroupProps {
+  readonly group: DeadLetterGroup;
+}
+
+type Change = { readonly method: 'PUT' | 'POST'; readonly body: object } | { readonly method: 'DELETE' };
+
+/** Returns a function that changes a part of the group, such as `snooze`, and whether a change is in progress. */
+function useGroupChange({ fingerprint }: DeadLetterGroup) {
+  const change = useChange();
+  const [busy, setBusy] = useState(false);
+  const send = async (part: string, made: Change, done: string): Promise<boolean> => {
+    setBusy(true);
+    const url = `${path`/v2/workflows/dlq/groups/${fingerprint}`}/${part}`;
+    const outcome = await change({ url, ...made, topics: ['dlq'], done, showFailure: true });
+    setBusy(false);
+    return outcome.ok;
+  };
+  return { busy, send };
+}
+
+function By({ at, by }: { readonly at: number; readonly by: string }) {
+  return (
+    <span className="field-hint">
+      <TimeText unixMs={at} style="relative" /> by {by}
+    </span>
+  );
+}
+
+function Assignee({ group }: GroupProps) {
+  const id = useId();
+  const { write } = usePermissions();
+  const { busy, send } = useGroupChange(group);
+  const { data } = useApi<DeadLetterAssignees>({
+    topic: 'settings',
+    name: 'assignees',
+    url: '/v2/workflows/dlq/assignees',
+    enabled: write,
+  });
+  const { assignment } = group;
+  const assignee = assignment?.assignee ?? '';
+  // A user who has lost access can still be assigned.
+  const users = [...new Set([...(data?.assignees ?? []), ...(assignment ? [assignee] : [])])];
+  return (
+    <div className="field">
+      <label className="field-label" htmlFor={id}>
+        Assignee
+      </label>
+      <select
+        id={id}
+        className="input"
+        value={assignee}
+        disabled={!write || busy}
+        onChange={({ target: { value } }) =>
+          send(
+            'assignee',
+            { method: 'PUT', body: { assignee: value === '' ? null : value } },
+            value === '' ? 'Removed the assignee' : `Assigned to ${value}`,
+          )
+        }
+      >
+        <option value="">No assignee</option>
+        {users.map((user) => (
+          <option key={user} value={user}>
+            {user}
+          </option>
+        ))}
+      </select>
+      {assignment === null ? null : <By {...assignment} />}
+    </div>
+  );
+}
+
+const HOUR_MS = 3_600_000;
+const SNOOZES = [
+  { text: 'for 4 hours', hours: 4 },
+  { text: 'for 1 day', hours: 24 },
+  { text: 'for 7 days', hours: 168 },
+  { text: 'for 30 days', hours: 720 },
+] as const;
+
+function Snooze({ group }: GroupProps) {
+  const id = useId();
+  const { write } = usePermissions();
+  const { busy, send } = useGroupChange(group);
+  const { snooze } = group;
+  return (
+    <div className="field">
+      <label className="field-label" htmlFor={id}>
+        Snooze
+      </label>
+      <select
+        id={id}
+        className="input"
+        value={snooze === null ? '' : 'set'}
+        disabled={!write || busy}
+        aria-describedby={`${id}-hint`}
+        onChange={({ target: { value } }) => {
+          if (value === '') return send('snooze', { method: 'PUT', body: { until: null } }, 'Ended the snooze');
+          const until = Date.now() + Number(value) * HOUR_MS;
+          return send('snooze', { method: 'PUT', body: { until } }, 'Snoozed the group');
+        }}
+      >
+        <option value="">Not snoozed</option>
+        {snooze === null ? null : <option value="set">Snoozed</option>}
+        {SNOOZES.map(({ text, hours }) => (
+          <option key={hours} value={hours}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <span id={`${id}-hint`} className="field-hint">
+        A snoozed group does not count as new or regressed and raises no alert. The snooze ends early if the group regresses.
+      </span>
+      {snooze === null ? null : (
+        <>
+          <SnoozeText group={group} />
+          <By {...snooze} />
+        </>
+      )}
+    </div>
+  );
+}
+
+/** Until when the group is snoozed, or that its snooze has ended. Renders nothing if it is not snoozed. */
+export function SnoozeText({ group: { snooze } }: GroupProps) {
+  const now = useNow();
+  if (snooze === null) return null;
+  return (
+    <span>
+      {now < snooze.until ? 'Snoozed until' : 'Snooze ended'} <TimeText unixMs={snooze.until} of="Snoozed until" />
+    </span>
+  );
+}
+
+function Notes({ group }: GroupProps) {
+  const id = useId();
+  const { readOnly } = usePermissions();
+  const { busy, send } = useGroupChange(group);
+  const [text, setText] = useState('');
+  const add = async () => {
+    if (await send('notes', { method: 'POST', body: { text } }, 'Added the note')) setText('');
+  };
+  return (
+    <div className="field group-notes">
+      <label className="field-label" htmlFor={id}>
+        Notes{group.noteCount === 0 ? '' : ` (${countText(group.noteCount)})`}
+      </label>
+      <textarea
+        id={id}
+        className="input"
+        rows={2}
+        maxLength={1000}
+        placeholder="What is known about the cause"
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
+      <div>
+        <ActionButton
+          small
+          disabledReason={readOnly ?? (text.trim() === '' ? 'Enter a note first' : undefined)}
+          busy={busy}
+          onClick={add}
+        >
+          Add note
+        </ActionButton>
+      </div>
+      <ul>
+        {group.notes.map((note) => (
+          <li key={note.noteId}>
+            <p>{note.text}</p>
+            <div className="line">
+              <By {...note} />
+              <ActionButton
+                small
+                variant="quiet"
+                disabledReason={readOnly}
+                busy={busy}
+                aria-label={`Delete note of ${note.by}`}
+                onClick={() => send(path`notes/${note.noteId}`, { method: 'DELETE' }, 'Deleted the note')}
+              >
+                Delete
+              </ActionButton>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** The controls on the card of a group. */
+export function GroupTriage({ group }: GroupProps) {
+  return (
+    <div className="card-body group-triage">
+      <Assignee group={group} />
+      <Snooze group={group} />
+      <Notes group={group} />
+    </div>
+  );
+}
+
+/** One or two lines in the row of a group. Renders nothing if nothing was decided. */
+export function GroupTriageLines({ group }: GroupProps) {
+  const { assignment, snooze, notes, noteCount } = group;
+  const [newest] = notes;
+  return (
+    <>
+      {assignment === null && snooze === null ? null : (
+        <span className="group-where">
+          {assignment === null ? null : <span>Assigned to {assignment.assignee}</span>}
+          <SnoozeText group={group} />
+        </span>
+      )}
+      {newest === undefined ? null : (
+        <span className="group-where group-note">
+          <span className="group-note-text">“{newest.text}”</span>
+          <span>
+            {newest.by}, <TimeText unixMs={newest.at} style="relative" of="Note" />
+            {noteCount > 1 ? ` · ${countText(noteCount)} notes` : ''}
+          </span>
+        </span>
+      )}
+    </>
+  );
+}
