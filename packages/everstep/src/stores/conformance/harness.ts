@@ -5,6 +5,8 @@ export interface StoreUnderTest {
   readonly store: Store;
   /** Whether it keeps versions of runs, as a store of several processes must. */
   readonly hasVersions: boolean;
+  /** Whether a batch is one transaction for each instance, so that a faulty unit undoes those of its own instance only. Absent: false. */
+  readonly commitsByInstance?: boolean;
   /** Closes the store and opens another on the same data. */
   reopen(): Promise<Store>;
   /** Closes what is open and removes the data. */

@@ -191,13 +191,18 @@ export function scheduleConformance(open: OpenStore): void {
           put(sampleSchedule(2, { nextAt: T0 + 100, instanceId: OTHER_INSTANCE })),
           put(sampleSchedule(3, { nextAt: null, paused: true })),
           put(sampleSchedule(4, { nextAt: T0 + 200 })),
-          put(sampleSchedule(5, { nextAt: T0 + 100 })),
+          put(sampleSchedule(6, { nextAt: T0 + 150 })),
+          put(sampleSchedule(5, { nextAt: T0 + 150 })),
         ]);
         assert.equal(await store.nextScheduleAt(), T0 + 100);
         assert.deepEqual(await ids(store, T0 + 99), []);
-        assert.deepEqual(await ids(store, T0 + 299), ['sch_2', 'sch_5', 'sch_4']);
-        assert.deepEqual(await ids(store, T0 + 300, 3), ['sch_2', 'sch_5', 'sch_4']);
-        await apply(store, [remove('sch_5'), put(sampleSchedule(2, { nextAt: T0 + 900, instanceId: OTHER_INSTANCE }))]);
+        assert.deepEqual(await ids(store, T0 + 299), ['sch_2', 'sch_6', 'sch_5', 'sch_4']);
+        assert.deepEqual(await ids(store, T0 + 300, 4), ['sch_2', 'sch_6', 'sch_5', 'sch_4']);
+        await apply(store, [
+          remove('sch_5'),
+          remove('sch_6'),
+          put(sampleSchedule(2, { nextAt: T0 + 900, instanceId: OTHER_INSTANCE })),
+        ]);
         assert.equal(await store.nextScheduleAt(), T0 + 200);
         assert.deepEqual(await ids(store, T0 + 1000), ['sch_4', 'sch_1', 'sch_2']);
       }),

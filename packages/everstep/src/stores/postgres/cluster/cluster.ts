@@ -155,8 +155,9 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   async claimQueued(query: QueuedQuery): Promise<readonly DueTask[]> {
     if (!this.claims) return [];
-    const claim = this.database.engine.isDistributed ? claimQueuedOnServers : claimQueued;
-    return claim(this.database, this.nodeId, query);
+    const { database, nodeId } = this;
+    if (!database.engine.isDistributed) return claimQueued(database, nodeId, query);
+    return claimQueuedOnServers(database, (work) => database.transaction(work), nodeId, query);
   }
 
   async handOver(tasks: readonly TaskOfNode[], to: string, options: { readonly isLent?: boolean } = {}): Promise<void> {

@@ -4,8 +4,9 @@
  * Keeps invariants 23 and 25.
  */
 import type { ClaimQuery, Kept, QueuedQuery } from '../../../ports/cluster.js';
+import type { DueTask } from '../../../ports/stores/store.js';
 import { integer, type Row, text } from '../connection/columns.js';
-import { type Database, type Session, statement, type TransactionSession } from '../connection/connection.js';
+import { type Session, statement, type TransactionSession } from '../connection/connection.js';
 
 /** Locks the row of a node, so that another node that takes over from it waits. */
 const LOCK_NODE = statement('SELECT node_id FROM node WHERE node_id = $1 FOR KEY SHARE');
@@ -119,11 +120,24 @@ const LOCK_GATE = statement('SELECT instance_id FROM gate_lease WHERE instance_i
 /** More messages than an instance has. */
 const ALL = 2_147_483_647;
 
+/** Runs work as a transaction, or within one. */
+export type Transact = <Result>(work: (session: TransactionSession) => Promise<Result>) => Promise<Result>;
+
 /** Takes the gates without a holder, of the instance or of all with due messages in queues. */
-async function takeGates(database: Database, nodeId: string, { before, instanceId }: QueuedQuery): Promise<void> {
-  const found = instanceId === undefined ? await database.query(WITHOUT_GATES, [before]) : [{ instance_id: instanceId }];
+async function takeGates(
+  session: Session,
+  transact: Transact,
+  nodeId: string,
+  { before, instanceId }: QueuedQuery,
+): Promise<void> {
+  const found = instanceId === undefined ? await session.query(WITHOUT_GATES, [before]) : [{ instance_id: instanceId }];
   for (const id of found.map((row) => text(row, 'instance_id')).sort())
-    await database.transaction((session) => takeGate(session, id, nodeId));
+    await transact((claimant) => takeGate(claimant, id, nodeId));
+}
+
+interface QueuedPage {
+  readonly before: number;
+  readonly limit: number;
 }
 
 /**
@@ -131,24 +145,25 @@ async function takeGates(database: Database, nodeId: string, { before, instanceI
  * a due time, so that the next page starts behind it in each instance.
  */
 export async function claimQueuedEach(
-  database: Database,
+  session: Session,
+  transact: Transact,
   nodeId: string,
   query: QueuedQuery,
-  claim: (session: Session, id: string, page: { readonly before: number; readonly limit: number }) => Promise<readonly Row[]>,
-): Promise<readonly Row[]> {
+  claim: (session: Session, id: string, page: QueuedPage) => Promise<readonly DueTask[]>,
+): Promise<readonly DueTask[]> {
   const { before, after, includesClaimed, limit, instanceId } = query;
-  if (after === null) await takeGates(database, nodeId, query);
-  const claimOf = (id: string, page: { readonly before: number; readonly limit: number }) =>
-    database.transaction(async (session) => {
-      if ((await session.query(LOCK_CLAIMANT, [nodeId])).length === 0) return [];
-      return (await session.query(LOCK_GATE, [id, nodeId])).length === 0 ? [] : claim(session, id, page);
+  if (after === null) await takeGates(session, transact, nodeId, query);
+  const claimOf = (id: string, page: QueuedPage) =>
+    transact(async (claimant) => {
+      if ((await claimant.query(LOCK_CLAIMANT, [nodeId])).length === 0) return [];
+      return (await claimant.query(LOCK_GATE, [id, nodeId])).length === 0 ? [] : claim(claimant, id, page);
     });
   if (instanceId !== undefined) return claimOf(instanceId, { before, limit });
-  const page = await database.query(PAGE, [before, nodeId, after ?? -1, includesClaimed, limit]);
+  const page = await session.query(PAGE, [before, nodeId, after ?? -1, includesClaimed, limit]);
   const last = page.at(-1);
   const until = last && page.length === limit ? integer(last, 'due_at') : before;
-  const instances = await database.query(WITH_MESSAGES, [until, nodeId, after ?? -1, includesClaimed]);
-  const claimed: Row[] = [];
+  const instances = await session.query(WITH_MESSAGES, [until, nodeId, after ?? -1, includesClaimed]);
+  const claimed: DueTask[] = [];
   for (const row of instances) claimed.push(...(await claimOf(text(row, 'instance_id'), { before: until, limit: ALL })));
   return claimed;
 }

@@ -7,9 +7,9 @@
  */
 import type { QueuedQuery } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
-import { type Database, type Session, statement } from '../connection/connection.js';
+import { type Session, statement } from '../connection/connection.js';
 import { DUE_COLUMNS, dueTaskOf } from '../runs/due-tasks.js';
-import { claimQueuedEach } from './distributed-claims.js';
+import { claimQueuedEach, type Transact } from './distributed-claims.js';
 
 /** Gates without a holder, of instances with due messages in queues. In one order, so that nodes do not deadlock. */
 const takeGates = (where: string) =>
@@ -71,24 +71,23 @@ const CLAIM_OF_INSTANCE = claim(unclaimed(due('p.instance_id = $5 AND num_nonnul
 /** One snapshot for both: a claim whose answer was lost may become visible at any moment. */
 const CLAIM_WITH_CLAIMED = claim(`${unclaimed(DUE)} UNION ALL ${DUE} AND p.claimed_by = $2`);
 
-/** For one instance whose gates are locked. */
-const CLAIM_ON_SERVER = statement(`
-  WITH seen AS MATERIALIZED (
-    SELECT p.run_key, p.slot, p.due_at FROM task p
-    WHERE p.instance_id = $5 AND p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.due_at <= $1 AND p.due_at > $4
-      AND (p.claimed_by IS NULL OR (p.claimed_by = $2 AND $6::boolean))
-    ORDER BY p.due_at FETCH FIRST ($3::bigint) ROWS WITH TIES
-  ), free AS MATERIALIZED (
-    SELECT p.run_key, p.slot FROM seen JOIN task p ON p.instance_id = $5 AND p.run_key = seen.run_key AND p.slot = seen.slot
-    WHERE p.claimed_by IS NULL FOR NO KEY UPDATE OF p SKIP LOCKED
-  ), marked AS (
-    UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM free
-    WHERE c.instance_id = $5 AND c.run_key = free.run_key AND c.slot = free.slot RETURNING c.run_key
-  )
-  SELECT ${DUE_COLUMNS} FROM seen
-    JOIN task t ON t.instance_id = $5 AND t.run_key = seen.run_key AND t.slot = seen.slot
-    JOIN run r ON r.instance_id = $5 AND r.run_key = t.run_key
+/** The page of one instance, as on one server. */
+const PAGE_ON_SERVER = statement(`
+  SELECT ${DUE_COLUMNS} FROM (
+    SELECT p.* FROM task p
+    WHERE p.instance_id = $4 AND p.queue IS NOT NULL AND p.due_at IS NOT NULL AND p.due_at <= $1 AND p.due_at > $3
+      AND (p.claimed_by IS NULL OR (p.claimed_by = $5 AND $6::boolean))
+    ORDER BY p.due_at FETCH FIRST ($2::bigint) ROWS WITH TIES
+  ) t JOIN run r ON r.instance_id = $4 AND r.run_key = t.run_key
   ORDER BY t.due_at, r.place, t.slot`);
+/** Messages whose rows are locked are marked at a later read. */
+const MARK_ON_SERVER = statement(`
+  UPDATE task c SET claimed_by = $2, wanted_by = NULL FROM (
+    SELECT p.run_key, p.slot FROM unnest($3::text[], $4::integer[]) AS u (run_key, slot)
+    JOIN task p ON p.instance_id = $1 AND p.run_key = u.run_key AND p.slot = u.slot
+    WHERE p.claimed_by IS NULL FOR NO KEY UPDATE OF p SKIP LOCKED
+  ) AS free
+  WHERE c.instance_id = $1 AND c.run_key = free.run_key AND c.slot = free.slot`);
 
 export async function claimQueued(
   session: Session,
@@ -105,11 +104,22 @@ export async function claimQueued(
   return (await session.query(includesClaimed ? CLAIM_WITH_CLAIMED : CLAIM, parameters)).map(dueTaskOf);
 }
 
-/** The same where the tables are on several servers. */
-export async function claimQueuedOnServers(database: Database, nodeId: string, query: QueuedQuery): Promise<readonly DueTask[]> {
+/** The same where the tables are on several servers. `transact` runs each part as a transaction. */
+export async function claimQueuedOnServers(
+  session: Session,
+  transact: Transact,
+  nodeId: string,
+  query: QueuedQuery,
+): Promise<readonly DueTask[]> {
   const { after, includesClaimed } = query;
-  const claimed = await claimQueuedEach(database, nodeId, query, (session, id, page) =>
-    session.query(CLAIM_ON_SERVER, [page.before, nodeId, page.limit, after ?? -1, id, includesClaimed]),
-  );
-  return claimed.map(dueTaskOf).sort((a, b) => a.dueAt - b.dueAt);
+  // The row of the node and the gates are locked: a node that takes over sees what is marked.
+  const claimed = await claimQueuedEach(session, transact, nodeId, query, async (claimant, id, page) => {
+    const rows = await claimant.query(PAGE_ON_SERVER, [page.before, page.limit, after ?? -1, id, nodeId, includesClaimed]);
+    const tasks = rows.map(dueTaskOf);
+    const keys = [tasks.map(({ runKey }) => runKey), tasks.map(({ slot }) => slot)];
+    if (tasks.length > 0) await claimant.execute(MARK_ON_SERVER, [id, nodeId, ...keys]);
+    return tasks;
+  });
+  // The order of the messages of an instance stays.
+  return [...claimed].sort((a, b) => a.dueAt - b.dueAt);
 }

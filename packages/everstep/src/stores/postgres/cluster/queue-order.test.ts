@@ -7,10 +7,12 @@ import { apply, creation, INSTANCE, OTHER_INSTANCE, putTasks, sampleRun } from '
 import { Database, statement, type TransactionSession } from '../connection/connection.js';
 import { migrate } from '../connection/migrate.js';
 import { createPostgresStore } from '../index.js';
+import { engineOf } from '../sharding/detection.js';
 import { openTestSchemas } from '../testing/schemas.js';
 import { PostgresCluster } from './cluster.js';
+import { takeGate } from './distributed-claims.js';
 import { gateHolderOf } from './gate-leases.js';
-import { claimQueued } from './queue-claims.js';
+import { claimQueued, claimQueuedOnServers } from './queue-claims.js';
 
 const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -44,6 +46,8 @@ if (typeof schemas === 'string') {
   const openTransactions: OpenTransaction[] = [];
   const database = new Database({ url, log });
   await migrate(database, url);
+  database.engine = await engineOf(database);
+  const { isDistributed } = database.engine;
   after(() => database.close());
   afterEach(async () => {
     await Promise.allSettled(openTransactions.splice(0).map((held) => held.commit()));
@@ -53,6 +57,7 @@ if (typeof schemas === 'string') {
 
   async function join(aheadMs: number): Promise<Node> {
     const own = new Database({ url, log });
+    own.engine = database.engine;
     const cluster = new Mistaken(own, { url, log, facts: { host: 'test', version: '0' }, leaseMs: 60_000 });
     const node = { store: createPostgresStore(own, cluster), cluster };
     nodes.push(node);
@@ -107,7 +112,20 @@ if (typeof schemas === 'string') {
   }
 
   const PID = statement('SELECT pg_backend_pid() AS pid');
-  const BLOCKED = statement('SELECT 1 FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))');
+  // On a cluster, the lock is that of a worker. Its id of a process contains the number of the server.
+  const BLOCKED = statement(
+    isDistributed
+      ? 'SELECT 1 FROM citus_lock_waits WHERE blocking_gpid % 10000000000 = $1'
+      : 'SELECT 1 FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))',
+  );
+  const LOCK = statement('SELECT 1 FROM task WHERE instance_id = $1 AND run_key = ANY($2::text[]) FOR UPDATE');
+
+  /** A claim within an open transaction. */
+  const claimWithin = (session: TransactionSession, nodeId: string, limit: number) => {
+    const query = { before: Number.MAX_SAFE_INTEGER, after: null, includesClaimed: false, limit };
+    if (!isDistributed) return claimQueued(session, nodeId, query);
+    return claimQueuedOnServers(session, (work) => work(session), nodeId, query);
+  };
 
   /** A transaction that stays open until `commit` is called. */
   async function open(work: (session: TransactionSession) => Promise<unknown>): Promise<OpenTransaction> {
@@ -213,8 +231,7 @@ if (typeof schemas === 'string') {
     test('a message whose row another transaction has locked is not overtaken', async () => {
       const node = await join(0);
       const sent = await send(4, [node]);
-      const lock = statement('SELECT 1 FROM task WHERE run_key = ANY($1::text[]) FOR UPDATE');
-      const held = await open((session) => session.query(lock, [[sent[0] ?? '', sent[2] ?? '']]));
+      const held = await open((session) => session.query(LOCK, [INSTANCE, [sent[0] ?? '', sent[2] ?? '']]));
       assert.deepEqual(await claimed(node), sent);
       await held.commit();
       // They are marked at the next read.
@@ -246,8 +263,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await claimed(dead), before);
       await kill(dead);
       // A message that is being written stops the takeover in its middle.
-      const lock = statement('SELECT 1 FROM task WHERE run_key = $1 FOR UPDATE');
-      const held = await open((session) => session.query(lock, [before[0] ?? '']));
+      const held = await open((session) => session.query(LOCK, [INSTANCE, [before[0] ?? '']]));
       const joining = join(0);
       await held.blocks();
       const during = await send(3, [two, three]);
@@ -268,14 +284,7 @@ if (typeof schemas === 'string') {
       const sent = await send(4, [one]);
       await kill(one);
       // Its claim has started and is not committed.
-      const held = await open((session) =>
-        claimQueued(session, one.cluster.nodeId, {
-          before: Number.MAX_SAFE_INTEGER,
-          after: null,
-          includesClaimed: false,
-          limit: 500,
-        }),
-      );
+      const held = await open((session) => claimWithin(session, one.cluster.nodeId, 500));
       const joining = join(0);
       await held.blocks();
       await held.commit();
@@ -290,7 +299,10 @@ if (typeof schemas === 'string') {
     test('gates that a node acquires before a takeover completes go to the new node', async () => {
       const one = await join(0);
       await kill(one);
-      const held = await open((session) => gateHolderOf(session, INSTANCE, one.cluster.nodeId));
+      const { nodeId } = one.cluster;
+      const held = await open((session) =>
+        gateHolderOf(session, INSTANCE, nodeId, isDistributed ? () => takeGate(session, INSTANCE, nodeId) : undefined),
+      );
       const joining = join(0);
       await held.blocks();
       await held.commit();
@@ -303,8 +315,7 @@ if (typeof schemas === 'string') {
       const node = await join(0);
       await node.cluster.gateHolderOf(INSTANCE);
       const sent = await send(4, [node]);
-      const query = { before: Number.MAX_SAFE_INTEGER, after: null, includesClaimed: false, limit: 2 };
-      const held = await open((session) => claimQueued(session, node.cluster.nodeId, query));
+      const held = await open((session) => claimWithin(session, node.cluster.nodeId, 2));
       const more = await send(2, [node]);
       assert.deepEqual(await claimed(node, { includesClaimed: true }), [...sent, ...more]);
       await held.commit();
@@ -316,9 +327,7 @@ if (typeof schemas === 'string') {
       const node = await join(0);
       const sent = await send(4, [node]);
       const { nodeId } = node.cluster;
-      const held = await open((session) =>
-        claimQueued(session, nodeId, { before: Number.MAX_SAFE_INTEGER, after: null, includesClaimed: false, limit: 2 }),
-      );
+      const held = await open((session) => claimWithin(session, nodeId, 2));
       const looking = claimed(node, { includesClaimed: true });
       await held.blocks();
       await held.commit();

@@ -28,6 +28,7 @@ import {
 import { taskKindConformance } from '../../conformance/task-kinds.js';
 import { triggerConformance } from '../../conformance/triggers.js';
 import { openPostgresStore } from '../index.js';
+import { IS_ON_CLUSTER } from '../testing/citus.js';
 import { decidedStore } from '../testing/decided-store.js';
 import { openTestSchemas } from '../testing/schemas.js';
 import { READS_AFTER_CONFLICT } from './run-versions.js';
@@ -205,6 +206,7 @@ if (typeof schemas === 'string') {
       return {
         store: decidedStore(opened, versions),
         hasVersions: true,
+        commitsByInstance: IS_ON_CLUSTER,
         async reopen() {
           await opened?.close();
           opened = await openPostgresStore({ url, log });

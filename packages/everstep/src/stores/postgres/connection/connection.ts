@@ -11,7 +11,7 @@ import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.j
 import { type Engine, POSTGRESQL } from '../sharding/engine.js';
 import { ClientSession, run, type Session, type Statement, type TransactionSession } from './client-session.js';
 import type { Row } from './columns.js';
-import { constraintOf, sqlStateOf, storeErrorOf } from './errors.js';
+import { sqlStateOf, storeErrorOf, violatedConstraintOf } from './errors.js';
 import { Primary } from './primary.js';
 import type { SqlValue } from './sql-values.js';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
@@ -44,7 +44,6 @@ const RETRY_DELAY_MS = 5;
 const INT8_OID = 20;
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
-const UNIQUE_VIOLATION = '23505';
 
 // Every call to an unavailable database rejects with StoreUnavailableError.
 
@@ -75,8 +74,8 @@ export class VersionConflictError extends Error {
 const isRetryable = (error: unknown, constraints: readonly string[]): boolean => {
   const state = sqlStateOf(error);
   if (error instanceof VersionConflictError || state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
-  const constraint = constraintOf(error);
-  return state === UNIQUE_VIOLATION && constraint !== null && constraints.includes(constraint.replace(NUMBER_OF_PART, ''));
+  const constraint = violatedConstraintOf(error);
+  return constraint !== null && constraints.includes(constraint.replace(NUMBER_OF_PART, ''));
 };
 
 function int8(digits: string): number {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
-import { sqlStateOf, storeErrorOf } from './errors.js';
+import { sqlStateOf, storeErrorOf, violatedConstraintOf } from './errors.js';
 
 const ofServer = (code: string) => Object.assign(new Error('said by the server'), { code, severity: 'ERROR' });
 const ofSystem = (code: string) => Object.assign(new Error(`write ${code}`), { code, errno: -32, syscall: 'write' });
@@ -12,6 +12,14 @@ test('an error of the operating system is not an SQLSTATE even if it has five ch
   assert.equal(sqlStateOf(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })), null);
   for (const code of ['23505', 'XX001', '0A000', '57P01', 'HV00B']) assert.equal(sqlStateOf(ofServer(code)), code);
   assert.ok(storeErrorOf(ofSystem('EPIPE')) instanceof StoreUnavailableError);
+});
+
+test('a violation that one server of a cluster reports for another one is recognized by its message', () => {
+  const violation = (code: string, more: object = {}) =>
+    Object.assign(new Error('duplicate key value violates unique constraint "run_pkey_104849"'), { code, ...more });
+  for (const code of ['23505', 'XX000']) assert.equal(violatedConstraintOf(violation(code)), 'run_pkey_104849');
+  assert.equal(violatedConstraintOf(violation('23505', { constraint: 'run_pkey' })), 'run_pkey');
+  for (const error of [violation('23503'), ofServer('XX000'), new Error('lost')]) assert.equal(violatedConstraintOf(error), null);
 });
 
 test('a server that cannot write reports the reason, and the transaction certainly had no effect', () => {

@@ -21,9 +21,18 @@ export function sqlStateOf(error: unknown): string | null {
   return /^(?=.*\d)[0-9A-Z]{5}$/.test(error.code) ? error.code : null;
 }
 
-/** The constraint that an error of the server names; null for none. */
-export function constraintOf(error: unknown): string | null {
-  return error instanceof Error && 'constraint' in error && typeof error.constraint === 'string' ? error.constraint : null;
+const UNIQUE_VIOLATION = '23505';
+/** A server of a cluster that copies rows to another one reports its violation as an internal error with the same message. */
+const FORWARDED_STATE = 'XX000';
+const FORWARDED_VIOLATION = /^duplicate key value violates unique constraint "([^"]{1,63})"$/;
+
+/** The unique constraint that the statement violated; null for another error. */
+export function violatedConstraintOf(error: unknown): string | null {
+  const state = sqlStateOf(error);
+  if (!(error instanceof Error) || state === null) return null;
+  if (state === UNIQUE_VIOLATION && 'constraint' in error && typeof error.constraint === 'string') return error.constraint;
+  if (state !== UNIQUE_VIOLATION && state !== FORWARDED_STATE) return null;
+  return FORWARDED_VIOLATION.exec(error.message)?.[1] ?? null;
 }
 
 /**

@@ -7,7 +7,7 @@ import { isOneOf } from '../../shared/sql/dialect.js';
 import { rows } from '../../shared/sql/procedure.js';
 import { raw, sql } from '../../shared/sql/sql.js';
 import { integer, integerOrNull, type Row, text } from '../connection/columns.js';
-import { type Database, statement } from '../connection/connection.js';
+import { type Database, type Session, type SqlValue, statement } from '../connection/connection.js';
 import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
 import type { SqlSession } from '../connection/sql-session.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
@@ -27,9 +27,16 @@ const SET_FINGERPRINTS = statement(`
   UPDATE dead_letter d SET fingerprint = u.fingerprint, rules = u.rules FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
   WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NOT DISTINCT FROM u.was`);
 const PLACE = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
-const LOCK_NEXT = statement(`
+const NEXT = `
   SELECT instance_id, fingerprint FROM dead_letter_group WHERE (instance_id, fingerprint) > ($1::text, $2::text)
-  ORDER BY instance_id, fingerprint LIMIT $3 FOR UPDATE`);
+  ORDER BY instance_id, fingerprint LIMIT $3`;
+const LOCK_NEXT = statement(`${NEXT} FOR UPDATE`);
+/** Where the tables are on several servers, rows are found by a plain read, and locked by instance. */
+const FIND_NEXT = statement(NEXT);
+const LOCK_FOUND = statement(`
+  SELECT g.fingerprint FROM ${unnest(PLACE)} AS u(${names(PLACE)})
+  JOIN dead_letter_group g ON g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint
+  ORDER BY g.fingerprint FOR UPDATE OF g`);
 /** Transactions that change entries count them before this lock is acquired, or after it is released. */
 const RECOUNT = statement(`
   UPDATE dead_letter_group g SET entries = c.entries FROM (
@@ -45,6 +52,15 @@ const RECOUNT_WORKFLOWS = statement(`
   INSERT INTO dead_letter_group_workflow (instance_id, fingerprint, workflow_url, entries)
   SELECT d.instance_id, d.fingerprint, d.workflow_url, count(*) FROM ${unnest(PLACE)} AS u(${names(PLACE)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.fingerprint = u.fingerprint GROUP BY 1, 2, 3`);
+
+const placeOf = (row: Row) => ({ instance_id: text(row, 'instance_id'), fingerprint: text(row, 'fingerprint') });
+
+async function lockNext(session: Session, range: readonly SqlValue[]): Promise<readonly Row[]> {
+  if (!session.engine.isDistributed) return session.query(LOCK_NEXT, range);
+  const found = await session.query(FIND_NEXT, range);
+  await session.query(LOCK_FOUND, columnArrays(PLACE, found.map(placeOf)));
+  return found;
+}
 
 export function createPostgresDeadLetterGroups(database: Database, store: SqlSession): DeadLetterGroupStore {
   return createDeadLetterGroups(store, {
@@ -100,8 +116,7 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
     },
     recount: ({ after, limit }) =>
       database.transaction(async (session) => {
-        const locked = await session.query(LOCK_NEXT, [after?.instanceId ?? '', after?.fingerprint ?? '', limit]);
-        const placeOf = (row: Row) => ({ instance_id: text(row, 'instance_id'), fingerprint: text(row, 'fingerprint') });
+        const locked = await lockNext(session, [after?.instanceId ?? '', after?.fingerprint ?? '', limit]);
         const wrong = await session.query(RECOUNT, columnArrays(PLACE, locked.map(placeOf)));
         if (wrong.length > 0) {
           const values = columnArrays(PLACE, wrong.map(placeOf));

@@ -46,8 +46,7 @@ const TAKE = {
 
 /** `IS TRUE` keeps the server from looking for the state in an index instead of for the run. */
 const GIVEN = `(
-  SELECT u.*, base.place + u.n AS place FROM (SELECT ${PLACE_BASE} AS place) base,
-    ${unnest(ENTRY)} WITH ORDINALITY AS u(${names(ENTRY)}, n))`;
+  SELECT u.*, (SELECT ${PLACE_BASE}) + u.n AS place FROM ${unnest(ENTRY)} WITH ORDINALITY AS u(${names(ENTRY)}, n))`;
 const markEnded = (given: string) => `
   UPDATE ended_run e SET state = 'deadLetter' FROM ${given} g
   WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key AND (e.state = 'failed') IS TRUE`;

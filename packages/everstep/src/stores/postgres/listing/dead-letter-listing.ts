@@ -31,7 +31,6 @@ const ENTRIES: Candidates = { alias: 'd', all: 'dead_letter d', columns: ['insta
 
 const RECORD = `${RUN_RECORD_COLUMNS}, ${DEAD_LETTER_COLUMNS}`;
 const PAYLOAD = 'JOIN payload p ON p.instance_id = r.instance_id AND p.run_key = r.run_key';
-const ofEntry = (table: string) => `${table}.instance_id = d.instance_id AND ${table}.dlq_id = d.dlq_id`;
 
 const FIND = statement(`
   SELECT ${RECORD} FROM ${RUN_RECORD_TABLES} ${PAYLOAD} WHERE d.instance_id = $1 AND d.dlq_id = $2`);
@@ -60,12 +59,12 @@ function anyOf(
 function labels(values: readonly string[], parameters: Parameters): Condition {
   const list = parameters.many(values, 'text');
   return {
-    test: `(SELECT true FROM dead_letter_label l WHERE ${ofEntry('l')} AND l.label = ANY(${list}) LIMIT 1)`,
+    test: `(SELECT true FROM dead_letter_label l WHERE l.instance_id = $1 AND l.dlq_id = d.dlq_id AND l.label = ANY(${list}) LIMIT 1)`,
     leads: [
       {
         values: list,
         from: `dead_letter_label l, LATERAL (
-          SELECT * FROM dead_letter d WHERE d.instance_id = l.instance_id AND d.dlq_id = l.dlq_id OFFSET 0
+          SELECT * FROM dead_letter d WHERE d.instance_id = $1 AND d.dlq_id = l.dlq_id OFFSET 0
         ) d WHERE l.instance_id = $1 AND l.label = v.value`,
         counted: 'dead_letter_label l WHERE l.instance_id = $1 AND l.label = v.value',
         place: 'l.place',
@@ -147,7 +146,7 @@ export async function listDeadLetters(session: Session, page: Page<DeadLetterFil
   const rows = await session.query(
     planned(`
     SELECT ${RECORD} FROM (${sql}) c, LATERAL (
-      SELECT * FROM run WHERE run.instance_id = c.instance_id AND run.run_key = c.run_key
+      SELECT * FROM run WHERE run.instance_id = $1 AND run.run_key = c.run_key
     ) ${RUN_RECORD_TABLES.replace('run r', 'r')} ${PAYLOAD}
     ORDER BY c.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
     parameters.values,

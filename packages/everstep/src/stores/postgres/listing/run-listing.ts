@@ -32,10 +32,11 @@ const runsOf = (kind: RunKind): Candidates => ({
 /** Condition on a table whose indexes start with `message`. */
 const ofKind = (table: string, kind: RunKind): string => `${table}.message = ${kind === 'message'}`;
 
-const ofRun = (table: string) => `${table}.instance_id = r.instance_id AND ${table}.run_key = r.run_key`;
+/** Names the instance: a planner that selects a server does not find it in a row of a subquery. */
+const ofRun = (table: string) => `${table}.instance_id = $1 AND ${table}.run_key = r.run_key`;
 /** The run of a row in another table. OFFSET 0 makes the server look it up for each such row. */
 const runOf = (table: string) => `LATERAL (
-  SELECT * FROM run r WHERE r.instance_id = ${table}.instance_id AND r.run_key = ${table}.run_key OFFSET 0) r`;
+  SELECT * FROM run r WHERE r.instance_id = $1 AND r.run_key = ${table}.run_key OFFSET 0) r`;
 /** A subquery for each row: the database must not turn it into a join, which would read all rows. */
 const STATE = `coalesce((SELECT e.state FROM ended_run e WHERE ${ofRun('e')}), 'active')`;
 
@@ -210,7 +211,7 @@ async function listed<Item>(
   const rows = await session.query(
     planned(`
     SELECT ${columns} FROM (${candidates}) c, LATERAL (
-      SELECT * FROM run WHERE run.instance_id = c.instance_id AND run.run_key = c.run_key
+      SELECT * FROM run WHERE run.instance_id = $1 AND run.run_key = c.run_key
     ) ${tables.replace('run r', 'r')}
     ORDER BY r.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
     parameters.values,

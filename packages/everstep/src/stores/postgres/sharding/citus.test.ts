@@ -14,8 +14,7 @@ if (typeof schemas === 'string') {
 } else {
   const schema = await schemas.make();
   const { url } = schema;
-  // A faulty unit rejects its whole batch, which a batch in parts does not promise.
-  const open = () => openPostgresStore({ url, log, commits: 'together' });
+  const open = () => openPostgresStore({ url, log });
   let opened: Store | null = null;
   after(async () => opened?.close());
   const underTest: OpenStore = async () => {
@@ -23,6 +22,7 @@ if (typeof schemas === 'string') {
     return {
       store: opened,
       hasVersions: true,
+      commitsByInstance: true,
       async reopen() {
         await opened?.close();
         opened = await open();

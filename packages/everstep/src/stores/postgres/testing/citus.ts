@@ -8,6 +8,8 @@ import { distribute } from '../sharding/distribute.js';
 import { BY_INSTANCE, BY_RUN, ON_EVERY_SERVER, ON_ONE_SERVER } from '../sharding/tables.js';
 
 export const CITUS = 'EVERSTEP_TEST_CITUS';
+/** Whether the schemas of the tests are on a cluster. */
+export const IS_ON_CLUSTER = Boolean(process.env[CITUS]);
 /** Few, because each of them has all tables. */
 const SHARDS = 4;
 /** Tables come before those that they refer to. */
