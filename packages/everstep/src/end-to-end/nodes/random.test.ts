@@ -18,6 +18,7 @@ import {
 } from '../../../../sdk/dist/testing/step-history.fixture.js';
 import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { apiAnswer, approvalEvent, expectedResult, LETTER_EVENT, WORKFLOWS } from '../../simulation/workflows.js';
+import { IS_ON_CLUSTER, NO_CLUSTER } from '../../stores/postgres/testing/citus.js';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { type Endpoint, each, listen, Nodes } from '../nodes.fixture.js';
 
@@ -45,7 +46,11 @@ interface Order {
   readonly seed: number;
 }
 
-suite('random workflows over several nodes', {
+const NAME = 'random workflows over several nodes';
+// With a cluster, the schemas are on it.
+if (NO_CLUSTER) suite(`${NAME} on a Citus cluster`, { skip: NO_CLUSTER });
+
+suite(IS_ON_CLUSTER ? `${NAME} on a Citus cluster` : NAME, {
   skip: typeof schemas === 'string' && schemas,
   timeout: Number(process.env.NODES_TEST_TIMEOUT_MS ?? 240_000),
 }, () => {

@@ -57,7 +57,7 @@ describe('the invariants of a database', { skip: typeof schemas === 'string' ? s
           await apply(store, [{ kind: 'record-step', runKey: run.key, step: sampleStep(index, { stepId }) }]);
         await apply(store, failed(2, T0));
         await count(store);
-        await client.query(sql);
+        for (const each of sql.split('; ')) await client.query(each);
         const results = await verifyDatabase(schema.url, log);
         assert.deepEqual(
           results.filter(({ violations }) => violations > 0).map(({ id }) => id),

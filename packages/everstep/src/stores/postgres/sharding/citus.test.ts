@@ -3,10 +3,10 @@ import { after, describe } from 'node:test';
 import type { Store } from '../../../ports/stores/store.js';
 import { type OpenStore, storeConformance } from '../../conformance/index.js';
 import { openPostgresStore } from '../index.js';
-import { CITUS } from '../testing/citus.js';
+import { NO_CLUSTER } from '../testing/citus.js';
 import { openTestSchemas } from '../testing/schemas.js';
 
-const schemas = process.env[CITUS] ? await openTestSchemas() : `${CITUS} names no Citus cluster`;
+const schemas = NO_CLUSTER || (await openTestSchemas());
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
 if (typeof schemas === 'string') {

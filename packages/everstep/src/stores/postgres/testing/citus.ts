@@ -10,6 +10,8 @@ import { BY_INSTANCE, BY_RUN, ON_EVERY_SERVER, ON_ONE_SERVER } from '../sharding
 export const CITUS = 'EVERSTEP_TEST_CITUS';
 /** Whether the schemas of the tests are on a cluster. */
 export const IS_ON_CLUSTER = Boolean(process.env[CITUS]);
+/** The reason for skipping the tests that need a cluster; empty with one. */
+export const NO_CLUSTER = IS_ON_CLUSTER ? '' : `${CITUS} names no Citus cluster`;
 /** Few, because each of them has all tables. */
 const SHARDS = 4;
 /** Tables come before those that they refer to. */
