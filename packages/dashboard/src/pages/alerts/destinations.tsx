@@ -7,8 +7,9 @@ import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { CopyId } from '../../components/copy-id.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
+import { TextField } from '../../components/fields.js';
 import type { Column } from '../../components/tables/data-table.js';
-import { ChoiceField, TextField } from './fields.js';
+import { ChoiceField } from './fields.js';
 import { NamedSection } from './named-section.js';
 
 type Kind = AlertDestinationEntry['kind'];

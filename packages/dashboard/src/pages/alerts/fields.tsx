@@ -1,54 +1,24 @@
 /** Fields of the forms for alert settings. */
-import { type ReactNode, useId } from 'react';
+import { SelectField } from '../../components/fields.js';
 
-interface FieldProps {
+export interface ChoiceFieldProps {
   readonly label: string;
   readonly hint?: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly disabled?: boolean;
-}
-
-function Field({ label, hint, of }: { readonly label: string; readonly hint?: string; readonly of: (id: string) => ReactNode }) {
-  const id = useId();
-  return (
-    <div className="field">
-      <label className="field-label" htmlFor={id}>
-        {label}
-      </label>
-      {of(id)}
-      {hint === undefined ? null : <span className="field-hint">{hint}</span>}
-    </div>
-  );
-}
-
-export const TextField = ({ value, onChange, disabled = false, ...field }: FieldProps) => (
-  <Field
-    {...field}
-    of={(id) => (
-      <input id={id} className="input" value={value} disabled={disabled} onChange={(event) => onChange(event.target.value)} />
-    )}
-  />
-);
-
-export interface ChoiceFieldProps extends FieldProps {
   /** Texts by value. */
   readonly choices: Readonly<Record<string, string>>;
 }
 
-export const ChoiceField = ({ value, onChange, disabled = false, choices, ...field }: ChoiceFieldProps) => (
-  <Field
-    {...field}
-    of={(id) => (
-      <select id={id} className="input" value={value} disabled={disabled} onChange={(event) => onChange(event.target.value)}>
-        {Object.entries(choices).map(([choice, text]) => (
-          <option key={choice} value={choice}>
-            {text}
-          </option>
-        ))}
-      </select>
-    )}
-  />
+export const ChoiceField = ({ choices, ...field }: ChoiceFieldProps) => (
+  <SelectField {...field}>
+    {Object.entries(choices).map(([choice, text]) => (
+      <option key={choice} value={choice}>
+        {text}
+      </option>
+    ))}
+  </SelectField>
 );
 
 export interface ChecksProps {

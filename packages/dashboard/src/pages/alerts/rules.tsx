@@ -4,10 +4,11 @@ import type { AlertRuleEntry } from '../../../../everstep/src/contract/alerts/al
 import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextField } from '../../components/fields.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { conditionOf, isKind, KINDS, type Kind, ruleText, textsOf } from './conditions.js';
-import { Checks, ChoiceField, TextField } from './fields.js';
+import { Checks, ChoiceField } from './fields.js';
 import { NamedSection } from './named-section.js';
 import { useDestinations } from './use-destinations.js';
 

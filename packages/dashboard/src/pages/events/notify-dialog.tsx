@@ -1,10 +1,11 @@
 /** Dialog that sends an event. It shows first how many runs are waiting for it. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { NotifiedWaiter, Waiter } from '../../../../everstep/src/contract/events.js';
 import { path } from '../../api/client.js';
 import type { Outcome } from '../../api/outcome.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextArea, TextField } from '../../components/fields.js';
 import { quantity } from '../../components/times/formats.js';
 import { toastDone } from '../../components/toasts.js';
 import { readEventData } from './json-problem.js';
@@ -17,9 +18,6 @@ export interface NotifyDialogProps {
 export function NotifyDialog({ eventId: given, onClose }: NotifyDialogProps) {
   const [eventId, setEventId] = useState(given);
   const [data, setData] = useState('');
-  const idField = useId();
-  const dataField = useId();
-  const faultId = useId();
   const change = useChange();
   const waiters = useApi<readonly Waiter[]>({
     topic: 'runs',
@@ -53,12 +51,7 @@ export function NotifyDialog({ eventId: given, onClose }: NotifyDialogProps) {
       disabled={eventId === '' || !read.ok}
       onConfirm={notify}
     >
-      <div className="field">
-        <label className="field-label" htmlFor={idField}>
-          Event id
-        </label>
-        <input id={idField} className="input" value={eventId} onChange={(event) => setEventId(event.target.value)} />
-      </div>
+      <TextField label="Event id" value={eventId} onChange={setEventId} />
       <p role="status">
         {eventId === ''
           ? 'Enter an event id to see how many runs are waiting for it.'
@@ -68,26 +61,15 @@ export function NotifyDialog({ eventId: given, onClose }: NotifyDialogProps) {
               ? 'No runs are waiting for this event, so sending it has no effect.'
               : `${quantity(count, 'run is', 'runs are')} waiting for this event and will continue with the data. This cannot be undone.`}
       </p>
-      <div className="field">
-        <label className="field-label" htmlFor={dataField}>
-          Data (JSON, optional)
-        </label>
-        <textarea
-          id={dataField}
-          className="input mono"
-          rows={6}
-          spellCheck={false}
-          value={data}
-          aria-invalid={!read.ok}
-          aria-describedby={read.ok ? undefined : faultId}
-          onChange={(event) => setData(event.target.value)}
-        />
-        {read.ok ? null : (
-          <p id={faultId} className="field-error">
-            {read.why}
-          </p>
-        )}
-      </div>
+      <TextArea
+        label="Data (JSON, optional)"
+        problem={read.ok ? null : read.why}
+        mono
+        rows={6}
+        spellCheck={false}
+        value={data}
+        onChange={setData}
+      />
     </ConfirmDialog>
   );
 }

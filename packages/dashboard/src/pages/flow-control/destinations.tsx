@@ -6,6 +6,7 @@ import { useApi, useChange } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextField } from '../../components/fields.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
@@ -136,8 +137,6 @@ export function Destinations() {
 }
 
 function HoldDialog({ onClose }: { readonly onClose: () => void }) {
-  const originId = useId();
-  const reasonId = useId();
   const [origin, setOrigin] = useState('');
   const [reason, setReason] = useState('');
   const change = useChange();
@@ -162,24 +161,14 @@ function HoldDialog({ onClose }: { readonly onClose: () => void }) {
         No new deliveries to this destination start. Deliveries in flight finish; all others wait without using up retry attempts.
         You can release the destination at any time.
       </p>
-      <div className="field">
-        <label className="field-label" htmlFor={originId}>
-          Scheme, host and port, or worker URL
-        </label>
-        <input
-          id={originId}
-          className="input mono"
-          placeholder="https://app.example.com"
-          value={origin}
-          onChange={(event) => setOrigin(event.target.value)}
-        />
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={reasonId}>
-          Reason (shown with waiting runs)
-        </label>
-        <input id={reasonId} className="input" value={reason} onChange={(event) => setReason(event.target.value)} />
-      </div>
+      <TextField
+        label="Scheme, host and port, or worker URL"
+        mono
+        placeholder="https://app.example.com"
+        value={origin}
+        onChange={setOrigin}
+      />
+      <TextField label="Reason (shown with waiting runs)" value={reason} onChange={setReason} />
     </ConfirmDialog>
   );
 }

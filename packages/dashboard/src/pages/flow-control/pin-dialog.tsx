@@ -1,9 +1,10 @@
 /** Dialog that pins the limits of a flow control key, so that the limits of new runs no longer replace them. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { FlowControlEntry } from '../../../../everstep/src/contract/service.js';
 import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextField } from '../../components/fields.js';
 
 interface NumberFieldProps {
   readonly label: string;
@@ -13,26 +14,15 @@ interface NumberFieldProps {
 }
 
 function NumberField({ label, value, hint, onChange }: NumberFieldProps) {
-  const id = useId();
-  const hintId = useId();
   return (
-    <div className="field">
-      <label className="field-label" htmlFor={id}>
-        {label}
-      </label>
-      <input
-        id={id}
-        className="input"
-        inputMode="numeric"
-        value={value}
-        aria-invalid={!isCount(value)}
-        aria-describedby={hintId}
-        onChange={(event) => onChange(event.target.value.trim())}
-      />
-      <span id={hintId} className={isCount(value) ? 'field-hint' : 'field-error'}>
-        {isCount(value) ? hint : 'Enter a whole number of at least 1, or leave empty'}
-      </span>
-    </div>
+    <TextField
+      label={label}
+      hint={hint}
+      problem={isCount(value) ? null : 'Enter a whole number of at least 1, or leave empty'}
+      inputMode="numeric"
+      value={value}
+      onChange={(text) => onChange(text.trim())}
+    />
   );
 }
 
@@ -46,7 +36,6 @@ export interface PinDialogProps {
 }
 
 export function PinDialog({ entry, onClose }: PinDialogProps) {
-  const keyId = useId();
   const [key, setKey] = useState(entry?.flowControlKey ?? '');
   // If only one limit is pinned, the other one stays unpinned unless the user fills it in.
   const nothingPinned = !entry?.isPinnedParallelism && !entry?.isPinnedRate;
@@ -76,14 +65,7 @@ export function PinDialog({ entry, onClose }: PinDialogProps) {
       <p>
         The limits apply immediately, including to waiting deliveries. New runs do not change a pinned limit until you unpin it.
       </p>
-      {entry === null ? (
-        <div className="field">
-          <label className="field-label" htmlFor={keyId}>
-            Flow control key
-          </label>
-          <input id={keyId} className="input" value={key} onChange={(event) => setKey(event.target.value)} />
-        </div>
-      ) : null}
+      {entry === null ? <TextField label="Flow control key" value={key} onChange={setKey} /> : null}
       <NumberField
         label="Parallelism"
         value={parallelism}

@@ -7,6 +7,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Facts } from '../../components/facts.js';
+import { TextField } from '../../components/fields.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import { bytesText, countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -128,7 +129,6 @@ export function Budget({ instance }: { readonly instance: InstanceRecord }) {
 }
 
 function BudgetDialog({ id, budget, onClose }: { readonly id: string; readonly budget: number; readonly onClose: () => void }) {
-  const field = useId();
   const [text, setText] = useState(String(budget));
   const change = useChange();
   const valid = /^\d{1,9}$/.test(text);
@@ -154,25 +154,18 @@ function BudgetDialog({ id, budget, onClose }: { readonly id: string; readonly b
         When the budget is spent, no new runs or messages start until the month ends (UTC) or you raise the budget. Running work
         continues.
       </p>
-      <div className="field">
-        <label className="field-label" htmlFor={field}>
-          Dollars (0 for no limit)
-        </label>
-        <input
-          id={field}
-          className="input"
-          inputMode="numeric"
-          value={text}
-          aria-invalid={!valid}
-          onChange={(event) => setText(event.target.value.trim())}
-        />
-      </div>
+      <TextField
+        label="Dollars (0 for no limit)"
+        inputMode="numeric"
+        value={text}
+        aria-invalid={!valid}
+        onChange={(value) => setText(value.trim())}
+      />
     </ConfirmDialog>
   );
 }
 
 function AlertDialog({ id, url, onClose }: { readonly id: string; readonly url: string; readonly onClose: () => void }) {
-  const field = useId();
   const [text, setText] = useState(url);
   const change = useChange();
   const alertUrl = text.trim();
@@ -195,12 +188,7 @@ function AlertDialog({ id, url, onClose }: { readonly id: string; readonly url: 
       }
     >
       <p>Everstep sends a signed request to this URL when 80% and when 100% of the monthly budget are spent.</p>
-      <div className="field">
-        <label className="field-label" htmlFor={field}>
-          URL (empty for no alerts)
-        </label>
-        <input id={field} className="input mono" value={text} onChange={(event) => setText(event.target.value)} />
-      </div>
+      <TextField label="URL (empty for no alerts)" mono value={text} onChange={setText} />
     </ConfirmDialog>
   );
 }

@@ -1,15 +1,15 @@
 /** Dialog that deletes the instance with all its data after the user types its name. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { InstanceRecord } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { instancesQuery } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextField } from '../../components/fields.js';
 
 export function DeleteDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
-  const field = useId();
   const [typed, setTyped] = useState('');
   const change = useChange();
   const client = useQueryClient();
@@ -43,12 +43,7 @@ export function DeleteDialog({ instance, onClose }: { readonly instance: Instanc
         <strong>This cannot be undone.</strong> Its tokens and webhooks stop working immediately, and nothing more is delivered.
         Billing records and the audit log are kept.
       </p>
-      <div className="field">
-        <label className="field-label" htmlFor={field}>
-          Type {instance.name} to confirm
-        </label>
-        <input id={field} className="input" autoComplete="off" value={typed} onChange={(event) => setTyped(event.target.value)} />
-      </div>
+      <TextField label={`Type ${instance.name} to confirm`} autoComplete="off" value={typed} onChange={setTyped} />
     </ConfirmDialog>
   );
 }

@@ -1,5 +1,5 @@
 /** Lists, creates and revokes named tokens of the instance, which have scopes and an expiry. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { TokenEntry } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
@@ -8,6 +8,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
+import { SelectField, TextField } from '../../components/fields.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -164,7 +165,6 @@ interface NewTokenProps {
 
 function NewToken({ onClose, onCreated }: NewTokenProps) {
   const instanceId = useInstanceId();
-  const ids = { name: useId(), app: useId(), end: useId() };
   const [name, setName] = useState('');
   const [days, setDays] = useState('90');
   const [scopes, setScopes] = useState<ReadonlySet<GeneralScope>>(new Set(['trigger']));
@@ -196,12 +196,7 @@ function NewToken({ onClose, onCreated }: NewTokenProps) {
         return outcome;
       }}
     >
-      <div className="field">
-        <label className="field-label" htmlFor={ids.name}>
-          Name
-        </label>
-        <input id={ids.name} className="input" value={name} onChange={(event) => setName(event.target.value)} />
-      </div>
+      <TextField label="Name" value={name} onChange={setName} />
       <fieldset className="field">
         <legend className="field-label">Scopes</legend>
         {SCOPE_NAMES.map((scope) => (
@@ -214,31 +209,15 @@ function NewToken({ onClose, onCreated }: NewTokenProps) {
         ))}
       </fieldset>
       {scopes.has('connect') ? (
-        <div className="field">
-          <label className="field-label" htmlFor={ids.app}>
-            App that connects workers
-          </label>
-          <input
-            id={ids.app}
-            className="input"
-            placeholder="all apps"
-            value={app}
-            onChange={(event) => setApp(event.target.value)}
-          />
-        </div>
+        <TextField label="App that connects workers" placeholder="all apps" value={app} onChange={setApp} />
       ) : null}
-      <div className="field">
-        <label className="field-label" htmlFor={ids.end}>
-          Expires
-        </label>
-        <select id={ids.end} className="input" value={days} onChange={(event) => setDays(event.target.value)}>
-          {Object.entries(EXPIRIES).map(([value, text]) => (
-            <option key={value} value={value}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </div>
+      <SelectField label="Expires" value={days} onChange={setDays}>
+        {Object.entries(EXPIRIES).map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </SelectField>
     </ConfirmDialog>
   );
 }

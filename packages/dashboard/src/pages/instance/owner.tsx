@@ -1,15 +1,15 @@
 /** Dialogs that move the instance to a team, create another instance or change the plan. */
 import { useNavigate } from '@tanstack/react-router';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { InstanceRecord, PlanRecord, TeamEntry } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { SelectField, TextField } from '../../components/fields.js';
 
 const useTeams = () => useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
 
 export function MoveDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
-  const field = useId();
   const [teamId, setTeamId] = useState('');
   const teams = useTeams();
   const change = useChange();
@@ -37,25 +37,19 @@ export function MoveDialog({ instance, onClose }: { readonly instance: InstanceR
         Its runs, dead letters, schedules and tokens do not change, and runs continue. The team gets access and is billed from now
         on; everyone else loses access. Only an owner or admin of the team can move the instance again.
       </p>
-      <div className="field">
-        <label className="field-label" htmlFor={field}>
-          Team
-        </label>
-        <select id={field} className="input" value={teamId} onChange={(event) => setTeamId(event.target.value)}>
-          <option value="">{others.length === 0 ? 'You are not in another team' : 'Select a team'}</option>
-          {others.map((team) => (
-            <option key={team.id} value={team.id}>
-              {team.name}
-            </option>
-          ))}
-        </select>
-      </div>
+      <SelectField label="Team" value={teamId} onChange={setTeamId}>
+        <option value="">{others.length === 0 ? 'You are not in another team' : 'Select a team'}</option>
+        {others.map((team) => (
+          <option key={team.id} value={team.id}>
+            {team.name}
+          </option>
+        ))}
+      </SelectField>
     </ConfirmDialog>
   );
 }
 
 export function CreateDialog({ region, onClose }: { readonly region: string; readonly onClose: () => void }) {
-  const ids = { name: useId(), owner: useId() };
   const [name, setName] = useState('');
   const [teamId, setTeamId] = useState('');
   const teams = useTeams();
@@ -82,31 +76,20 @@ export function CreateDialog({ region, onClose }: { readonly region: string; rea
       }}
     >
       <p>Each instance has its own runs, tokens, signing keys, limits and budget.</p>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.name}>
-          Name
-        </label>
-        <input id={ids.name} className="input" value={name} onChange={(event) => setName(event.target.value)} />
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.owner}>
-          Owner
-        </label>
-        <select id={ids.owner} className="input" value={teamId} onChange={(event) => setTeamId(event.target.value)}>
-          <option value="">Your own account</option>
-          {teams.data?.map((team) => (
-            <option key={team.id} value={team.id}>
-              Team {team.name}
-            </option>
-          ))}
-        </select>
-      </div>
+      <TextField label="Name" value={name} onChange={setName} />
+      <SelectField label="Owner" value={teamId} onChange={setTeamId}>
+        <option value="">Your own account</option>
+        {teams.data?.map((team) => (
+          <option key={team.id} value={team.id}>
+            Team {team.name}
+          </option>
+        ))}
+      </SelectField>
     </ConfirmDialog>
   );
 }
 
 export function PlanDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
-  const field = useId();
   const [plan, setPlan] = useState(instance.plan);
   const plans = useApi<readonly PlanRecord[]>({ topic: 'account', name: 'plans', url: '/v2/queue/plans' });
   const change = useChange();
@@ -129,18 +112,13 @@ export function PlanDialog({ instance, onClose }: { readonly instance: InstanceR
       }
     >
       <p>The limits of the new plan apply immediately. You can change the plan again at any time.</p>
-      <div className="field">
-        <label className="field-label" htmlFor={field}>
-          Plan
-        </label>
-        <select id={field} className="input" value={plan} onChange={(event) => setPlan(event.target.value)}>
-          {(plans.data ?? [{ name: instance.plan }]).map(({ name }) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </div>
+      <SelectField label="Plan" value={plan} onChange={setPlan}>
+        {(plans.data ?? [{ name: instance.plan }]).map(({ name }) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </SelectField>
     </ConfirmDialog>
   );
 }

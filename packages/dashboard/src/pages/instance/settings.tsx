@@ -5,6 +5,7 @@ import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextField } from '../../components/fields.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import {
@@ -38,7 +39,7 @@ export function SettingsCard() {
 
 function Form({ settings }: { readonly settings: Settings }) {
   const { write, readOnly } = usePermissions();
-  const ids = { enabled: useId(), failures: useId(), probe: useId() };
+  const enabledId = useId();
   const [form, setForm] = useState<SettingsForm>(() => formOf(settings));
   const [confirming, setConfirming] = useState(false);
   const change = useChange();
@@ -101,38 +102,26 @@ function Form({ settings }: { readonly settings: Settings }) {
         </table>
         <div className="line breaker">
           <input
-            id={ids.enabled}
+            id={enabledId}
             type="checkbox"
             checked={form.enabled}
             onChange={(event) => setForm({ ...form, enabled: event.target.checked })}
           />
-          <label htmlFor={ids.enabled}>Hold failing destinations automatically</label>
+          <label htmlFor={enabledId}>Hold failing destinations automatically</label>
         </div>
         <div className="breaker-fields">
-          <div className="field">
-            <label className="field-label" htmlFor={ids.failures}>
-              After consecutive failures
-            </label>
-            <input
-              id={ids.failures}
-              className="input"
-              inputMode="numeric"
-              value={form.failures}
-              onChange={(event) => setForm({ ...form, failures: event.target.value.trim() })}
-            />
-          </div>
-          <div className="field">
-            <label className="field-label" htmlFor={ids.probe}>
-              Probe every (seconds)
-            </label>
-            <input
-              id={ids.probe}
-              className="input"
-              inputMode="decimal"
-              value={form.probeSeconds}
-              onChange={(event) => setForm({ ...form, probeSeconds: event.target.value.trim() })}
-            />
-          </div>
+          <TextField
+            label="After consecutive failures"
+            inputMode="numeric"
+            value={form.failures}
+            onChange={(failures) => setForm({ ...form, failures: failures.trim() })}
+          />
+          <TextField
+            label="Probe every (seconds)"
+            inputMode="decimal"
+            value={form.probeSeconds}
+            onChange={(seconds) => setForm({ ...form, probeSeconds: seconds.trim() })}
+          />
         </div>
       </fieldset>
       <div className="line">

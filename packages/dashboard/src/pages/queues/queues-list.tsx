@@ -6,6 +6,7 @@ import { useApi, useChange } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextField } from '../../components/fields.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
@@ -174,7 +175,7 @@ export function QueuesList() {
 const MIN_PARALLELISM = 1;
 
 function QueueDialog({ queue, onClose }: { readonly queue: QueueRow | null; readonly onClose: () => void }) {
-  const ids = { name: useId(), parallelism: useId(), paused: useId() };
+  const ids = { paused: useId() };
   const [name, setName] = useState(queue?.name ?? '');
   const [parallelism, setParallelism] = useState(String(queue?.parallelism ?? MIN_PARALLELISM));
   const [paused, setPaused] = useState(queue?.paused ?? false);
@@ -199,33 +200,22 @@ function QueueDialog({ queue, onClose }: { readonly queue: QueueRow | null; read
       }
     >
       {queue === null ? (
-        <div className="field">
-          <label className="field-label" htmlFor={ids.name}>
-            Name
-          </label>
-          <input
-            id={ids.name}
-            className="input mono"
-            placeholder="Letters, digits, hyphens, periods, underscores"
-            value={name}
-            onChange={(event) => setName(event.target.value)}
-          />
-        </div>
-      ) : null}
-      <div className="field">
-        <label className="field-label" htmlFor={ids.parallelism}>
-          Parallelism (1 delivers messages in order)
-        </label>
-        <input
-          id={ids.parallelism}
-          className="input"
-          type="number"
-          min={MIN_PARALLELISM}
-          value={parallelism}
-          aria-invalid={!valid}
-          onChange={(event) => setParallelism(event.target.value)}
+        <TextField
+          label="Name"
+          mono
+          placeholder="Letters, digits, hyphens, periods, underscores"
+          value={name}
+          onChange={setName}
         />
-      </div>
+      ) : null}
+      <TextField
+        label="Parallelism (1 delivers messages in order)"
+        type="number"
+        min={MIN_PARALLELISM}
+        value={parallelism}
+        aria-invalid={!valid}
+        onChange={setParallelism}
+      />
       <label className="line" htmlFor={ids.paused}>
         <input id={ids.paused} type="checkbox" checked={paused} onChange={(event) => setPaused(event.target.checked)} />
         Paused (accepts messages but sends none)

@@ -3,10 +3,11 @@ import { useId, useState } from 'react';
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { SelectField, TextArea, TextField } from '../../components/fields.js';
 import type { GroupRow, QueueRow } from './shapes.js';
 
 export function SendMessage({ onClose }: { readonly onClose: () => void }) {
-  const ids = { to: useId(), queue: useId(), body: useId(), groups: useId(), hint: useId() };
+  const options = useId();
   const [to, setTo] = useState('');
   const [queue, setQueue] = useState('');
   const [body, setBody] = useState('{}');
@@ -33,53 +34,34 @@ export function SendMessage({ onClose }: { readonly onClose: () => void }) {
         })
       }
     >
-      <div className="field">
-        <label className="field-label" htmlFor={ids.to}>
-          Destination (URL or URL group)
-        </label>
-        <input
-          id={ids.to}
-          className="input mono"
-          list={ids.groups}
-          placeholder="https://app.example.com/hook"
-          value={to}
-          onChange={(event) => setTo(event.target.value)}
-        />
-        <datalist id={ids.groups}>
-          {groups.data?.map(({ name }) => (
-            <option key={name} value={name} />
-          ))}
-        </datalist>
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.queue}>
-          Queue
-        </label>
-        <select id={ids.queue} className="input" value={queue} onChange={(event) => setQueue(event.target.value)}>
-          <option value="">None (send immediately)</option>
-          {queues.data?.map(({ name }) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.body}>
-          Body
-        </label>
-        <textarea
-          id={ids.body}
-          className="input"
-          spellCheck={false}
-          value={body}
-          aria-describedby={ids.hint}
-          onChange={(event) => setBody(event.target.value)}
-        />
-        <p id={ids.hint} className="field-hint">
-          Sent as {isJson ? 'JSON (application/json)' : 'text (text/plain)'}.
-        </p>
-      </div>
+      <TextField
+        label="Destination (URL or URL group)"
+        mono
+        list={options}
+        placeholder="https://app.example.com/hook"
+        value={to}
+        onChange={setTo}
+      />
+      <datalist id={options}>
+        {groups.data?.map(({ name }) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      <SelectField label="Queue" value={queue} onChange={setQueue}>
+        <option value="">None (send immediately)</option>
+        {queues.data?.map(({ name }) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </SelectField>
+      <TextArea
+        label="Body"
+        hint={`Sent as ${isJson ? 'JSON (application/json)' : 'text (text/plain)'}.`}
+        spellCheck={false}
+        value={body}
+        onChange={setBody}
+      />
     </ConfirmDialog>
   );
 }

@@ -6,6 +6,7 @@ import { useApi, useChange } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
+import { TextField } from '../../components/fields.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { WholeTable } from '../../components/tables/list-table.js';
@@ -143,7 +144,6 @@ const endpointBody = (url: string, name: string) => ({
 });
 
 function NewGroup({ onClose }: { readonly onClose: () => void }) {
-  const ids = { group: useId(), url: useId(), name: useId() };
   const [group, setGroup] = useState('');
   const [url, setUrl] = useState('');
   const [name, setName] = useState('');
@@ -166,24 +166,9 @@ function NewGroup({ onClose }: { readonly onClose: () => void }) {
       }
     >
       <p>A group starts with one endpoint. To add more, open the group.</p>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.group}>
-          Group name
-        </label>
-        <input id={ids.group} className="input mono" value={group} onChange={(event) => setGroup(event.target.value)} />
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.url}>
-          First endpoint URL
-        </label>
-        <input id={ids.url} className="input mono" value={url} onChange={(event) => setUrl(event.target.value)} />
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.name}>
-          Endpoint name (optional)
-        </label>
-        <input id={ids.name} className="input" value={name} onChange={(event) => setName(event.target.value)} />
-      </div>
+      <TextField label="Group name" mono value={group} onChange={setGroup} />
+      <TextField label="First endpoint URL" mono value={url} onChange={setUrl} />
+      <TextField label="Endpoint name (optional)" value={name} onChange={setName} />
     </ConfirmDialog>
   );
 }
@@ -197,7 +182,6 @@ interface GroupWindowProps {
 function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
   const { readOnly } = usePermissions();
   const change = useChange();
-  const ids = { url: useId(), name: useId() };
   const [url, setUrl] = useState('');
   const [name, setName] = useState('');
   const last = group.endpoints.length === 1;
@@ -264,18 +248,8 @@ function GroupWindow({ group, onClose, onDelete }: GroupWindowProps) {
             void add();
           }}
         >
-          <div className="field">
-            <label className="field-label" htmlFor={ids.url}>
-              New endpoint URL
-            </label>
-            <input id={ids.url} className="input mono" value={url} onChange={(event) => setUrl(event.target.value)} />
-          </div>
-          <div className="field">
-            <label className="field-label" htmlFor={ids.name}>
-              Name (optional)
-            </label>
-            <input id={ids.name} className="input" value={name} onChange={(event) => setName(event.target.value)} />
-          </div>
+          <TextField label="New endpoint URL" mono value={url} onChange={setUrl} />
+          <TextField label="Name (optional)" value={name} onChange={setName} />
           <div className="line">
             <ActionButton submits disabledReason={readOnly ?? (url.trim() === '' ? 'Enter a URL first' : undefined)}>
               Add endpoint

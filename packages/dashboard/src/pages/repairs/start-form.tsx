@@ -5,6 +5,7 @@ import { usePermissions } from '../../api/instances.js';
 import type { Failure } from '../../api/outcome.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextField } from '../../components/fields.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { FailureNotice } from '../../components/states.js';
 import { durationText, quantity } from '../../components/times/formats.js';
@@ -108,15 +109,8 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
               {canary ? (
                 <>
                   <div className="canary-fields">
-                    <NumberField id={`${id}-count`} label="Canary size" value={count} onChange={setCount} min={1} max={1000} />
-                    <NumberField
-                      id={`${id}-percent`}
-                      label="Max failures (%)"
-                      value={percent}
-                      onChange={setPercent}
-                      min={0}
-                      max={100}
-                    />
+                    <NumberField label="Canary size" value={count} onChange={setCount} min={1} max={1000} />
+                    <NumberField label="Max failures (%)" value={percent} onChange={setPercent} min={0} max={100} />
                   </div>
                   <label className="check-line">
                     <input type="checkbox" checked={thenContinue} onChange={(event) => setThenContinue(event.target.checked)} />
@@ -166,7 +160,6 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
 }
 
 interface NumberFieldProps {
-  readonly id: string;
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
@@ -174,23 +167,8 @@ interface NumberFieldProps {
   readonly max: number;
 }
 
-function NumberField({ id, label, value, onChange, min, max }: NumberFieldProps) {
+function NumberField({ label, value, onChange, min, max }: NumberFieldProps) {
   return (
-    <div className="field">
-      <label className="field-label" htmlFor={id}>
-        {label}
-      </label>
-      <input
-        id={id}
-        className="input"
-        type="number"
-        inputMode="numeric"
-        required
-        min={min}
-        max={max}
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-      />
-    </div>
+    <TextField label={label} type="number" inputMode="numeric" required min={min} max={max} value={value} onChange={onChange} />
   );
 }

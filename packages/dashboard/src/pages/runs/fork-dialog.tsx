@@ -5,6 +5,7 @@ import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { SelectField, TextField } from '../../components/fields.js';
 import { prettyJson, quantity } from '../../components/times/formats.js';
 import { toastFailure } from '../../components/toasts.js';
 import { readForkForm } from './fork-request.js';
@@ -86,29 +87,20 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
         Starts 1 new run; this run does not change. This cannot be undone, but you can cancel the new run. Edits are marked in the
         new run and recorded in the audit log.
       </p>
-      <div className="field">
-        <label className="field-label" htmlFor={`${id}-from`}>
-          Start from step
-        </label>
-        <select
-          id={`${id}-from`}
-          className="input"
-          value={fromStep}
-          onChange={(event) => setFromStep(Number(event.target.value))}
-        >
-          {steps.length === 0 ? <option value={1}>1: first step</option> : null}
-          {steps.map(({ stepId, name, out }) => (
-            <option key={stepId} value={stepId}>
-              {stepId}: {name}
-              {out === null ? ' (not recorded)' : ''}
-            </option>
-          ))}
-        </select>
-        <p className="field-hint">
-          {kept === 0 ? 'No results are kept.' : `Results of ${quantity(kept, 'earlier step')} are kept.`} This step and all later
-          steps run again.
-        </p>
-      </div>
+      <SelectField
+        label="Start from step"
+        hint={`${kept === 0 ? 'No results are kept.' : `Results of ${quantity(kept, 'earlier step')} are kept.`} This step and all later steps run again.`}
+        value={fromStep}
+        onChange={(step) => setFromStep(Number(step))}
+      >
+        {steps.length === 0 ? <option value={1}>1: first step</option> : null}
+        {steps.map(({ stepId, name, out }) => (
+          <option key={stepId} value={stepId}>
+            {stepId}: {name}
+            {out === null ? ' (not recorded)' : ''}
+          </option>
+        ))}
+      </SelectField>
       <div className="field">
         <label className="line">
           <input
@@ -158,53 +150,25 @@ export function ForkDialog({ journal, onClose, onForked }: ForkDialogProps) {
         </div>
       ))}
       {editable.length === 0 ? null : (
-        <div className="field">
-          <label className="field-label" htmlFor={`${id}-add`}>
-            Edit or provide a result
-          </label>
-          <select
-            id={`${id}-add`}
-            className="input"
-            value=""
-            onChange={(event) => {
-              const step = steps.find(({ stepId }) => stepId === Number(event.target.value));
-              if (step) void startEdit(step);
-            }}
-          >
-            <option value="">Select a step</option>
-            {editable.map(({ stepId, name }) => (
-              <option key={stepId} value={stepId}>
-                {stepId}: {name}
-              </option>
-            ))}
-          </select>
-        </div>
+        <SelectField
+          label="Edit or provide a result"
+          value=""
+          onChange={(chosen) => {
+            const step = steps.find(({ stepId }) => stepId === Number(chosen));
+            if (step) void startEdit(step);
+          }}
+        >
+          <option value="">Select a step</option>
+          {editable.map(({ stepId, name }) => (
+            <option key={stepId} value={stepId}>
+              {stepId}: {name}
+            </option>
+          ))}
+        </SelectField>
       )}
       <div className="run-pair">
-        <div className="field">
-          <label className="field-label" htmlFor={`${id}-id`}>
-            New run id
-          </label>
-          <input
-            id={`${id}-id`}
-            className="input"
-            placeholder="Generated if empty"
-            value={newRunId}
-            onChange={(event) => setNewRunId(event.target.value)}
-          />
-        </div>
-        <div className="field">
-          <label className="field-label" htmlFor={`${id}-note`}>
-            Note
-          </label>
-          <input
-            id={`${id}-note`}
-            className="input"
-            placeholder="Stored in the run and audit log"
-            value={note}
-            onChange={(event) => setNote(event.target.value)}
-          />
-        </div>
+        <TextField label="New run id" placeholder="Generated if empty" value={newRunId} onChange={setNewRunId} />
+        <TextField label="Note" placeholder="Stored in the run and audit log" value={note} onChange={setNote} />
       </div>
     </ConfirmDialog>
   );

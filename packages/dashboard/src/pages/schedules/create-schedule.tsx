@@ -1,7 +1,8 @@
 /** Dialog that creates a schedule. It shows the next runs while the user types the cron expression. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextArea, TextField } from '../../components/fields.js';
 import { NO_OVERRIDES, OverrideFields, overrideHeaders, overridesIn } from '../../components/run-overrides.js';
 import { ScheduleTimes, useScheduleTimes } from './schedule-times.js';
 
@@ -16,7 +17,6 @@ const isJson = (text: string): boolean => {
 };
 
 export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
-  const ids = { url: useId(), body: useId(), bodyError: useId(), id: useId() };
   const [url, setUrl] = useState('');
   const times = useScheduleTimes('0 * * * *', 'UTC');
   const { cron, zone, preview } = times;
@@ -50,52 +50,24 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
         })
       }
     >
-      <div className="field">
-        <label className="field-label" htmlFor={ids.url}>
-          Workflow URL
-        </label>
-        <input
-          id={ids.url}
-          className="input mono"
-          placeholder="https://app.example.com/order"
-          value={url}
-          onChange={(event) => setUrl(event.target.value)}
-        />
-      </div>
+      <TextField label="Workflow URL" mono placeholder="https://app.example.com/order" value={url} onChange={setUrl} />
       <ScheduleTimes times={times} />
-      <div className="field">
-        <label className="field-label" htmlFor={ids.body}>
-          Payload of the runs (JSON, optional)
-        </label>
-        <textarea
-          id={ids.body}
-          className="input"
-          rows={4}
-          spellCheck={false}
-          value={body}
-          aria-invalid={!bodyValid}
-          aria-describedby={bodyValid ? undefined : ids.bodyError}
-          onChange={(event) => setBody(event.target.value)}
-        />
-        {bodyValid ? null : (
-          <p id={ids.bodyError} className="field-error">
-            Invalid JSON.
-          </p>
-        )}
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.id}>
-          Id (optional)
-        </label>
-        <input
-          id={ids.id}
-          className="input mono"
-          placeholder="Generated if empty"
-          value={scheduleId}
-          onChange={(event) => setScheduleId(event.target.value)}
-        />
-        <span className="field-hint">A schedule with this id is replaced.</span>
-      </div>
+      <TextArea
+        label="Payload of the runs (JSON, optional)"
+        problem={bodyValid ? null : 'Invalid JSON.'}
+        rows={4}
+        spellCheck={false}
+        value={body}
+        onChange={setBody}
+      />
+      <TextField
+        label="Id (optional)"
+        hint="A schedule with this id is replaced."
+        mono
+        placeholder="Generated if empty"
+        value={scheduleId}
+        onChange={setScheduleId}
+      />
       <OverrideFields texts={settings} onChange={setSettings} />
     </ConfirmDialog>
   );

@@ -1,9 +1,10 @@
 /** Dialog that changes a schedule: times, payload, retries and labels. Everything else stays as it is. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { ScheduleChange, ScheduleEntry } from '../../../../everstep/src/contract/schedules.js';
 import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextArea, TextField } from '../../components/fields.js';
 import { prettyJson } from '../../components/times/formats.js';
 import { ScheduleTimes, useScheduleTimes } from './schedule-times.js';
 
@@ -19,7 +20,6 @@ const labelsIn = (text: string): string[] =>
     .filter((label) => label !== '');
 
 export function EditSchedule({ schedule, onClose }: EditScheduleProps) {
-  const ids = { body: useId(), retries: useId(), labels: useId() };
   const change = useChange();
   const times = useScheduleTimes(schedule.cron, schedule.timezone);
   const originalBody = prettyJson(schedule.body ?? '');
@@ -56,48 +56,12 @@ export function EditSchedule({ schedule, onClose }: EditScheduleProps) {
     >
       <ScheduleTimes times={times} />
       {schedule.bodyBase64 === undefined ? (
-        <div className="field">
-          <label className="field-label" htmlFor={ids.body}>
-            Payload of the runs
-          </label>
-          <textarea
-            id={ids.body}
-            className="input"
-            rows={5}
-            spellCheck={false}
-            value={body}
-            onChange={(event) => setBody(event.target.value)}
-          />
-        </div>
+        <TextArea label="Payload of the runs" rows={5} spellCheck={false} value={body} onChange={setBody} />
       ) : (
         <p className="muted">The payload is binary and cannot be edited here.</p>
       )}
-      <div className="field">
-        <label className="field-label" htmlFor={ids.retries}>
-          Retries per step
-        </label>
-        <input
-          id={ids.retries}
-          className="input"
-          type="number"
-          min={0}
-          max={100}
-          value={retries}
-          onChange={(event) => setRetries(event.target.value)}
-        />
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.labels}>
-          Labels
-        </label>
-        <input
-          id={ids.labels}
-          className="input"
-          placeholder="Comma-separated"
-          value={labels}
-          onChange={(event) => setLabels(event.target.value)}
-        />
-      </div>
+      <TextField label="Retries per step" type="number" min={0} max={100} value={retries} onChange={setRetries} />
+      <TextField label="Labels" placeholder="Comma-separated" value={labels} onChange={setLabels} />
       <p className="field-hint">
         Other settings stay as they are. Runs that have started continue unchanged. To call another workflow, create a new
         schedule.

@@ -1,5 +1,6 @@
 /** Fields for the cron expression and the time zone of a schedule, with a preview of its next runs. */
 import { useId, useState } from 'react';
+import { TextField } from '../../components/fields.js';
 import { useNow } from '../../components/times/clock.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { type Fires, nextFires } from './next-fires.js';
@@ -23,29 +24,19 @@ export function useScheduleTimes(initialCron: string, initialZone: string): Sche
 }
 
 export function ScheduleTimes({ times }: { readonly times: ScheduleTimesState }) {
-  const ids = { cron: useId(), zone: useId(), preview: useId() };
+  const ids = { preview: useId() };
   const { cron, zone, setCron, setZone, preview } = times;
   return (
     <>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.cron}>
-          Cron expression
-        </label>
-        <input
-          id={ids.cron}
-          className="input mono"
-          value={cron}
-          aria-invalid={!preview.ok}
-          aria-describedby={ids.preview}
-          onChange={(event) => setCron(event.target.value)}
-        />
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.zone}>
-          Time zone
-        </label>
-        <input id={ids.zone} className="input" value={zone} onChange={(event) => setZone(event.target.value)} />
-      </div>
+      <TextField
+        label="Cron expression"
+        mono
+        value={cron}
+        aria-invalid={!preview.ok}
+        aria-describedby={ids.preview}
+        onChange={setCron}
+      />
+      <TextField label="Time zone" value={zone} onChange={setZone} />
       <p id={ids.preview} role="status" className={preview.ok ? 'field-hint' : 'field-error'}>
         {preview.ok ? (
           <>

@@ -1,8 +1,9 @@
 /** Dialog that adds a document to the index or replaces the document with the same id. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextArea, TextField } from '../../components/fields.js';
 import { readObject } from './read-object.js';
 
 export interface AddDocumentProps {
@@ -12,7 +13,6 @@ export interface AddDocumentProps {
 }
 
 export function AddDocument({ indexId, namespace, onClose }: AddDocumentProps) {
-  const ids = { id: useId(), content: useId(), metadata: useId(), contentError: useId(), metadataError: useId() };
   const [id, setId] = useState('');
   const [contentText, setContent] = useState('{\n  "title": ""\n}');
   const [metadataText, setMetadata] = useState('');
@@ -41,50 +41,21 @@ export function AddDocument({ indexId, namespace, onClose }: AddDocumentProps) {
         })
       }
     >
-      <div className="field">
-        <label className="field-label" htmlFor={ids.id}>
-          Id (replaces a document with the same id)
-        </label>
-        <input id={ids.id} className="input mono" value={id} onChange={(event) => setId(event.target.value)} />
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.content}>
-          Searchable content (JSON object)
-        </label>
-        <textarea
-          id={ids.content}
-          className="input"
-          spellCheck={false}
-          value={contentText}
-          aria-invalid={!content.ok}
-          aria-describedby={content.ok ? undefined : ids.contentError}
-          onChange={(event) => setContent(event.target.value)}
-        />
-        {content.ok ? null : (
-          <p id={ids.contentError} className="field-error">
-            {content.why}
-          </p>
-        )}
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.metadata}>
-          Metadata (JSON object, optional)
-        </label>
-        <textarea
-          id={ids.metadata}
-          className="input"
-          spellCheck={false}
-          value={metadataText}
-          aria-invalid={!metadata.ok}
-          aria-describedby={metadata.ok ? undefined : ids.metadataError}
-          onChange={(event) => setMetadata(event.target.value)}
-        />
-        {metadata.ok ? null : (
-          <p id={ids.metadataError} className="field-error">
-            {metadata.why}
-          </p>
-        )}
-      </div>
+      <TextField label="Id (replaces a document with the same id)" mono value={id} onChange={setId} />
+      <TextArea
+        label="Searchable content (JSON object)"
+        problem={content.ok ? null : content.why}
+        spellCheck={false}
+        value={contentText}
+        onChange={setContent}
+      />
+      <TextArea
+        label="Metadata (JSON object, optional)"
+        problem={metadata.ok ? null : metadata.why}
+        spellCheck={false}
+        value={metadataText}
+        onChange={setMetadata}
+      />
     </ConfirmDialog>
   );
 }

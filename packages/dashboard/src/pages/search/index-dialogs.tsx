@@ -5,6 +5,7 @@ import type { SearchIndexEntry } from '../../../../everstep/src/contract/search.
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { SelectField, TextField } from '../../components/fields.js';
 
 export interface IndexDialogProps {
   readonly index: SearchIndexEntry;
@@ -12,7 +13,6 @@ export interface IndexDialogProps {
 }
 
 export function RenameDialog({ index, onClose }: IndexDialogProps) {
-  const field = useId();
   const [name, setName] = useState(index.name);
   const change = useChange();
   return (
@@ -34,18 +34,12 @@ export function RenameDialog({ index, onClose }: IndexDialogProps) {
       }
     >
       <p>Only the display name changes. The API endpoint, id and tokens stay the same. You can rename the index again.</p>
-      <div className="field">
-        <label className="field-label" htmlFor={field}>
-          Name
-        </label>
-        <input id={field} className="input" value={name} onChange={(event) => setName(event.target.value)} />
-      </div>
+      <TextField label="Name" value={name} onChange={setName} />
     </ConfirmDialog>
   );
 }
 
 export function TransferDialog({ index, onClose }: IndexDialogProps) {
-  const field = useId();
   const [teamId, setTeamId] = useState('');
   const teams = useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
   const change = useChange();
@@ -73,19 +67,14 @@ export function TransferDialog({ index, onClose }: IndexDialogProps) {
         Transfers the index with all its documents; its tokens remain valid. The team gets access immediately, and everyone else
         loses it. This cannot be undone: an index cannot be transferred back to a personal account.
       </p>
-      <div className="field">
-        <label className="field-label" htmlFor={field}>
-          Team
-        </label>
-        <select id={field} className="input" value={teamId} onChange={(event) => setTeamId(event.target.value)}>
-          <option value="">{others.length === 0 ? 'You are not in another team' : 'Select a team'}</option>
-          {others.map((team) => (
-            <option key={team.id} value={team.id}>
-              {team.name}
-            </option>
-          ))}
-        </select>
-      </div>
+      <SelectField label="Team" value={teamId} onChange={setTeamId}>
+        <option value="">{others.length === 0 ? 'You are not in another team' : 'Select a team'}</option>
+        {others.map((team) => (
+          <option key={team.id} value={team.id}>
+            {team.name}
+          </option>
+        ))}
+      </SelectField>
     </ConfirmDialog>
   );
 }

@@ -11,6 +11,7 @@ import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { SelectField } from '../../components/fields.js';
 import { FailureNotice, Skeleton } from '../../components/states.js';
 import { bytesText, quantity } from '../../components/times/formats.js';
 
@@ -72,18 +73,13 @@ export function Namespaces({ index, namespace, onSelect }: NamespacesProps) {
             {bytesText(data.indexSize)} on disk. Queries and new documents use the selected namespace.
           </p>
           <div className="namespace-fields">
-            <div className="field">
-              <label className="field-label" htmlFor={field}>
-                Namespace
-              </label>
-              <select id={field} className="input" value={namespace} onChange={(event) => onSelect(event.target.value)}>
-                {['', ...shown].map((name) => (
-                  <option key={name} value={name}>
-                    {name === '' ? DEFAULT_NAME : name}: {quantity(data.namespaces[name]?.vectorCount ?? 0, 'document')}
-                  </option>
-                ))}
-              </select>
-            </div>
+            <SelectField label="Namespace" value={namespace} onChange={onSelect}>
+              {['', ...shown].map((name) => (
+                <option key={name} value={name}>
+                  {name === '' ? DEFAULT_NAME : name}: {quantity(data.namespaces[name]?.vectorCount ?? 0, 'document')}
+                </option>
+              ))}
+            </SelectField>
             <form
               className="field"
               onSubmit={(event) => {

@@ -1,12 +1,13 @@
 /** Lists the search indexes that the user has access to. */
 import { useNavigate } from '@tanstack/react-router';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { TeamEntry } from '../../../../everstep/src/contract/management.js';
 import type { SearchIndexEntry, SearchIndexStatsEntry } from '../../../../everstep/src/contract/search.js';
 import { path } from '../../api/client.js';
 import { useInstance, useInstanceId } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { SelectField, TextField } from '../../components/fields.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
@@ -110,7 +111,6 @@ export default function SearchPage() {
 }
 
 function CreateIndex({ onClose }: { readonly onClose: () => void }) {
-  const ids = { name: useId(), owner: useId() };
   const instanceId = useInstanceId();
   const region = useInstance()?.region;
   const [name, setName] = useState('');
@@ -139,25 +139,15 @@ function CreateIndex({ onClose }: { readonly onClose: () => void }) {
         return outcome;
       }}
     >
-      <div className="field">
-        <label className="field-label" htmlFor={ids.name}>
-          Name
-        </label>
-        <input id={ids.name} className="input" value={name} onChange={(event) => setName(event.target.value)} />
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.owner}>
-          Owner
-        </label>
-        <select id={ids.owner} className="input" value={teamId} onChange={(event) => setTeamId(event.target.value)}>
-          <option value="">Your own account</option>
-          {teams.data?.map((team) => (
-            <option key={team.id} value={team.id}>
-              Team {team.name}
-            </option>
-          ))}
-        </select>
-      </div>
+      <TextField label="Name" value={name} onChange={setName} />
+      <SelectField label="Owner" value={teamId} onChange={setTeamId}>
+        <option value="">Your own account</option>
+        {teams.data?.map((team) => (
+          <option key={team.id} value={team.id}>
+            Team {team.name}
+          </option>
+        ))}
+      </SelectField>
     </ConfirmDialog>
   );
 }

@@ -1,8 +1,9 @@
 /** Form that runs a query on the index as an app would, and shows the results. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { path, request } from '../../api/client.js';
 import type { Outcome } from '../../api/outcome.js';
 import { Card } from '../../components/card.js';
+import { SelectField, TextField } from '../../components/fields.js';
 import { JsonView } from '../../components/json-view.js';
 import { FailureNotice } from '../../components/states.js';
 import { durationText, quantity } from '../../components/times/formats.js';
@@ -24,7 +25,6 @@ interface CompletedSearch {
 const LIMITS = [5, 10, 50] as const;
 
 export function TryQuery({ indexId, namespace }: { readonly indexId: string; readonly namespace: string }) {
-  const ids = { query: useId(), filter: useId(), limit: useId() };
   const [query, setQuery] = useState('');
   const [filter, setFilter] = useState('');
   const [limit, setLimit] = useState<number>(LIMITS[0]);
@@ -49,36 +49,21 @@ export function TryQuery({ indexId, namespace }: { readonly indexId: string; rea
         }}
       >
         <div className="try-fields">
-          <div className="field">
-            <label className="field-label" htmlFor={ids.query}>
-              Query
-            </label>
-            <input id={ids.query} className="input" value={query} onChange={(event) => setQuery(event.target.value)} />
-          </div>
-          <div className="field">
-            <label className="field-label" htmlFor={ids.filter}>
-              Filter
-            </label>
-            <input
-              id={ids.filter}
-              className="input mono"
-              placeholder="genre = 'drama' AND @metadata.year >= 1990"
-              value={filter}
-              onChange={(event) => setFilter(event.target.value)}
-            />
-          </div>
-          <div className="field">
-            <label className="field-label" htmlFor={ids.limit}>
-              Results
-            </label>
-            <select id={ids.limit} className="input" value={limit} onChange={(event) => setLimit(Number(event.target.value))}>
-              {LIMITS.map((max) => (
-                <option key={max} value={max}>
-                  {max}
-                </option>
-              ))}
-            </select>
-          </div>
+          <TextField label="Query" value={query} onChange={setQuery} />
+          <TextField
+            label="Filter"
+            mono
+            placeholder="genre = 'drama' AND @metadata.year >= 1990"
+            value={filter}
+            onChange={setFilter}
+          />
+          <SelectField label="Results" value={limit} onChange={(max) => setLimit(Number(max))}>
+            {LIMITS.map((max) => (
+              <option key={max} value={max}>
+                {max}
+              </option>
+            ))}
+          </SelectField>
         </div>
         <div className="line">
           <button type="submit" className="button button-primary" disabled={busy}>

@@ -1,10 +1,11 @@
 /** API keys of the user, for logins to the dashboard and for the management API. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { ApiKeyEntry } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextField } from '../../components/fields.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
@@ -12,7 +13,6 @@ import { TimeText } from '../../components/times/time-text.js';
 import { KeyShown } from './key-shown.js';
 
 export function ApiKeys() {
-  const nameId = useId();
   const [creating, setCreating] = useState(false);
   const [name, setName] = useState('');
   const [created, setCreated] = useState<ApiKeyEntry | null>(null);
@@ -103,12 +103,7 @@ export function ApiKeys() {
           return outcome;
         }}
       >
-        <div className="field">
-          <label className="field-label" htmlFor={nameId}>
-            Name
-          </label>
-          <input id={nameId} className="input" value={name} onChange={(event) => setName(event.target.value)} />
-        </div>
+        <TextField label="Name" value={name} onChange={setName} />
       </ConfirmDialog>
       {created?.api_key === undefined ? null : (
         <KeyShown title={`API key ${created.name}`} apiKey={created.api_key} onClose={() => setCreated(null)} />

@@ -1,18 +1,17 @@
 /** Team page: the user's teams with their members, and the user's API keys. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { JoinedTeam, TeamEntry } from '../../../../everstep/src/contract/management.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextField } from '../../components/fields.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
 import { ApiKeys } from './api-keys.js';
 import { Members } from './members.js';
 
 export default function TeamPage() {
-  const nameId = useId();
   const [creating, setCreating] = useState(false);
   const [name, setName] = useState('');
-  const secretId = useId();
   const [joining, setJoining] = useState(false);
   const [secret, setSecret] = useState('');
   const change = useChange();
@@ -68,12 +67,7 @@ export default function TeamPage() {
           return outcome;
         }}
       >
-        <div className="field">
-          <label className="field-label" htmlFor={nameId}>
-            Name
-          </label>
-          <input id={nameId} className="input" value={name} onChange={(event) => setName(event.target.value)} />
-        </div>
+        <TextField label="Name" value={name} onChange={setName} />
       </ConfirmDialog>
       <ConfirmDialog
         title="Join a team"
@@ -94,18 +88,7 @@ export default function TeamPage() {
           return outcome;
         }}
       >
-        <div className="field">
-          <label className="field-label" htmlFor={secretId}>
-            Invitation link
-          </label>
-          <input
-            id={secretId}
-            className="input"
-            autoComplete="off"
-            value={secret}
-            onChange={(event) => setSecret(event.target.value)}
-          />
-        </div>
+        <TextField label="Invitation link" autoComplete="off" value={secret} onChange={setSecret} />
       </ConfirmDialog>
     </>
   );

@@ -1,10 +1,11 @@
 /** Dialog that runs a workflow again with the same or an edited input. The new run keeps all settings of this run. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { ForkedRun, ForkRequest } from '../../../../everstep/src/contract/run-tools.js';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { TextArea } from '../../components/fields.js';
 import { prettyJson } from '../../components/times/formats.js';
 import { workflowName } from '../../components/urls/workflow-name.js';
 
@@ -17,7 +18,6 @@ export interface RunAgainDialogProps {
 const FIRST_STEP = 1;
 
 export default function RunAgainDialog({ journal, onClose, onStarted }: RunAgainDialogProps) {
-  const id = useId();
   const change = useChange();
   const original = prettyJson(journal.input?.body ?? '');
   const [input, setInput] = useState(original);
@@ -53,19 +53,7 @@ export default function RunAgainDialog({ journal, onClose, onStarted }: RunAgain
         including their side effects. This run does not change.
       </p>
       {isText ? (
-        <div className="field">
-          <label className="field-label" htmlFor={id}>
-            Input
-          </label>
-          <textarea
-            id={id}
-            className="input"
-            rows={10}
-            spellCheck={false}
-            value={input}
-            onChange={(event) => setInput(event.target.value)}
-          />
-        </div>
+        <TextArea label="Input" rows={10} spellCheck={false} value={input} onChange={setInput} />
       ) : (
         <p>The input is {journal.input === undefined ? 'no longer stored' : 'binary'} and cannot be edited.</p>
       )}

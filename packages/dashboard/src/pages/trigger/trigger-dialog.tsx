@@ -8,6 +8,7 @@ import { useInstanceId } from '../../api/instances.js';
 import { valueIn } from '../../api/outcome.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { SelectField, TextArea, TextField } from '../../components/fields.js';
 import { NO_OVERRIDES, OverrideFields, overrideHeaders, overridesIn } from '../../components/run-overrides.js';
 import { RUN_STATES } from '../../components/run-state.js';
 import { exactTime, prettyJson } from '../../components/times/formats.js';
@@ -18,7 +19,7 @@ const RECENT_RUNS = 50;
 const RECENT_PAYLOADS = 20;
 
 export default function TriggerDialog({ onClose }: { readonly onClose: () => void }) {
-  const ids = { url: useId(), urls: useId(), recent: useId(), body: useId(), hint: useId(), runId: useId() };
+  const known = useId();
   const instanceId = useInstanceId();
   const navigate = useNavigate();
   const change = useChange();
@@ -63,81 +64,54 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
       disabled={!isWorkflowUrl(url)}
       onConfirm={trigger}
     >
-      <div className="field">
-        <label className="field-label" htmlFor={ids.url}>
-          Workflow URL
-        </label>
-        <input
-          id={ids.url}
-          className="input mono"
-          list={ids.urls}
-          placeholder="https://app.example.com/order or worker://shop/order"
-          value={url}
-          onChange={(event) => setUrl(event.target.value)}
-        />
-        <datalist id={ids.urls}>
-          {urls.map((each) => (
-            <option key={each} value={each} />
-          ))}
-        </datalist>
-      </div>
+      <TextField
+        label="Workflow URL"
+        mono
+        list={known}
+        placeholder="https://app.example.com/order or worker://shop/order"
+        value={url}
+        onChange={setUrl}
+      />
+      <datalist id={known}>
+        {urls.map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
       {payloads.length === 0 ? null : (
-        <div className="field">
-          <label className="field-label" htmlFor={ids.recent}>
-            Recent payloads
-          </label>
-          <select
-            id={ids.recent}
-            className="input"
-            value=""
-            onChange={async (event) => {
-              const run = payloads.find(({ key }) => key === event.target.value);
-              const text = run === undefined ? null : await load(run);
-              if (text !== null) setBody(text);
-            }}
-          >
-            <option value="">Use the payload of a recent run</option>
-            {payloads.map(({ key, text }) => (
-              <option key={key} value={key}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </div>
+        <SelectField
+          label="Recent payloads"
+          value=""
+          onChange={async (key) => {
+            const run = payloads.find((each) => each.key === key);
+            const text = run === undefined ? null : await load(run);
+            if (text !== null) setBody(text);
+          }}
+        >
+          <option value="">Use the payload of a recent run</option>
+          {payloads.map(({ key, text }) => (
+            <option key={key} value={key}>
+              {text}
+            </option>
+          ))}
+        </SelectField>
       )}
-      <div className="field">
-        <label className="field-label" htmlFor={ids.body}>
-          Payload (optional)
-        </label>
-        <textarea
-          id={ids.body}
-          className="input"
-          rows={8}
-          spellCheck={false}
-          value={body}
-          aria-describedby={ids.hint}
-          onChange={(event) => setBody(event.target.value)}
-        />
-        <span id={ids.hint} className="field-hint" role="status">
-          {contentType === null
-            ? 'No payload'
-            : contentType === 'application/json'
-              ? 'Sent as JSON'
-              : 'Invalid JSON: sent as text'}
-        </span>
-      </div>
-      <div className="field">
-        <label className="field-label" htmlFor={ids.runId}>
-          Run id (optional)
-        </label>
-        <input
-          id={ids.runId}
-          className="input mono"
-          placeholder="Generated if empty"
-          value={runId}
-          onChange={(event) => setRunId(event.target.value)}
-        />
-      </div>
+      <TextArea
+        label="Payload (optional)"
+        hint={
+          <span role="status">
+            {contentType === null
+              ? 'No payload'
+              : contentType === 'application/json'
+                ? 'Sent as JSON'
+                : 'Invalid JSON: sent as text'}
+          </span>
+        }
+        rows={8}
+        spellCheck={false}
+        value={body}
+        onChange={setBody}
+      />
+      <TextField label="Run id (optional)" mono placeholder="Generated if empty" value={runId} onChange={setRunId} />
       <OverrideFields texts={settings} onChange={setSettings} />
     </ConfirmDialog>
   );

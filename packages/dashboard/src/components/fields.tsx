@@ -1,0 +1,78 @@
+/** Labeled fields of forms. Attributes that are not named here are those of the HTML control. */
+import { type ComponentProps, type ReactNode, useId } from 'react';
+
+interface OwnProps {
+  readonly label: string;
+  readonly value: string | number;
+  readonly onChange: (value: string) => void;
+  /** Whether the value is an id, URL or code. */
+  readonly mono?: boolean;
+  /** Shown below the control, unless there is a problem. */
+  readonly hint?: ReactNode;
+  /** Why the value is not valid; null or absent if it is. */
+  readonly problem?: string | null | undefined;
+}
+
+type Props<Tag extends 'input' | 'textarea' | 'select'> = OwnProps &
+  Omit<ComponentProps<Tag>, keyof OwnProps | 'id' | 'className'>;
+
+interface Parts {
+  readonly id: string;
+  readonly className: string;
+  readonly 'aria-invalid'?: true;
+  readonly 'aria-describedby'?: string;
+}
+
+function Field({ label, mono, hint, problem, of }: Omit<OwnProps, 'value' | 'onChange'> & { of: (parts: Parts) => ReactNode }) {
+  const id = useId();
+  const noteId = useId();
+  const isInvalid = problem !== undefined && problem !== null;
+  const hasNote = isInvalid || hint !== undefined;
+  const control = of({
+    id,
+    className: mono ? 'input mono' : 'input',
+    ...(isInvalid ? { 'aria-invalid': true } : {}),
+    ...(hasNote ? { 'aria-describedby': noteId } : {}),
+  });
+  return (
+    <div className="field">
+      <label className="field-label" htmlFor={id}>
+        {label}
+      </label>
+      {control}
+      {hasNote ? (
+        <p id={noteId} className={isInvalid ? 'field-error' : 'field-hint'}>
+          {isInvalid ? problem : hint}
+        </p>
+      ) : null}
+    </div>
+  );
+}
+
+export function TextField({ label, mono, hint, problem, onChange, ...input }: Props<'input'>) {
+  return (
+    <Field
+      {...{ label, mono, hint, problem }}
+      of={(parts) => <input {...input} {...parts} onChange={(event) => onChange(event.target.value)} />}
+    />
+  );
+}
+
+export function TextArea({ label, mono, hint, problem, onChange, ...area }: Props<'textarea'>) {
+  return (
+    <Field
+      {...{ label, mono, hint, problem }}
+      of={(parts) => <textarea {...area} {...parts} onChange={(event) => onChange(event.target.value)} />}
+    />
+  );
+}
+
+/** The children are its options. */
+export function SelectField({ label, mono, hint, problem, onChange, ...select }: Props<'select'>) {
+  return (
+    <Field
+      {...{ label, mono, hint, problem }}
+      of={(parts) => <select {...select} {...parts} onChange={(event) => onChange(event.target.value)} />}
+    />
+  );
+}
