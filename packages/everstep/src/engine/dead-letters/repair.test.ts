@@ -112,8 +112,27 @@ test('each group of a canary has its own verdict: one that fails stops alone, an
   assert.equal(tickRepair(of(group('one', { succeeded: 3 }), group('gone', { gone: 3 })), NOW).repair.phase, 'canary-passed');
 });
 
+test('one failure alone does not fail a group of three entries or more; several in different groups fail the canary', () => {
+  const verdict = (maxFailurePercent: number, ...groups: readonly (readonly [failed: number, succeeded: number])[]) => {
+    const counted = groups.map(([failed, succeeded], at) => ({
+      fingerprint: `${at}`,
+      counts: { ...NO_COUNTS, failed, succeeded },
+    }));
+    const sum = (state: 'failed' | 'succeeded') => counted.reduce((total, { counts }) => total + counts[state], 0);
+    const counts = { ...NO_COUNTS, failed: sum('failed'), succeeded: sum('succeeded') };
+    return canaryVerdict({ ...CANARY, maxFailurePercent, counts, groups: counted });
+  };
+  assert.equal(verdict(20, [1, 2], [0, 3], [0, 4]), 'passed');
+  assert.equal(verdict(20, [1, 3]), 'passed');
+  assert.equal(verdict(20, [1, 1], [0, 8]), 'failed');
+  assert.equal(verdict(20, [1, 0], [0, 9]), 'failed');
+  assert.equal(verdict(20, [2, 2], [0, 6]), 'failed');
+  assert.equal(verdict(20, [1, 2], [1, 2], [1, 3]), 'failed');
+  assert.equal(verdict(0, [1, 2], [0, 7]), 'failed');
+});
+
 test('entries that are gone or canceled do not count in a canary', () => {
-  const counts = { ...NO_COUNTS, failed: 1, succeeded: 3, gone: 3, canceled: 3 };
+  const counts = { ...NO_COUNTS, failed: 2, succeeded: 6, gone: 1, canceled: 1 };
   assert.equal(canaryVerdict({ ...CANARY, counts }), 'failed');
   assert.equal(canaryVerdict({ ...CANARY, maxFailurePercent: 25, counts }), 'passed');
   assert.equal(canaryVerdict({ ...CANARY, counts: { ...NO_COUNTS, gone: 10 } }), 'untried');

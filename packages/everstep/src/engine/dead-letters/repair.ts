@@ -193,24 +193,31 @@ export const newRepair = (given: NewRepair): Repair => ({
 /** `open`: undecided; `untried`: none of the entries could be tried. */
 export type CanaryVerdict = 'open' | 'passed' | 'failed' | 'untried';
 
-/** Returns the verdict on entries of a canary: of one group or, if the groups are not known yet, of all. */
+/** From this number of entries on, one failure alone does not fail a group: of three, it would be 33 %. */
+const ONE_MAY_FAIL_FROM = 3;
+
+/** Returns how many of the tried entries may fail again. With 0 %, none. */
+const mayFail = (tried: number, maxFailurePercent: number): number =>
+  Math.max(Math.floor((tried * maxFailurePercent) / 100), tried >= ONE_MAY_FAIL_FROM && maxFailurePercent > 0 ? 1 : 0);
+
+/** Returns the verdict on entries of a canary: of one group, or of all. */
 export function verdictOn(counts: RepairCounts, maxFailurePercent: number): CanaryVerdict {
   // Entries that were not tried or were canceled do not count. All others may still succeed.
   const judged = totalOf(counts) - counts.gone - counts.canceled;
-  if (counts.failed * 100 > judged * maxFailurePercent) return 'failed';
+  if (counts.failed > mayFail(judged, maxFailurePercent)) return 'failed';
   if (counts.pending + counts.started > 0) return 'open';
   return judged === 0 ? 'untried' : 'passed';
 }
 
 /**
  * Returns the verdict of a canary. A group that fails stops at once; the others continue, so that each group gets a verdict.
- * The canary fails if one group fails.
+ * The canary fails if one group fails, or if single failures in several groups are too many together.
  */
 export function canaryVerdict({ counts, maxFailurePercent, groups }: RepairCanary): CanaryVerdict {
   if (groups === undefined) return verdictOn(counts, maxFailurePercent);
   const verdicts = groups.map((group) => verdictOn(group.counts, maxFailurePercent));
   if (verdicts.includes('open')) return 'open';
-  if (verdicts.includes('failed')) return 'failed';
+  if (verdicts.includes('failed') || verdictOn(counts, maxFailurePercent) === 'failed') return 'failed';
   return verdicts.includes('passed') ? 'passed' : 'untried';
 }
 
@@ -380,7 +387,7 @@ function judged(repair: Repair, canary: RepairCanary, now: number): Repair {
 /** Longest part of the message of a group in the reason of a stop, in characters. */
 const GROUP_NAME_LENGTH = 80;
 
-/** Names the groups that failed. Empty if there is only one group. */
+/** Names the groups that failed, or counts those with single failures. Empty if there is only one group. */
 function groupsText({ groups: planned }: RepairPlan, canary: RepairCanary): string {
   const { groups = [] } = canary;
   if (groups.length < 2) return '';
@@ -390,7 +397,8 @@ function groupsText({ groups: planned }: RepairPlan, canary: RepairCanary): stri
     const short = name.length > GROUP_NAME_LENGTH ? `${name.slice(0, GROUP_NAME_LENGTH)}…` : name;
     return `"${short}" (${counts.failed} of ${totalOf(counts)})`;
   });
-  return `, in ${failed.length} of ${groups.length} groups: ${failed.join(', ')}`;
+  if (failed.length > 0) return `, in ${failed.length} of ${groups.length} groups: ${failed.join(', ')}`;
+  return `, in ${groups.filter(({ counts }) => counts.failed > 0).length} of ${groups.length} groups`;
 }
 
 /** Minimum number of billed messages: one for each recovered run. */
