@@ -95,6 +95,11 @@ export const DIRECTIONS: readonly DirectionRule[] = [
     because: 'as for metrics',
   },
   {
+    area: 'everstep/src/mail',
+    may: [`types ${ENGINE}`, PORTS, LIMITS_FILE, 'types everstep/src/config/mail/mail-settings', PROTOCOL, 'nodemailer', NODE],
+    because: 'only this area knows how e-mail is sent',
+  },
+  {
     area: 'everstep/src/worker-connections',
     may: [`types ${ENGINE}`, PORTS, ANSWERS, LIMITS_FILE, ...inEverstep('dialects'), PROTOCOL],
     because: 'the frames of workers do not depend on the socket that carries them',
@@ -120,7 +125,15 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/contract',
-    may: [LIMITS_FILE, LOG_LEVELS, `types ${ENGINE}`, `types ${PORTS}/stores/filters`, 'typebox', PROTOCOL],
+    may: [
+      LIMITS_FILE,
+      LOG_LEVELS,
+      'everstep/src/config/mail/mail-address',
+      `types ${ENGINE}`,
+      `types ${PORTS}/stores/filters`,
+      'typebox',
+      PROTOCOL,
+    ],
     because: 'every side relies on the contract, so it depends on none of them',
   },
   {

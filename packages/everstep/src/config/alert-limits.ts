@@ -44,6 +44,12 @@ export const ALERT_LIMITS = Object.freeze({
   defaultAlertMinRuns: 10,
   maxAlertMinRuns: 1_000_000,
   maxTimeZoneLength: 64,
+  /** Addresses of one destination. */
+  maxMailAddresses: 5,
+  maxMailAddressLength: 254,
+  /** Recipients of e-mail of an instance per hour, on each node. A notice with several recipients counts several times. */
+  maxMailRecipientsPerHour: 300,
+  maxMailSubjectLength: 200,
   /** Retries of a notice, and the time limit of one attempt. */
   noticeRetries: 5,
   noticeTimeoutMs: 30 * SECOND_MS,

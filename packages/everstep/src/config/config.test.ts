@@ -38,6 +38,7 @@ test('by default, dev listens on 127.0.0.1:8080 and stores its data in ./.everst
     metricsAddress: null,
     metricsNames: 50,
     metricsToken: null,
+    mail: null,
     tracing: null,
     envFile: null,
     printCredentials: true,

@@ -1,6 +1,7 @@
 /** Configuration: parsed once from flags and environment variables, and frozen. A flag overrides its variable. */
 import { join } from 'node:path';
 import type { LogLevel } from './log-levels.js';
+import { type MailSettings, readMail } from './mail/mail-settings.js';
 import type { NameSource } from './network-values.js';
 import type { Region } from './regions.js';
 import { SECRET_FILE_VARIABLES } from './secret-files.js';
@@ -84,6 +85,8 @@ export interface Config {
   readonly metricsNames: number;
   readonly region: Region;
   readonly adminEmail: string;
+  /** SMTP server for e-mail about alerts; null: none is sent. */
+  readonly mail: MailSettings | null;
   /** Export of traces; null: none. */
   readonly tracing: TracingSettings | null;
   /** Single sign-on; null: users log in with API keys only. */
@@ -229,6 +232,7 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
     metricsNames: read(SETTINGS.metricsNames),
     region: read(SETTINGS.region),
     adminEmail: read(SETTINGS.adminEmail),
+    mail: readMail(read, (sentence) => problems.push(sentence)),
     tracing: readTracing(env, (sentence) => problems.push(sentence)),
     signIn: readSignIn(read, (sentence) => problems.push(sentence)),
   });

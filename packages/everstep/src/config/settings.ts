@@ -9,6 +9,7 @@ import { INSIGHT_SETTINGS } from './insight-settings.js';
 import { LIMITS } from './limits.js';
 import { type ListenAddress, parseHost, parseListenAddress, parsePort } from './listen-values.js';
 import { LOG_LEVELS, type LogLevel } from './log-levels.js';
+import { MAIL_SETTINGS } from './mail/mail-settings.js';
 import {
   type NameSource,
   parseAddresses,
@@ -371,6 +372,7 @@ export const SETTINGS = Object.freeze({
   }),
   ...INSIGHT_SETTINGS,
   ...METRICS_SETTINGS,
+  ...MAIL_SETTINGS,
   region: setting<Region>({
     env: 'EVERSTEP_REGION',
     flag: '--region <region>',

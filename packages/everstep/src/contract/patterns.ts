@@ -1,5 +1,6 @@
 /** Text formats in request bodies: a pattern for schemas and a message for errors. */
 import { WORKER_APP } from '@everstep/sdk/protocol';
+import { MAIL_ADDRESS } from '../config/mail/mail-address.js';
 
 const PATTERNS = {
   /** At least one visible character and no character that could disrupt a terminal. */
@@ -17,6 +18,11 @@ const PATTERNS = {
   email: {
     pattern: '^[^\\s@:\\u0000-\\u001f]+@[^\\s@:\\u0000-\\u001f]+$',
     words: 'must be an e-mail address such as ada@example.com, without whitespace and colons',
+  },
+  /** Without quotes, comments and line breaks. */
+  mailAddress: {
+    pattern: MAIL_ADDRESS,
+    words: "must be an e-mail address such as ops@example.com: letters, digits and . _ + ' = & ~ - before the @",
   },
   ascii: { pattern: '^[\\x20-\\x7e]+$', words: 'must contain only printable ASCII characters' },
   label: { pattern: '^[^,\\u0000]*$', words: 'must not contain a comma or the character U+0000' },

@@ -17,6 +17,7 @@ import { AT_ONCE, type WorkSlices } from '../fairness/work-slices.js';
 import type { Clock } from '../ports/clock.js';
 import type { NodeStatus } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
+import type { MailRecipients } from '../ports/mail-recipients.js';
 import { NO_OBSERVER, type Observer } from '../ports/observer.js';
 import { ONE_OWNER } from '../ports/stores/instance-owners.js';
 import type { Store } from '../ports/stores/store.js';
@@ -111,6 +112,8 @@ export interface HttpApiDependencies {
   readonly storeRefusal?: () => string | null;
   /** Checks workflow and callback URLs before a run is accepted. */
   readonly addressPolicy?: DestinationPolicy;
+  /** Who may receive e-mail. Absent: there is no SMTP server. */
+  readonly mailRecipients?: MailRecipients;
   /** Controls the virtual clock. Absent: the clock is real. */
   readonly virtualTime?: VirtualTime;
   /** Region of hosts without a region. Default: eu-central-1. */
@@ -279,6 +282,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     hasLease: dependencies.hasLease ?? (() => true),
     storeRefusal: dependencies.storeRefusal ?? (() => null),
     addressPolicy: dependencies.addressPolicy ?? null,
+    mailRecipients: dependencies.mailRecipients ?? null,
     virtualTime: dependencies.virtualTime ?? null,
     metrics: dependencies.metrics ?? null,
     openApi: () => runtimeDocument(version),

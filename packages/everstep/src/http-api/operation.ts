@@ -15,6 +15,7 @@ import type { DialectName } from '../engine/runs/run.js';
 import type { WorkSlices } from '../fairness/work-slices.js';
 import type { NodeStatus } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
+import type { MailRecipients } from '../ports/mail-recipients.js';
 import type { VirtualTime } from '../ports/virtual-time.js';
 import type { WorkerDirectory } from '../ports/workers.js';
 import type { WorkflowService } from '../runtime/services/workflow-service.js';
@@ -87,6 +88,8 @@ export interface ApiContext {
   /** Why the store rejects writes, for the operator; null while it accepts them. */
   readonly storeRefusal: () => string | null;
   readonly addressPolicy: DestinationPolicy | null;
+  /** Who may receive e-mail; null when there is no SMTP server. */
+  readonly mailRecipients: MailRecipients | null;
   /** Null when the clock is real. */
   readonly virtualTime: VirtualTime | null;
   /** Metrics and their token; null when they are not served here. */

@@ -25,6 +25,13 @@ export interface WebhookSignature {
   readonly secret: string;
 }
 
+/** A message that is sent by e-mail. */
+export interface MailTarget {
+  /** The same for all attempts. */
+  readonly id: string;
+  readonly to: readonly string[];
+}
+
 /** A plain message to send. */
 export interface Message {
   readonly instanceId: string;
@@ -47,6 +54,8 @@ export interface Message {
   readonly signed: SignedMessage | null;
   /** Present: the message is signed by the rules of Standard Webhooks. */
   readonly webhook?: WebhookSignature;
+  /** Present: the message is an e-mail. Its body is the JSON of a subject and a text, and its URL is not called. */
+  readonly mail?: MailTarget;
   /**
    * `exact`: a header that cannot be sent is an error. `forwarded`: it is omitted, like headers that a step call does
    * not forward.

@@ -33,7 +33,7 @@ type OwnDependencies = Pick<
 
 export async function apiDependencies(
   { config, store, log, logLevel, metrics, observer, steadyClock, virtualClock, tls, cluster }: Foundation,
-  { slices, replies, pools, clusterWorkers, addressPolicyOf }: Outgoing,
+  { slices, replies, pools, clusterWorkers, addressPolicyOf, mailRecipients }: Outgoing,
   addresses: Addresses,
   own: OwnDependencies,
 ): Promise<HttpApiDependencies> {
@@ -48,6 +48,7 @@ export async function apiDependencies(
     hasLease: () => cluster?.canStartWork ?? true,
     ...(cluster ? { nodeId: () => cluster.nodeId, nodes: () => cluster.nodes() } : {}),
     addressPolicy: { check: (url, instanceId) => addressPolicyOf(instanceId).check(url) },
+    ...(mailRecipients ? { mailRecipients } : {}),
     dialectOperations: UPSTASH_API,
     ...(virtualClock ? { virtualTime: virtualClock } : {}),
     dashboard: await readDashboard(DASHBOARD_DIRECTORY),

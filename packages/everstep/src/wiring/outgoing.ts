@@ -5,6 +5,7 @@ import { elapsedMs, machineTime } from '../clock/machine-time.js';
 import { LIMITS } from '../config/limits.js';
 import { ReplyBudget } from '../fairness/reply-budget.js';
 import { WorkSlices } from '../fairness/work-slices.js';
+import { MailSender } from '../mail/mail-sender.js';
 import { observedCaller, observedSender } from '../metrics/observed-calls.js';
 import { createAddressPolicies } from '../step-calls/addresses/address-policies.js';
 import type { OwnListener } from '../step-calls/addresses/address-policy.js';
@@ -55,10 +56,12 @@ export function openOutgoing(
   const pools = new WorkerPools(steadyClock);
   const clusterWorkers = cluster && new ClusterWorkers({ local: pools, board: cluster, clock: steadyClock, log });
   const overConnections = new WorkerStepCaller({ pools, others: outbound, now: machineTime });
+  const mail = new MailSender(overConnections, { settings: config.mail, now: machineTime, log });
   return {
     ...{ slices, replies, addressPolicyOf, pools, clusterWorkers },
+    mailRecipients: config.mail ? mail : null,
     stepCaller: observedCaller(overConnections, tracing.observer, elapsedMs),
-    messageSender: observedSender(overConnections, tracing.observer, elapsedMs),
+    messageSender: observedSender(mail, tracing.observer, elapsedMs),
     /** `fetch` through the egress proxy; absent without one. */
     proxiedFetch: proxied?.fetch,
   };

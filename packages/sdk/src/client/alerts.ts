@@ -14,7 +14,10 @@ import { type Call, jsonCall } from './transport.js';
 /** Options of a destination. */
 export interface AlertDestinationOptions {
   readonly kind: AlertDestinationKind;
-  readonly url: string;
+  /** Required for `webhook` and `slack`. */
+  readonly url?: string;
+  /** Addresses of people. Required for `email`. */
+  readonly to?: readonly string[];
   /** Creates a new secret for an existing webhook. Default: false. */
   readonly rotateSecret?: boolean;
 }

@@ -11,9 +11,13 @@ import { TextField } from '../../components/fields.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { ChoiceField } from './fields.js';
 import { NamedSection } from './named-section.js';
+import { useMailAvailable } from './use-destinations.js';
 
 type Kind = AlertDestinationEntry['kind'];
-const KINDS = { webhook: 'Signed webhook', slack: 'Slack-compatible webhook' } as const satisfies Record<Kind, string>;
+const KINDS = { webhook: 'Signed webhook', slack: 'Slack-compatible webhook', email: 'E-mail' } as const satisfies Record<
+  Kind,
+  string
+>;
 
 const COLUMNS: readonly Column<AlertDestinationEntry>[] = [
   {
@@ -29,16 +33,32 @@ const COLUMNS: readonly Column<AlertDestinationEntry>[] = [
   { id: 'kind', header: 'Kind', width: '190px', from: 'medium', stackUnder: 'name', cell: ({ kind }) => KINDS[kind] },
   {
     id: 'url',
-    header: 'URL',
+    header: 'URL or addresses',
     width: 'minmax(0, 2fr)',
     from: 'wide',
-    cell: ({ url }) => (
-      <div className="clip mono" title={url}>
-        {url}
-      </div>
-    ),
+    cell: ({ url, to }) => {
+      const text = to?.join(', ') ?? url;
+      return (
+        <div className="clip mono" title={text}>
+          {text}
+        </div>
+      );
+    },
   },
 ];
+
+/** `url`: the text of the field, which contains several addresses of e-mail. */
+const targetOf = (kind: Kind, url: string) =>
+  kind === 'email' ? { to: url.split(/[\s,;]+/).filter((address) => address !== '') } : { url: url.trim() };
+
+const HINTS: Readonly<Record<Kind, string>> = {
+  webhook: 'Receives signed JSON.',
+  slack: 'It is stored encrypted and not shown again.',
+  email: 'Up to 5 addresses, separated by commas.',
+};
+const NO_MAIL = 'This installation cannot send e-mail. Ask the operator to configure an SMTP server (EVERSTEP_SMTP_URL).';
+
+const isKind = (text: string): text is Kind => text in KINDS;
 
 interface FormProps {
   readonly row: AlertDestinationEntry | null;
@@ -50,7 +70,8 @@ function DestinationForm({ row, onClose, onSecret }: FormProps) {
   const [name, setName] = useState(row?.name ?? '');
   const [kind, setKind] = useState<Kind>(row?.kind ?? 'webhook');
   // The stored URL of Slack is not shown, so it must be entered again.
-  const [url, setUrl] = useState(row?.kind === 'webhook' ? row.url : '');
+  const [url, setUrl] = useState(row?.kind === 'webhook' ? row.url : (row?.to?.join(', ') ?? ''));
+  const lacksMail = !useMailAvailable() && kind === 'email';
   const [rotateSecret, setRotateSecret] = useState(false);
   const change = useChange();
   return (
@@ -59,12 +80,12 @@ function DestinationForm({ row, onClose, onSecret }: FormProps) {
       open
       onClose={onClose}
       confirmText="Save destination"
-      disabled={name.trim() === '' || url.trim() === ''}
+      disabled={name.trim() === '' || url.trim() === '' || lacksMail}
       onConfirm={async () => {
         const outcome = await change<AlertDestinationEntry>({
           method: 'PUT',
           url: path`/v2/alerts/destinations/${name.trim()}`,
-          body: { kind, url: url.trim(), rotateSecret },
+          body: { kind, ...targetOf(kind, url), rotateSecret },
           topics: ['settings'],
           done: `Saved destination ${name.trim()}`,
         });
@@ -73,18 +94,9 @@ function DestinationForm({ row, onClose, onSecret }: FormProps) {
       }}
     >
       <TextField label="Name" value={name} onChange={setName} disabled={row !== null} />
-      <ChoiceField
-        label="Kind"
-        value={kind}
-        choices={KINDS}
-        onChange={(value) => setKind(value === 'slack' ? 'slack' : 'webhook')}
-      />
-      <TextField
-        label="URL"
-        value={url}
-        onChange={setUrl}
-        hint={kind === 'slack' ? 'It is stored encrypted and not shown again.' : 'Receives signed JSON.'}
-      />
+      <ChoiceField label="Kind" value={kind} choices={KINDS} onChange={(value) => (isKind(value) ? setKind(value) : undefined)} />
+      <TextField label={kind === 'email' ? 'E-mail addresses' : 'URL'} value={url} onChange={setUrl} hint={HINTS[kind]} />
+      {lacksMail ? <p role="alert">{NO_MAIL}</p> : null}
       {row?.kind === 'webhook' && kind === 'webhook' ? (
         <label className="line">
           <input type="checkbox" checked={rotateSecret} onChange={(event) => setRotateSecret(event.target.checked)} />

@@ -1,14 +1,17 @@
-/** The names of the destinations of an instance. */
+/** The destinations of an instance, and whether it can send e-mail. */
 import type { AlertDestinationEntry } from '../../../../everstep/src/contract/alerts/alerts.js';
 import { useApi } from '../../api/queries.js';
 
 const URL = '/v2/alerts/destinations';
 
-export function useDestinations(): readonly AlertDestinationEntry[] {
-  const { data } = useApi<{ readonly destinations: readonly AlertDestinationEntry[] }>({
-    topic: 'settings',
-    name: URL,
-    url: URL,
-  });
-  return data?.destinations ?? [];
+interface Destinations {
+  readonly destinations: readonly AlertDestinationEntry[];
+  readonly mailAvailable: boolean;
 }
+
+const useList = () => useApi<Destinations>({ topic: 'settings', name: URL, url: URL }).data;
+
+export const useDestinations = (): readonly AlertDestinationEntry[] => useList()?.destinations ?? [];
+
+/** Returns false only if the installation has no SMTP server. */
+export const useMailAvailable = (): boolean => useList()?.mailAvailable ?? true;

@@ -10,16 +10,20 @@ const name = Type.String({ description: 'Unique name.' });
 const enabled = Type.Boolean({ description: 'A disabled object is kept, but has no effect.' });
 const DestinationName = Type.String({ minLength: 1, maxLength: LIMITS.maxAlertNameLength, ...like('name') });
 
-export const AlertDestinationKind = Type.Enum(['webhook', 'slack'], {
+export const AlertDestinationKind = Type.Enum(['webhook', 'slack', 'email'], {
   type: 'string',
-  description: '`webhook`: a signed request. `slack`: a URL that accepts the messages of Slack webhooks.',
+  description:
+    '`webhook`: a signed request. `slack`: a URL that accepts the messages of Slack webhooks. `email`: e-mail through the SMTP server of the installation.',
 });
 
 export const AlertDestinationEntry = Type.Object(
   {
     name,
     kind: AlertDestinationKind,
-    url: Type.String({ description: 'URL of the destination. Of a Slack URL, only the host is shown.' }),
+    url: Type.String({
+      description: 'URL of the destination. Of a Slack URL, only the host is shown. That of e-mail starts with `mailto:`.',
+    }),
+    to: Type.Optional(Type.Array(Type.String(), { description: 'Addresses that receive the e-mail.' })),
     secret: Type.Optional(
       Type.String({ description: 'Secret that signs the requests of a webhook. Present only in the response that creates it.' }),
     ),
@@ -28,12 +32,31 @@ export const AlertDestinationEntry = Type.Object(
   { ...CLOSED, description: 'Destination of notices.' },
 );
 export type AlertDestinationEntry = Static<typeof AlertDestinationEntry>;
-export const AlertDestinations = Type.Object({ destinations: Type.Array(AlertDestinationEntry) }, CLOSED);
+export const AlertDestinations = Type.Object(
+  {
+    destinations: Type.Array(AlertDestinationEntry),
+    mailAvailable: Type.Boolean({
+      description: 'Whether the installation has an SMTP server. Without one, destinations of the kind `email` cannot be saved.',
+    }),
+  },
+  CLOSED,
+);
 
 export const PutAlertDestination = Type.Object(
   {
     kind: AlertDestinationKind,
-    url: Type.String({ minLength: 1, maxLength: LIMITS.maxWorkflowUrlLength, description: 'Absolute http or https URL.' }),
+    url: Type.Optional(
+      Type.String({
+        ...{ minLength: 1, maxLength: LIMITS.maxWorkflowUrlLength },
+        description: 'Absolute http or https URL. Required for `webhook` and `slack`.',
+      }),
+    ),
+    to: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxMailAddressLength, ...like('mailAddress') }), {
+        ...{ minItems: 1, maxItems: LIMITS.maxMailAddresses },
+        description: 'Addresses that receive the e-mail. Required for `email`.',
+      }),
+    ),
     rotateSecret: Type.Optional(
       Type.Boolean({
         description: 'Creates a new secret for an existing webhook. Default: false. A new webhook always gets one.',

@@ -16,6 +16,7 @@ export type AlertDestination = {
     }
   /** The URL is a secret, because anyone who has it can post to the channel. */
   | { readonly kind: 'slack'; readonly url: string }
+  | { readonly kind: 'email'; readonly to: readonly string[] }
 );
 
 /** What a rule watches. */
@@ -108,6 +109,7 @@ export const NO_ALERT_SETTINGS: AlertSettings = Object.freeze({ destinations: []
 /** Returns what a person may see of the URL of a destination. Of a Slack URL, that is the host. */
 export function shownUrl(destination: AlertDestination): string {
   if (destination.kind === 'webhook') return destination.url;
+  if (destination.kind === 'email') return `mailto:${destination.to.join(',')}`;
   const { protocol, host } = new URL(destination.url);
   return `${protocol}//${host}/`;
 }

@@ -1,4 +1,5 @@
-/** The bodies of notices about alerts: JSON for webhooks, and text for Slack. */
+/** The bodies of notices about alerts: JSON for webhooks, and text for Slack and e-mail. */
+import { LIMITS } from '../../config/limits.js';
 import type { Alert, NoticeKind } from './alert.js';
 import type { AlertDestination } from './alert-settings.js';
 
@@ -11,6 +12,12 @@ export interface NoticeOrigin {
   readonly at: number;
   /** URL of the page of the dashboard that shows what the notice is about. */
   readonly dashboardUrl: string;
+}
+
+/** The content of an e-mail. */
+export interface MailContent {
+  readonly subject: string;
+  readonly text: string;
 }
 
 const TEST_SUMMARY = 'This is a test of an alert destination. No action is needed.';
@@ -38,10 +45,19 @@ export function noticeText(notice: AlertNotice, { dashboardUrl }: Pick<NoticeOri
   ];
 }
 
+function mailContent(notice: AlertNotice, origin: NoticeOrigin): MailContent {
+  const subject = `[Everstep] ${HEADINGS[notice.kind]}: ${summaryOf(notice)}`;
+  return {
+    subject: subject.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, LIMITS.maxMailSubjectLength),
+    text: `${noticeText(notice, origin).join('\n\n')}\n\nQueue instance: ${origin.instanceId}\n`,
+  };
+}
+
 /** Returns the JSON body for the destination. */
 export function noticeContent(notice: AlertNotice, { kind }: Pick<AlertDestination, 'kind'>, origin: NoticeOrigin): object {
   const { instanceId, at, dashboardUrl } = origin;
   if (kind === 'slack') return { text: noticeText(notice, origin).map(escaped).join('\n') };
+  if (kind === 'email') return mailContent(notice, origin);
   const type = `alert.${notice.kind}`;
   if (notice.kind === 'test') return { type, at, instanceId, dashboardUrl, summary: TEST_SUMMARY };
   const { alertId, rule, kind: ruleKind, subject, openedAt, lastAt, endedAt, occurrences, details } = notice.alert;

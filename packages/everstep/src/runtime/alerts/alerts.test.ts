@@ -159,6 +159,39 @@ describe('alert rules', () => {
     );
   });
 
+  test('e-mail is retried with the same id, and contains the link and the end of the alert', async () => {
+    let isDown = true;
+    const sender = new ScriptedSender(() => ({
+      ...{ kind: 'answered', status: isDown ? 503 : 250, headers: {}, body: new Uint8Array() },
+    }));
+    await withRuntime(
+      failing(),
+      async (bench) => {
+        const to = ['ops@shop.test', 'ann@shop.test'];
+        await bench.runtime.alerts.putDestination({ ...OF, name: 'people', kind: 'email', to, rotateSecret: false });
+        await putRule(bench, FAILED, ['people']);
+        await failRun(bench);
+        await round(bench);
+        isDown = false;
+        bench.clock.move(60_000);
+        await round(bench);
+        const [first, second, ...others] = sender.sent;
+        assert.equal(others.length, 0);
+        assert.deepEqual([first?.url, first?.mail?.to], [`mailto:${to.join(',')}`, to]);
+        assert.match(first?.mail?.id ?? '', /^msg_/);
+        assert.deepEqual(second?.mail, first?.mail);
+        const { subject, text } = bodyOf(second as Message);
+        assert.equal(subject, '[Everstep] Alert: A run of http://app/flow failed.');
+        assert.match(text, /\n\nError: .+: card declined\n\n/);
+        assert.match(text, /\n\nhttp:\/\/everstep\/q\/qi_1\/dead-letters\?view=entries&workflowUrl=[^\n]+\n/);
+        bench.clock.move(900_000);
+        await round(bench);
+        assert.equal(bodyOf(sender.sent[2] as Message).subject, '[Everstep] Ended: A run of http://app/flow failed.');
+      },
+      { sender },
+    );
+  });
+
   test('a new error opens an alert until its group is acknowledged', async () => {
     const sender = accepted();
     await withRuntime(

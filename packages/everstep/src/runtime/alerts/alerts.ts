@@ -2,7 +2,6 @@
 import { LIMITS } from '../../config/limits.js';
 import type { Alert } from '../../engine/alerts/alert.js';
 import {
-  type AlertDestination,
   type AlertRule,
   type AlertSettings,
   type LifecycleWebhook,
@@ -46,6 +45,18 @@ const createdAtOf = <Item extends { readonly name: string; readonly createdAt: n
   now: number,
 ): number => items.find((item) => item.name === name)?.createdAt ?? now;
 
+/** Returns the part of a destination that depends on its kind. */
+function targetOf(request: DestinationRequest, secret: string) {
+  switch (request.kind) {
+    case 'webhook':
+      return { kind: request.kind, url: request.url, secret };
+    case 'slack':
+      return { kind: request.kind, url: request.url };
+    case 'email':
+      return { kind: request.kind, to: request.to };
+  }
+}
+
 export class Alerts implements AlertService {
   private readonly options: AlertsOptions;
   /** Times of the test notices of the last hour, by instance. */
@@ -59,22 +70,15 @@ export class Alerts implements AlertService {
     return this.options.settings.of(instanceId) ?? NO_ALERT_SETTINGS;
   }
 
-  async putDestination({
-    instanceId,
-    name,
-    kind,
-    url,
-    rotateSecret,
-  }: DestinationRequest): Promise<PutDestination | SettingsRefusal> {
+  async putDestination(request: DestinationRequest): Promise<PutDestination | SettingsRefusal> {
+    const { instanceId, name } = request;
     const { random, now } = this.options.context();
     const fresh = newWebhookSecret(random);
     const changed = await this.options.settings.change<SettingsRefusal>(instanceId, (settings) => {
       const createdAt = createdAtOf(settings.destinations, name, now);
       const known = settings.destinations.find((each) => each.name === name);
-      const kept = known?.kind === 'webhook' && !rotateSecret ? known.secret : fresh;
-      const destination: AlertDestination =
-        kind === 'webhook' ? { name, createdAt, kind, url, secret: kept } : { name, createdAt, kind, url };
-      return putDestination(settings, destination);
+      const kept = known?.kind === 'webhook' && !request.rotateSecret ? known.secret : fresh;
+      return putDestination(settings, { name, createdAt, ...targetOf(request, kept) });
     });
     if (typeof changed === 'string') return changed;
     const stored = changed.destinations.find((each) => each.name === name);

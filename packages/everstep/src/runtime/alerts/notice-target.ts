@@ -1,5 +1,5 @@
 /** Where a notice is sent, and what happens if its destination does not exist. */
-import type { AlertDestination } from '../../engine/alerts/alert-settings.js';
+import { type AlertDestination, shownUrl } from '../../engine/alerts/alert-settings.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { Message } from '../../ports/message-sender.js';
 
@@ -9,10 +9,16 @@ const SECRET_BYTES = 24;
 export const newWebhookSecret = (random: { bytes(count: number): Uint8Array }): string =>
   `whsec_${Buffer.from(random.bytes(SECRET_BYTES)).toString('base64')}`;
 
-/** Returns the URL of the destination, and how a notice to it is signed. */
-export function targetOf(destination: AlertDestination, messageId: string): Pick<Message, 'url' | 'webhook'> {
-  const { url } = destination;
-  return destination.kind === 'slack' ? { url } : { url, webhook: { id: messageId, secret: destination.secret } };
+/** Returns the URL or the addresses of the destination, and how a notice to it is signed. */
+export function targetOf(destination: AlertDestination, messageId: string): Pick<Message, 'url' | 'webhook' | 'mail'> {
+  switch (destination.kind) {
+    case 'webhook':
+      return { url: destination.url, webhook: { id: messageId, secret: destination.secret } };
+    case 'slack':
+      return { url: destination.url };
+    case 'email':
+      return { url: shownUrl(destination), mail: { id: messageId, to: destination.to } };
+  }
 }
 
 /** The failure of a notice whose destination is unknown. It is retried, because another process may have just created it. */

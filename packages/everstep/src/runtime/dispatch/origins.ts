@@ -1,16 +1,21 @@
 /** Origins of URLs, cached. A worker URL is its own origin: each workflow of a worker is a destination. */
 import { isWorkerUrl } from '../../ports/workers.js';
 
+const MAIL = 'mailto:';
 const MAX_KNOWN_ORIGINS = 1_000;
 /** By URL: there are few, and each is requested often. */
 const origins = new Map<string, string>();
 
-/** Returns the normalized scheme, host and port of a URL: `http://app.test` for `HTTP://App.test:80/x`. */
+/**
+ * Returns the normalized scheme, host and port of a URL: `http://app.test` for `HTTP://App.test:80/x`. That of e-mail is `mailto:`,
+ * because all of it is sent to one server.
+ */
 export function originOf(url: string): string {
   if (isWorkerUrl(url)) return url;
   const known = origins.get(url);
   if (known !== undefined) return known;
-  const origin = URL.canParse(url) ? new URL(url).origin : url;
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  const origin = parsed?.protocol === MAIL ? MAIL : (parsed?.origin ?? url);
   if (origins.size >= MAX_KNOWN_ORIGINS) origins.clear();
   origins.set(url, origin);
   return origin;

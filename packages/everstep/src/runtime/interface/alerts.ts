@@ -10,13 +10,10 @@ interface Named {
 }
 
 /** A destination as a user specifies it. `rotateSecret`: an existing webhook gets a new secret. */
-export interface DestinationRequest {
-  readonly instanceId: string;
-  readonly name: string;
-  readonly kind: AlertDestination['kind'];
-  readonly url: string;
-  readonly rotateSecret: boolean;
-}
+export type DestinationRequest = Named & { readonly rotateSecret: boolean } & (
+    | { readonly kind: 'webhook' | 'slack'; readonly url: string }
+    | { readonly kind: 'email'; readonly to: readonly string[] }
+  );
 
 export interface PutDestination {
   readonly destination: AlertDestination;

@@ -20,6 +20,10 @@ describe('everstep alerts', () => {
     assert.equal(await alerts('destinations', 'put', 'ops', url, '--kind', 'webhook'), 'ops was saved\n');
     assert.match(await alerts('destinations', 'put', 'ops', url, '--kind', 'webhook', '--rotate-secret'), /^secret: /);
     await alerts('destinations', 'put', 'chat', `${world.appUrl}/services/T1`, '--kind', 'slack');
+    const mail = await world.everstep('alerts', 'destinations', 'put', 'people', 'a@shop.test', 'b@shop.test', '--kind', 'email');
+    assert.match(mail.stderr, /e-mail requires an SMTP server/);
+    const two = await world.everstep('alerts', 'destinations', 'put', 'people', url, url, '--kind', 'slack');
+    assert.match(two.stderr, /a destination of the kind slack has one URL/);
     const destinations = await alerts('destinations', 'list');
     assert.match(destinations, /^NAME +KIND +URL\nops +webhook +http.*\/hook\nchat +slack +http/);
     assert.ok(!destinations.includes('T1'));

@@ -75,13 +75,16 @@ function putDestination(shell: Shell): Command {
   const command = withConnection(new Command('put'))
     .description('Create or replace a destination. Prints the secret of a new webhook, which cannot be read again.')
     .argument('<name>', 'name')
-    .argument('<destinationUrl>', 'URL that receives the notices')
-    .requiredOption('--kind <kind>', 'webhook or slack')
+    .argument('<destinations...>', 'URL that receives the notices, or e-mail addresses')
+    .requiredOption('--kind <kind>', 'webhook, slack or email')
     .option('--rotate-secret', 'create a new secret for an existing webhook');
-  return command.action(async (name: string, url: string) => {
+  return command.action(async (name: string, destinations: readonly string[]) => {
     const { client, options } = await open<PutDestinationOptions>(command, shell);
     const { kind, rotateSecret } = options;
-    const put = await client.alerts.destinations.put(name, { kind, url, rotateSecret });
+    const [url, ...others] = destinations;
+    if (kind !== 'email' && others.length > 0) throw new UsageError(`a destination of the kind ${kind} has one URL`);
+    const target = kind === 'email' ? { to: destinations } : { url };
+    const put = await client.alerts.destinations.put(name, { kind, ...target, rotateSecret });
     if (options.json) return screen.write(json(put));
     screen.write(put.secret === undefined ? `${put.name} was saved\n` : `secret: ${put.secret}\n`);
   });

@@ -19,11 +19,12 @@ import { like } from '../../../contract/patterns.js';
 import { type AlertDestination, type AlertRule, type LifecycleWebhook, shownUrl } from '../../../engine/alerts/alert-settings.js';
 import { isTimeZone } from '../../../engine/alerts/quiet-hours.js';
 import type { SettingsRefusal } from '../../../engine/alerts/settings-changes.js';
-import type { AlertService } from '../../../runtime/services/workflow-service.js';
+import type { MailRecipients } from '../../../ports/mail-recipients.js';
+import type { AlertService, DestinationRequest } from '../../../runtime/services/workflow-service.js';
 import { change } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
 import { parseDestination } from '../../parameters/destination.js';
-import { Unacceptable } from '../../parameters/unacceptable.js';
+import { shown, Unacceptable } from '../../parameters/unacceptable.js';
 import { optional } from '../../presenters/optional.js';
 import { conditionOf } from './conditions.js';
 import { type AlertObject, noSuchObject, refusalError } from './refusals.js';
@@ -43,6 +44,7 @@ const shownDestination = (destination: AlertDestination, secret: string | null =
   name: destination.name,
   kind: destination.kind,
   url: shownUrl(destination),
+  ...(destination.kind === 'email' ? { to: [...destination.to] } : {}),
   ...(secret === null ? {} : { secret }),
   createdAt: destination.createdAt,
 });
@@ -73,6 +75,33 @@ function checkedUrl(text: string, { addressPolicy }: ApiContext, instanceId: str
     if (error instanceof Unacceptable) throw new ApiError('bad-body', `"url" ${error.message}`);
     throw error;
   }
+}
+
+/** Throws ApiError if the installation has no SMTP server. */
+function recipientsOf({ mailRecipients }: ApiContext): MailRecipients {
+  if (mailRecipients) return mailRecipients;
+  throw new ApiError('no-mail-server', 'e-mail requires an SMTP server; ask the operator to set EVERSTEP_SMTP_URL');
+}
+
+/** Returns the destination without duplicate addresses. Throws ApiError if a field is missing or does not belong to the kind. */
+function requestOf(
+  { kind, url, to, rotateSecret = false }: PutAlertDestination,
+  context: ApiContext,
+  named: { readonly instanceId: string; readonly name: string },
+): DestinationRequest {
+  const extra = kind === 'email' ? url : to;
+  const [required, unused] = kind === 'email' ? ['to', 'url'] : ['url', 'to'];
+  if (extra !== undefined) throw new ApiError('bad-body', `"${unused}" is not used by the kind ${kind}; omit it`);
+  if (kind === 'email' && to) {
+    const recipients = recipientsOf(context);
+    const refused = to.find((address) => !recipients.allows(address));
+    if (refused !== undefined)
+      throw new ApiError('bad-body', `"to": ${shown(refused)} must not receive e-mail from this installation`);
+    return { ...named, kind, to: [...new Set(to)], rotateSecret: false };
+  }
+  if (kind !== 'email' && url !== undefined)
+    return { ...named, kind, url: checkedUrl(url, context, named.instanceId), rotateSecret };
+  throw new ApiError('bad-body', `"${required}" is missing; the kind ${kind} requires it`);
 }
 
 /** An operation that deletes an object by its name. */
@@ -115,9 +144,9 @@ const listAlertDestinations = operation({
   unknownQuery: 'ignore',
   responses: { 200: AlertDestinations },
   errors: [],
-  handle: async (_input, { service }, { instanceId }) => {
-    const { destinations } = service.alerts.settings({ instanceId });
-    return answer(200, { destinations: destinations.map((each) => shownDestination(each)) });
+  handle: async (_input, { service, mailRecipients }, { instanceId }) => {
+    const destinations = service.alerts.settings({ instanceId }).destinations.map((each) => shownDestination(each));
+    return answer(200, { destinations, mailAvailable: mailRecipients !== null });
   },
 });
 
@@ -134,12 +163,10 @@ const putAlertDestination = operation({
   pathParameters: NamePath('Name of the destination.'),
   body: { kind: 'json', required: true, schema: PutAlertDestination },
   responses: { 200: AlertDestinationEntry },
-  errors: [...BODY_ERRORS, 'blocked-address'],
+  errors: [...BODY_ERRORS, 'blocked-address', 'no-mail-server'],
   async handle({ path: { name }, body }, context, { instanceId }) {
     if (!body) throw missingBody();
-    const url = checkedUrl(body.url, context, instanceId);
-    const { kind, rotateSecret = false } = body;
-    const put = await context.service.alerts.putDestination({ instanceId, name, kind, url, rotateSecret });
+    const put = await context.service.alerts.putDestination(requestOf(body, context, { instanceId, name }));
     if (typeof put === 'string') throw refusalError(put, 'alert destination', name);
     return answer(200, shownDestination(put.destination, put.newSecret));
   },
@@ -156,8 +183,11 @@ const testAlertDestination = operation({
   unknownQuery: 'refuse',
   pathParameters: NamePath('Name of the destination.'),
   responses: { 200: AlertTest },
-  errors: ['bad-parameter', 'not-found', 'conflict'],
-  async handle({ path: { name } }, { service }, { instanceId }) {
+  errors: ['bad-parameter', 'not-found', 'conflict', 'no-mail-server'],
+  async handle({ path: { name } }, context, { instanceId }) {
+    const { service } = context;
+    const tested = service.alerts.settings({ instanceId }).destinations.find((each) => each.name === name);
+    if (tested?.kind === 'email') recipientsOf(context);
     const sent = await service.alerts.test({ instanceId, name });
     if (sent === 'not-found') throw noSuchObject('alert destination', name);
     if (sent === 'too-many-tests')

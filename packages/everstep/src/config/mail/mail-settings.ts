@@ -1,0 +1,134 @@
+/** Settings of the SMTP server that sends notices about alerts. */
+import type { Setting } from '../setting.js';
+import { MAIL_ADDRESS } from './mail-address.js';
+
+/** An SMTP server of the operator. */
+export interface MailSettings {
+  readonly host: string;
+  readonly port: number;
+  /** Null: the server requires no login. */
+  readonly login: { readonly user: string; readonly password: string } | null;
+  /** `from-start`: the connection starts with TLS. `upgrade`: STARTTLS is required. `if-offered`: plain text is accepted. */
+  readonly tls: 'from-start' | 'upgrade' | 'if-offered';
+  /** Address of the sender. */
+  readonly from: string;
+  /** Addresses, and domains with an `@` in front, that may receive e-mail; empty: any. Lower case. */
+  readonly recipients: readonly string[];
+}
+
+export interface SmtpUrl extends Pick<MailSettings, 'host' | 'port' | 'login'> {
+  readonly isSecure: boolean;
+}
+
+const SMTP_PORT = 587;
+const SMTPS_PORT = 465;
+const DOMAIN = /^[a-z0-9-]+(\.[a-z0-9-]+)*$/;
+
+const ADDRESS = new RegExp(MAIL_ADDRESS);
+
+const decoded = (text: string): string | null => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+};
+
+function parseSmtpUrl(text: string): SmtpUrl {
+  const problem = 'must be a URL such as smtp://user:password@mail.example.com:587, or smtps:// for TLS from the start';
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isSecure = url?.protocol === 'smtps:';
+  if (!url || (url.protocol !== 'smtp:' && !isSecure) || url.hostname === '') throw new Error(problem);
+  if (!['', '/'].includes(url.pathname) || url.search !== '' || url.hash !== '') throw new Error(`${problem}, without a path`);
+  const [user, password] = [decoded(url.username), decoded(url.password)];
+  if (user === null || password === null) throw new Error('has a user or password that is not percent-encoded correctly');
+  const defaultPort = isSecure ? SMTPS_PORT : SMTP_PORT;
+  return {
+    isSecure,
+    // An IPv6 address is in brackets.
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? defaultPort : Number(url.port),
+    login: user === '' ? null : { user, password },
+  };
+}
+
+function parseFrom(text: string): string {
+  if (ADDRESS.test(text)) return text;
+  throw new Error('must be an e-mail address such as everstep@example.com');
+}
+
+function parseTls(text: string): 'required' | 'optional' {
+  if (text === 'required' || text === 'optional') return text;
+  throw new Error('must be required or optional');
+}
+
+function parseRecipients(text: string): readonly string[] {
+  const entries = text
+    .toLowerCase()
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+  for (const entry of entries)
+    if (!ADDRESS.test(entry) && !DOMAIN.test(entry))
+      throw new Error(`must be domains or e-mail addresses, separated by commas; "${entry}" is invalid`);
+  return Object.freeze(entries.map((entry) => (entry.includes('@') ? entry : `@${entry}`)));
+}
+
+const setting = <Value>(one: Setting<Value>): Setting<Value> => one;
+
+export const MAIL_SETTINGS = {
+  smtpUrl: setting<SmtpUrl | null>({
+    env: 'EVERSTEP_SMTP_URL',
+    flag: '--smtp-url <url>',
+    option: 'smtpUrl',
+    help: 'SMTP server for e-mail about alerts, smtp://user:password@host:port or smtps://; prefer EVERSTEP_SMTP_URL_FILE',
+    defaultText: 'none: no e-mail is sent',
+    isSecret: true,
+    fallback: () => null,
+    parse: parseSmtpUrl,
+  }),
+  smtpFrom: setting<string | null>({
+    env: 'EVERSTEP_SMTP_FROM',
+    flag: '--smtp-from <address>',
+    option: 'smtpFrom',
+    help: 'address of the sender of e-mail; required with an SMTP server',
+    defaultText: 'none',
+    fallback: () => null,
+    parse: parseFrom,
+  }),
+  smtpTls: setting<'required' | 'optional'>({
+    env: 'EVERSTEP_SMTP_TLS',
+    flag: '--smtp-tls <mode>',
+    option: 'smtpTls',
+    help: 'required, or optional: the password and e-mail are sent in plain text if the SMTP server offers no TLS',
+    defaultText: 'required',
+    fallback: () => 'required',
+    parse: parseTls,
+  }),
+  smtpRecipients: setting<readonly string[]>({
+    env: 'EVERSTEP_SMTP_RECIPIENTS',
+    flag: '--smtp-recipients <list>',
+    option: 'smtpRecipients',
+    help: 'comma-separated domains and e-mail addresses that may receive e-mail',
+    defaultText: 'any',
+    fallback: () => Object.freeze([]),
+    parse: parseRecipients,
+  }),
+};
+
+/** Returns null without an SMTP server. `problem` is called with a sentence for each error. */
+export function readMail(
+  read: <Value>(setting: Setting<Value>) => Value,
+  problem: (sentence: string) => void,
+): MailSettings | null {
+  const [url, from, mode] = [read(MAIL_SETTINGS.smtpUrl), read(MAIL_SETTINGS.smtpFrom), read(MAIL_SETTINGS.smtpTls)];
+  const recipients = read(MAIL_SETTINGS.smtpRecipients);
+  if (url === null) {
+    if (from !== null) problem('EVERSTEP_SMTP_FROM is set without EVERSTEP_SMTP_URL; set both');
+    return null;
+  }
+  if (from === null) problem('EVERSTEP_SMTP_URL is set without EVERSTEP_SMTP_FROM; set both');
+  const { isSecure, ...server } = url;
+  const upgrade = mode === 'required' ? 'upgrade' : 'if-offered';
+  return Object.freeze({ ...server, tls: isSecure ? 'from-start' : upgrade, from: from ?? '', recipients });
+}

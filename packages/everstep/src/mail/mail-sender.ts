@@ -1,0 +1,157 @@
+/** Sends e-mail through the SMTP server of the operator. All other messages are passed on. */
+import { parseJson } from '@everstep/sdk/protocol';
+import type { NodemailerError, SendMailOptions, Transporter } from 'nodemailer';
+import { LIMITS } from '../config/limits.js';
+import type { MailSettings } from '../config/mail/mail-settings.js';
+import type { MailContent } from '../engine/alerts/notice-content.js';
+import type { DeliveryFailure } from '../engine/runs/run.js';
+import type { Log } from '../ports/log.js';
+import type { MailRecipients } from '../ports/mail-recipients.js';
+import type { MailTarget, Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+
+const HOUR_MS = 3_600_000;
+/** Response code of an accepted message. */
+const ACCEPTED = 250;
+const MAX_RESPONSE_LENGTH = 300;
+const BACKOFF = { kind: 'backoff' } as const;
+const NEVER = { kind: 'never' } as const;
+
+export interface MailSenderOptions {
+  /** Null: e-mail fails. */
+  readonly settings: MailSettings | null;
+  /** Unix ms. */
+  readonly now: () => number;
+  readonly log: Log;
+  /** Certificates of issuers, as PEM; absent: those that Node trusts. */
+  readonly ca?: string;
+}
+
+function failed(
+  cause: DeliveryFailure['cause'],
+  message: string,
+  retry: DeliveryFailure['retry'] = BACKOFF,
+): Extract<MessageAnswer, { readonly kind: 'failure' }> {
+  const nothing = { status: null, responseHeaders: {}, responseBody: new Uint8Array() };
+  return { kind: 'failure', failure: { cause, message, retry, ...nothing } };
+}
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+
+/** Returns null if the notice was created when its destination was of another kind. */
+function contentOf({ body }: Message): MailContent | null {
+  const parsed = parseJson(new TextDecoder().decode(body ?? new Uint8Array()));
+  if (typeof parsed !== 'object' || parsed === null || !('subject' in parsed) || !('text' in parsed)) return null;
+  const [subject, text] = [textOf(parsed.subject), textOf(parsed.text)];
+  return subject === null || text === null ? null : { subject, text };
+}
+
+/** Sends e-mail. Implements both ports, so that what is refused when a destination is saved is also refused when it is sent. */
+export class MailSender implements MessageSender, MailRecipients {
+  private readonly others: MessageSender;
+  private readonly options: MailSenderOptions;
+  private transporter: Promise<Transporter> | null = null;
+  /** Recipients in the current hour, by instance. */
+  private sent: { readonly hour: number; readonly recipients: Map<string, number> } = { hour: 0, recipients: new Map() };
+
+  /** `others` sends the messages that are not e-mail. */
+  constructor(others: MessageSender, options: MailSenderOptions) {
+    this.others = others;
+    this.options = options;
+  }
+
+  allows(address: string): boolean {
+    const recipients = this.options.settings?.recipients ?? [];
+    const wanted = address.toLowerCase();
+    return recipients.length === 0 || recipients.some((each) => (each.startsWith('@') ? wanted.endsWith(each) : wanted === each));
+  }
+
+  send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
+    const { mail } = message;
+    return mail ? this.sendMail(message, mail, signal, onSent) : this.others.send(message, signal, onSent);
+  }
+
+  private async sendMail(
+    message: Message,
+    { id, to }: MailTarget,
+    signal: AbortSignal,
+    onSent?: () => void,
+  ): Promise<MessageAnswer> {
+    const { settings } = this.options;
+    const content = contentOf(message);
+    if (!settings) return failed('refused', 'no SMTP server is configured');
+    if (!content) return failed('refused', 'the notice was created for a destination of another kind', NEVER);
+    if (!to.every((address) => this.allows(address)))
+      return failed('refused', 'a recipient must not receive e-mail from this installation', NEVER);
+    const delayMs = this.waitFor(message.instanceId, to.length);
+    if (delayMs > 0)
+      return failed(
+        'refused',
+        `the queue instance sends e-mail to at most ${LIMITS.maxMailRecipientsPerHour} recipients per hour`,
+        {
+          kind: 'after',
+          delayMs,
+        },
+      );
+    onSent?.();
+    const domain = settings.from.slice(settings.from.indexOf('@'));
+    return this.deliver(message.instanceId, {
+      ...{ from: { name: 'Everstep', address: settings.from }, to: [...to], ...content, signal },
+      envelope: { from: settings.from, to: [...to] },
+      // Attempts of one notice have the same id, so mail clients show it once.
+      messageId: `<${id}${domain}>`,
+      headers: { 'Auto-Submitted': 'auto-generated' },
+    });
+  }
+
+  private async deliver(instanceId: string, mail: SendMailOptions): Promise<MessageAnswer> {
+    try {
+      this.transporter ??= this.open();
+      const { response } = await (await this.transporter).sendMail(mail);
+      return { kind: 'answered', status: ACCEPTED, headers: {}, body: new TextEncoder().encode(String(response)) };
+    } catch (error) {
+      const {
+        code = 'ERROR',
+        responseCode,
+        permanent,
+        response = '',
+      }: Partial<NodemailerError> = error instanceof Error ? error : {};
+      // The message of the error can contain addresses of the network and of people.
+      this.options.log.warn({ instanceId, code, responseCode: responseCode ?? null }, 'e-mail could not be sent');
+      // Only responses about the sender and the recipients concern the user; others are about the login or the server.
+      if (code === 'EENVELOPE')
+        return failed(
+          'refused',
+          `the SMTP server refused the e-mail: ${response.slice(0, MAX_RESPONSE_LENGTH)}`,
+          permanent ? NEVER : BACKOFF,
+        );
+      return failed(code === 'ETIMEDOUT' ? 'timeout' : 'network', `the SMTP server did not accept the e-mail (${code})`);
+    }
+  }
+
+  /** Counts the recipients and returns 0, or returns the time until the next hour if the limit is reached. */
+  private waitFor(instanceId: string, count: number): number {
+    const now = this.options.now();
+    const hour = Math.floor(now / HOUR_MS);
+    if (hour !== this.sent.hour) this.sent = { hour, recipients: new Map() };
+    const { recipients } = this.sent;
+    const total = (recipients.get(instanceId) ?? 0) + count;
+    if (total > LIMITS.maxMailRecipientsPerHour) return (hour + 1) * HOUR_MS - now;
+    recipients.set(instanceId, total);
+    return 0;
+  }
+
+  /** The library is loaded with the first e-mail, because loading it takes longer than the rest of the start. */
+  private async open(): Promise<Transporter> {
+    const { settings, ca } = this.options;
+    const { createTransport } = await import('nodemailer');
+    const { host, port, tls, login } = settings ?? {};
+    const timeoutMs = LIMITS.noticeTimeoutMs;
+    return createTransport({
+      ...{ host, port, secure: tls === 'from-start', requireTLS: tls === 'upgrade' },
+      ...(login ? { auth: { user: login.user, pass: login.password } } : {}),
+      ...(ca === undefined ? {} : { tls: { ca } }),
+      ...{ connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs, dnsTimeout: timeoutMs },
+      ...{ disableFileAccess: true, disableUrlAccess: true },
+    });
+  }
+}

@@ -1,0 +1,124 @@
+/** A small SMTP server for tests, on a free port of this machine. */
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import type { TestCertificate } from '../config/certificates.fixture.js';
+
+export interface ReceivedMail {
+  readonly from: string;
+  readonly to: readonly string[];
+  /** Headers and body, with CRLF. */
+  readonly data: string;
+  readonly isEncrypted: boolean;
+  /** User and password; null without a login. */
+  readonly login: string | null;
+}
+
+export interface SmtpServerOptions {
+  /** Absent: the server does not offer TLS. */
+  readonly certificate?: TestCertificate;
+  /** Whether connections start with TLS. */
+  readonly isSecure?: boolean;
+  /** Returns the response to a recipient. Default: accepted. */
+  readonly onRecipient?: (address: string) => string;
+  /** Whether the server sends no greeting. */
+  readonly isSilent?: boolean;
+}
+
+const END_OF_DATA = '\r\n.\r\n';
+const NEW_LINE = '\r\n';
+const addressOf = (line: string): string => /<(.*)>/.exec(line)?.[1] ?? '';
+
+export class SmtpServer {
+  readonly mails: ReceivedMail[] = [];
+  private readonly server: Server;
+  private readonly options: SmtpServerOptions;
+  private readonly sockets = new Set<Socket>();
+
+  private constructor(options: SmtpServerOptions) {
+    this.options = options;
+    this.server = createServer((socket) => {
+      this.sockets.add(socket);
+      socket.on('close', () => this.sockets.delete(socket));
+      socket.on('error', () => {});
+      if (options.isSecure) this.talk(this.encrypted(socket), true);
+      else this.talk(socket, true);
+    });
+  }
+
+  static async open(options: SmtpServerOptions = {}): Promise<SmtpServer> {
+    const opened = new SmtpServer(options);
+    await new Promise<void>((resolve) => opened.server.listen(0, '127.0.0.1', resolve));
+    return opened;
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private encrypted(socket: Socket): TLSSocket {
+    const upgraded = new TLSSocket(socket, { isServer: true, ...this.options.certificate });
+    upgraded.on('error', () => {});
+    return upgraded;
+  }
+
+  private talk(socket: Socket, greets: boolean): void {
+    const isEncrypted = socket instanceof TLSSocket;
+    const { certificate, isSilent, onRecipient = () => '250 ok' } = this.options;
+    let [received, from, login, isData] = ['', '', null as string | null, false];
+    let to: string[] = [];
+    const say = (...lines: readonly string[]) => socket.write(lines.map((line) => line + NEW_LINE).join(''));
+    const answer = (line: string): void => {
+      const [verb = '', , credentials = ''] = line.split(' ');
+      switch (verb.toUpperCase()) {
+        case 'EHLO':
+          return void say(...(certificate && !isEncrypted ? ['250-STARTTLS'] : []), '250-smtp.test', '250 AUTH PLAIN');
+        case 'STARTTLS':
+          socket.removeAllListeners('data');
+          say('220 ready');
+          this.talk(this.encrypted(socket), false);
+          return;
+        case 'AUTH':
+          login = Buffer.from(credentials, 'base64').toString().slice(1).replace('\0', ':');
+          return void say('235 ok');
+        case 'MAIL':
+          from = addressOf(line);
+          return void say('250 ok');
+        case 'RCPT': {
+          const response = onRecipient(addressOf(line));
+          if (response.startsWith('2')) to.push(addressOf(line));
+          return void say(response);
+        }
+        case 'DATA':
+          isData = true;
+          return void say('354 send');
+        case 'QUIT':
+          say('221 bye');
+          return void socket.end();
+        default:
+          return void say('250 ok');
+      }
+    };
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.toString();
+      for (;;) {
+        const end = received.indexOf(isData ? END_OF_DATA : NEW_LINE);
+        if (end < 0) return;
+        const text = received.slice(0, end);
+        received = received.slice(end + (isData ? END_OF_DATA : NEW_LINE).length);
+        if (!isData) {
+          answer(text);
+          continue;
+        }
+        this.mails.push({ from, to, data: text, isEncrypted, login });
+        [isData, to] = [false, []];
+        say('250 queued as 1');
+      }
+    });
+    if (greets && !isSilent) say('220 smtp.test');
+  }
+}
