@@ -34,6 +34,11 @@ export const METRICS = {
   },
   // dead letters
   everstep_dead_letters: { type: 'gauge', help: 'Entries in the dead letter queue, of all nodes.' },
+  everstep_error_groups: {
+    type: 'gauge',
+    help: 'Groups of dead letters that are new or regressed and not acknowledged, of all nodes.',
+    labels: ['state'],
+  },
   everstep_dead_letters_added_total: { type: 'counter', help: 'Entries added to the dead letter queue.' },
   everstep_dead_letters_removed_total: {
     type: 'counter',

@@ -133,9 +133,10 @@ export class ServiceGauges {
   }
 
   private async readStore(): Promise<void> {
-    const { activeRuns, deadLetters, bytes } = await this.sources.measure();
+    const { activeRuns, deadLetters, errorGroups, bytes } = await this.sources.measure();
     this.registry.set('everstep_runs_active', NO_LABELS, activeRuns);
     this.registry.set('everstep_dead_letters', NO_LABELS, deadLetters);
+    for (const [state, count] of Object.entries(errorGroups)) this.registry.set('everstep_error_groups', { state }, count);
     this.registry.set('everstep_store_bytes', NO_LABELS, bytes);
   }
 

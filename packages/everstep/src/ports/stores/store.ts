@@ -57,6 +57,8 @@ export interface StoreMeasure {
   readonly activeRuns: number;
   /** Entries in the DLQ of all instances, without those from before groups that are not grouped yet. */
   readonly deadLetters: number;
+  /** Groups with entries that are new, or regressed, and not acknowledged. A group is new for about a day. */
+  readonly errorGroups: { readonly new: number; readonly regressed: number };
   /** Size of the database. */
   readonly bytes: number;
 }

@@ -35,6 +35,7 @@ const MAX_WORKFLOWS = 20;
 const MAX_LATEST_LENGTH = 2_000;
 /** Parts of a listing, by the positions in GROUP_STATES. `rank` is the part, except of groups that have just become old. */
 const [REGRESSED, NEW, KNOWN] = [0, 1, 2];
+export const [RANK_REGRESSED, RANK_NEW] = [REGRESSED, NEW];
 
 /** Null in the table until a user decides something. */
 const TRIAGE: Column<GroupTriage> = {

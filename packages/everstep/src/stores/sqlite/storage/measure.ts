@@ -1,14 +1,20 @@
 /** Sums over the whole store, for metrics. */
 import type { StoreMeasure } from '../../../ports/stores/store.js';
 import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
+import { RANK_NEW, RANK_REGRESSED } from '../../shared/dead-letters/dead-letter-groups.js';
 import { integer } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { Transaction } from '../connection/transaction.js';
 
+/** Reads only an index. */
+export const SUM_OF_GROUPS = `SELECT coalesce(sum(entries), 0) AS count,
+  coalesce(sum(rank = ${RANK_NEW} AND entries > 0), 0) AS new,
+  coalesce(sum(rank = ${RANK_REGRESSED} AND entries > 0), 0) AS regressed FROM dead_letter_group`;
+
 /** Returns a function that measures the store. It reads one row for each instance and each group of dead letters. */
 export function createMeasure({ connection, sums }: StoreParts, transaction: Transaction): () => Promise<StoreMeasure> {
   const activeRuns = connection.prepare('SELECT coalesce(sum(active_runs), 0) AS count FROM instance_totals');
-  const deadLetters = connection.prepare('SELECT coalesce(sum(entries), 0) AS count FROM dead_letter_group');
+  const groups = connection.prepare(SUM_OF_GROUPS);
   const pages = connection.prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size');
   return async () => {
     try {
@@ -17,9 +23,11 @@ export function createMeasure({ connection, sums }: StoreParts, transaction: Tra
       // A store that rejects writes can be read; the counts of its last commits are missing.
       if (!(error instanceof StoreUnavailableError)) throw error;
     }
+    const group = groups.get() ?? {};
     return {
       activeRuns: integer(activeRuns.get() ?? {}, 'count'),
-      deadLetters: integer(deadLetters.get() ?? {}, 'count'),
+      deadLetters: integer(group, 'count'),
+      errorGroups: { new: integer(group, 'new'), regressed: integer(group, 'regressed') },
       bytes: integer(pages.get() ?? {}, 'bytes'),
     };
   };
