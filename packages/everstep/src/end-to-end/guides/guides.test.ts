@@ -9,9 +9,11 @@ import * as delay from '@everstep/example-guides/delay';
 import * as events from '@everstep/example-guides/events';
 import * as failureFunctions from '@everstep/example-guides/failure-functions';
 import * as failures from '@everstep/example-guides/failures';
+import * as hooks from '@everstep/example-guides/hooks';
 import * as invoke from '@everstep/example-guides/invoke';
 import * as webhooks from '@everstep/example-guides/webhooks';
 import * as workers from '@everstep/example-guides/workers';
+import { NonRetryableError } from '@everstep/sdk';
 import { type StartedTestService, startTestService } from '@everstep/sdk/testing';
 import { serveOne, thirdParty } from './example-servers.fixture.js';
 
@@ -79,6 +81,22 @@ test('events: a wait times out without an event', async (t) => {
   await service.advance('2d');
   assert.equal(await service.resultOf(workflowRunId), 'no decision');
   assert.equal(await events.approve(service.client, '9', 'me'), false);
+});
+
+test('hooks: runs and steps are logged, and an error that ends a run is reported once with its cause', async (t) => {
+  const lines: string[] = [];
+  const reported: unknown[] = [];
+  const write = (_fields: object, message: string) => lines.push(message);
+  const captureException: hooks.ErrorReporter['captureException'] = (error, { tags }) => reported.push([error, tags]);
+  const workflowUrl = await serveOne(t, hooks.paymentWith({ captureException }, { info: write, error: write }));
+  await service.triggerAndSettle(workflowUrl, { body: { card: 'valid' } });
+  assert.deepEqual([lines.splice(0), reported], [['run started', 'step finished', 'run finished'], []]);
+  const { workflowRunId: runId } = await service.triggerAndSettle(workflowUrl, { body: { card: 'expired' } });
+  assert.deepEqual(lines, ['run started', 'step failed']);
+  const cause = new Error('the bank answered 402');
+  assert.deepEqual(reported, [
+    [new NonRetryableError('the card has expired', { cause }), { runId, workflowUrl, step: 'charge' }],
+  ]);
 });
 
 test('webhooks: the run continues when its URL is called', async (t) => {
