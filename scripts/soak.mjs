@@ -16,7 +16,7 @@ if (!['any', 'connection'].includes(options.via)) throw new Error('--via must be
 const testFile = (name) => join(dist, `${name}.test.js`);
 const overConnections = ['simulation/connections/connections', 'end-to-end/durability/worker-crash'].map(testFile);
 const others = [
-  ...['simulation/simulation', 'runtime/gates/properties', 'end-to-end/nodes-together'].map(testFile),
+  ...['simulation/simulation', 'runtime/gates/properties', 'end-to-end/nodes-consistency'].map(testFile),
   ...nodes.map((name) => join(dist, 'end-to-end/nodes', name)),
 ];
 const files = options.via === 'connection' ? overConnections : [...overConnections, ...others];

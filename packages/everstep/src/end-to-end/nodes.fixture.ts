@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { Client } from '@everstep/sdk';
 import { readCredentials } from '../bootstrap/credentials.js';
 import { freePort } from '../stores/postgres/testing/server-process.js';
+import { assertDatabaseInvariants } from './invariants.fixture.js';
 
 const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
 const START_TIMEOUT_MS = 120_000;
@@ -130,11 +131,13 @@ export class NodeProcess {
 export class Nodes {
   readonly all: readonly NodeProcess[];
   private readonly directory: string;
+  private readonly url: string;
   private keys: Keys | null = null;
   private next = 0;
 
-  private constructor(directory: string, all: readonly NodeProcess[]) {
+  private constructor(directory: string, url: string, all: readonly NodeProcess[]) {
     this.directory = directory;
+    this.url = url;
     this.all = all;
   }
 
@@ -153,7 +156,7 @@ export class Nodes {
       };
       all.push(new NodeProcess(join(directory, `node-${index}`), await freePort(), mine));
     }
-    const nodes = new Nodes(directory, all);
+    const nodes = new Nodes(directory, url, all);
     try {
       const [first, ...others] = all;
       // The first node creates the credentials for all of them.
@@ -161,7 +164,7 @@ export class Nodes {
       nodes.keys = await readCredentials(first?.dataDir ?? '');
       await Promise.all(others.map((node) => node.start()));
     } catch (error) {
-      await nodes.dispose();
+      await nodes.dispose({ isUnreadable: true });
       throw error;
     }
     return nodes;
@@ -208,9 +211,17 @@ export class Nodes {
     }
   }
 
-  async dispose(): Promise<void> {
+  /**
+   * Kills all nodes, checks the invariants over their database, and removes their data. Rejects if the database violates them or
+   * cannot be read. `isUnreadable`: the test has made the database unreadable, so it is not checked.
+   */
+  async dispose({ isUnreadable = false }: { readonly isUnreadable?: boolean } = {}): Promise<void> {
     await Promise.all(this.all.map((node) => node.end('SIGKILL')));
-    await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
+    try {
+      if (!isUnreadable && this.keys) await assertDatabaseInvariants(this.url);
+    } finally {
+      await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
+    }
   }
 
   private get credentials(): Keys {

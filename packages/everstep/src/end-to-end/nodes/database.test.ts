@@ -33,10 +33,13 @@ suite('nodes and their database', {
   });
   after(async () => {
     steps?.close();
-    await nodes?.dispose();
-    await proxy?.close();
-    await standby?.end('SIGKILL');
-    await primary?.dispose();
+    try {
+      await nodes?.dispose();
+    } finally {
+      await proxy?.close();
+      await standby?.end('SIGKILL');
+      await primary?.dispose();
+    }
   });
 
   const underLoad = (name: string, count: number, disturb: () => Promise<void>) => steps.run(name, count, disturb);

@@ -43,8 +43,11 @@ suite('nodes and a primary that was replaced', {
   });
   after(async () => {
     endpoint?.close();
-    await nodes?.dispose();
-    await servers?.dispose();
+    try {
+      await nodes?.dispose();
+    } finally {
+      await servers?.dispose();
+    }
   });
 
   const allReady = () => Promise.all(nodes.all.map((node) => node.ready()));

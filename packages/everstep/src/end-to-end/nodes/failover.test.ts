@@ -30,9 +30,12 @@ suite('nodes and two servers', {
   });
   after(async () => {
     steps?.close();
-    await nodes?.dispose();
-    await standby?.end('SIGKILL');
-    await old?.dispose();
+    try {
+      await nodes?.dispose();
+    } finally {
+      await standby?.end('SIGKILL');
+      await old?.dispose();
+    }
   });
 
   const allReady = () => Promise.all(nodes.all.map((node) => node.ready()));

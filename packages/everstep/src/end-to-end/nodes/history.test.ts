@@ -53,9 +53,12 @@ suite('the history of runs over several nodes', {
   });
   after(async () => {
     await runs?.close();
-    await nodes?.dispose();
-    for (const proxy of proxies) await proxy.close();
-    await database?.dispose();
+    try {
+      await nodes?.dispose();
+    } finally {
+      for (const proxy of proxies) await proxy.close();
+      await database?.dispose();
+    }
   });
 
   test(`${RUNS} runs: all observers, results and replays agree with the recorded steps`, async (t) => {

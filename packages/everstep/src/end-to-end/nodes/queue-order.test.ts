@@ -51,9 +51,12 @@ suite('the order of queues over nodes', {
   });
   after(async () => {
     receiver?.close();
-    await nodes?.dispose();
-    await proxy?.close();
-    await server?.dispose();
+    try {
+      await nodes?.dispose();
+    } finally {
+      await proxy?.close();
+      await server?.dispose();
+    }
   });
 
   /** The node that delivers the queues; any node when unknown. */

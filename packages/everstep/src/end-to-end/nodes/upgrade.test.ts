@@ -19,7 +19,7 @@ test('a node older than the schema reports that and exits; a running node contin
   if (typeof schemas === 'string') return;
   const { url } = await schemas.make();
   const nodes = await Nodes.start(1, { url });
-  t.after(() => nodes.dispose());
+  t.after(() => nodes.dispose({ isUnreadable: true }));
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   await client.query('UPDATE schema_version SET version = version + 1');
