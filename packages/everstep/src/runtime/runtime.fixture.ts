@@ -143,7 +143,10 @@ export async function recordedDigest(store: Store, runKey: string, length: numbe
 export interface Bench {
   readonly store: Store;
   readonly clock: StandingClock;
+  /** The runtime that runs; another one after `restart`. */
   readonly runtime: Runtime;
+  /** Stops the runtime and starts another one on the same store, as a restart of the process does. */
+  restart(): Promise<void>;
   trigger(more?: Partial<TriggerCommand>): ReturnType<Runtime['runs']['trigger']>;
 }
 
@@ -172,24 +175,23 @@ export async function withRuntime(
 ): Promise<void> {
   const store = await openSqliteStore({ file: ':memory:' });
   const clock = new StandingClock();
-  const runtime = createRuntime({
-    store: wrap(store),
-    clock,
-    random,
-    stepCaller: caller,
-    messageSender: sender,
-    log: quiet,
-    publicUrl,
-    limits,
-    owners,
-    workers,
-    observer,
-    traces,
-    ...(cluster ? { cluster } : {}),
-  });
-  await runtime.start();
+  const open = async (): Promise<Runtime> => {
+    const opened = createRuntime({
+      ...{ store: wrap(store), clock, random, stepCaller: caller, messageSender: sender, log: quiet, publicUrl },
+      ...{ limits, owners, workers, observer, traces },
+      ...(cluster ? { cluster } : {}),
+    });
+    await opened.start();
+    return opened;
+  };
+  const stop = async (): Promise<void> => {
+    const stopping = bench.runtime.stop({ graceMs: 10 });
+    await settle();
+    clock.move(1000);
+    await stopping;
+  };
   const trigger: Bench['trigger'] = (more = {}) =>
-    runtime.runs.trigger({
+    bench.runtime.runs.trigger({
       instanceId: 'qi_1',
       dialect: 'native',
       workflowUrl: 'http://app/flow',
@@ -201,13 +203,17 @@ export async function withRuntime(
       deduplicationId: null,
       ...more,
     });
+  const bench = {
+    ...{ store, clock, runtime: await open(), trigger },
+    async restart() {
+      await stop();
+      bench.runtime = await open();
+    },
+  };
   try {
-    await work({ store, clock, runtime, trigger });
+    await work(bench);
   } finally {
-    const stopping = runtime.stop({ graceMs: 10 });
-    await settle();
-    clock.move(1000);
-    await stopping;
+    await stop();
     await store.close();
   }
 }
