@@ -146,6 +146,10 @@ test('settings: each that is risky in production is a warning', () => {
     [{ EVERSTEP_STORE: 'postgres://db/e' }, /not encrypted/],
     [{ EVERSTEP_STORE: 'postgres://db/e', EVERSTEP_SECRETS_KEY: 'k'.repeat(43), EVERSTEP_NODE_LEASE: '1' }, /lease/],
     [{ EVERSTEP_METRICS_ADDRESS: '0.0.0.0:9464' }, /metrics are served without a token/],
+    [
+      { EVERSTEP_SMTP_URL: 'smtp://m.test', EVERSTEP_SMTP_FROM: 'e@m.test', EVERSTEP_SMTP_TLS: 'optional' },
+      /EVERSTEP_SMTP_TLS is optional/,
+    ],
     [behindProxy, /query of a URL/],
     [{ EVERSTEP_LOG_LEVEL: 'debug' }, /EVERSTEP_LOG_LEVEL is debug/],
   ];

@@ -58,6 +58,11 @@ function risksOf(config: Config): readonly Risk[] {
       fix: 'Make sure that only your monitoring reaches the port of EVERSTEP_METRICS_ADDRESS, or use EVERSTEP_METRICS_TOKEN.',
     },
     {
+      applies: config.mail?.tls === 'if-offered',
+      message: 'EVERSTEP_SMTP_TLS is optional: the password and e-mail are sent in plain text if the SMTP server offers no TLS',
+      fix: 'Remove it, unless the SMTP server is in a trusted network and has no TLS.',
+    },
+    {
       applies: config.queryTokens && isOpen,
       message: 'tokens are accepted in the query of a URL, where proxies log them',
       fix: 'Set EVERSTEP_QUERY_TOKENS=0 unless a client needs this.',
