@@ -5,7 +5,9 @@ import type { Credentials } from './bootstrap/credentials.js';
 import type { Joined, Started } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { lacksTrustedProxy } from './bootstrap/listeners.js';
+import { StartError } from './bootstrap/start-error.js';
 import { watchTlsFiles } from './bootstrap/tls-files.js';
+import { pause } from './clock/pause.js';
 import { within } from './clock/within.js';
 import type { Config } from './config/config.js';
 import { assertLimits } from './config/limits.js';
@@ -16,9 +18,11 @@ import { openAccounts, openLimits } from './wiring/accounts.js';
 import { Addresses } from './wiring/addresses.js';
 import { apiDependencies, serve } from './wiring/api.js';
 import { Closers } from './wiring/closers.js';
-import { openFoundation } from './wiring/foundation.js';
+import { openFoundation, type Prepared, prepare } from './wiring/foundation.js';
 import { startMetrics } from './wiring/metrics.js';
 import { openOutgoing } from './wiring/outgoing.js';
+import { type AvailabilityOptions, untilAvailable } from './wiring/start/until-available.js';
+import { WaitingServer } from './wiring/start/waiting-server.js';
 
 /** Time for deliveries in flight to end when the server stops. Others are delivered again. */
 const GRACE_MS = 5_000;
@@ -48,19 +52,39 @@ export interface StartOptions {
   /** Called when the credentials are known, before anything is delivered or accepted. */
   readonly beforeWork?: (credentials: Credentials) => Promise<void>;
   readonly log?: Logger;
+  /** Cancels a start that waits for its store. */
+  readonly signal?: AbortSignal;
 }
 
 /**
- * Starts the server and resolves when it accepts requests. Rejects with StartError, whose message is for the operator, when
- * it cannot start: for example the data directory is not writable or in use, or the port is taken.
+ * Starts the server and resolves when it accepts requests. While the store is unavailable it waits, and answers requests with
+ * 503. Rejects with StartError, whose message is for the operator, when it cannot start: for example the data directory is not
+ * writable or in use, or the port is taken.
  */
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
   assertLimits();
   const closers = new Closers();
+  const prepared = await prepare(config, options.log);
+  const { log, tls } = prepared;
+  const waiting = new WaitingServer(config, tls);
+  const canceled = () => {
+    throw new StartError('The server was stopped before its store was available.');
+  };
+  const waits = { log, pause: (ms: number) => pause(ms, options.signal).catch(canceled) };
   try {
-    const parts = await openParts(config, options, closers);
-    return await startParts(parts);
+    const parts = await untilAvailable(() => openParts(prepared, closers), {
+      ...waits,
+      async onUnavailable(reason) {
+        await closers.close();
+        await waiting.answer(reason);
+      },
+    });
+    await waiting.close();
+    const { credentials } = parts.account.started;
+    if (credentials) await options.beforeWork?.(credentials);
+    return await startParts(parts, waits);
   } catch (error) {
+    await waiting.close();
     await closers.close();
     throw error;
   }
@@ -69,11 +93,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** Makes the parts, from those that depend on nothing. Nothing is delivered or accepted yet. */
-async function openParts(config: Config, { log: given, beforeWork }: StartOptions, closers: Closers) {
-  const base = await openFoundation(config, { log: given, closers, whenIdle: () => runtime.idle() });
-  const { store, clock, upkeepClock, steadyClock, random, log, cluster, tracing } = base;
+async function openParts(prepared: Prepared, closers: Closers) {
+  const base = await openFoundation(prepared, { closers, whenIdle: () => runtime.idle() });
+  const { config, store, clock, upkeepClock, steadyClock, random, log, cluster, tracing } = base;
   const account = await openAccounts(base);
-  if (account.started.credentials) await beforeWork?.(account.started.credentials);
   const addresses = new Addresses(config);
   const writes = new StoreWrites({ store, clock: upkeepClock, random, log });
   const { limits, refusals } = await openLimits(base, account, {
@@ -115,7 +138,7 @@ async function openParts(config: Config, { log: given, beforeWork }: StartOption
 }
 
 /** Listens, continues pending work, and accepts requests. */
-async function startParts(parts: Parts): Promise<RunningService> {
+async function startParts(parts: Parts, waits: Pick<AvailabilityOptions, 'log' | 'pause'>): Promise<RunningService> {
   const {
     base,
     account,
@@ -134,12 +157,14 @@ async function startParts(parts: Parts): Promise<RunningService> {
   const { config, closers, log, logLevel, tls, clock, secrets } = base;
   const { audit, budgetAlerts } = reports;
   let [starting, stopping] = [true, false];
+  /** Why the pending work cannot be read yet. */
+  let fault: string | null = null;
   const dependencies = await apiDependencies(base, outgoing, addresses, {
     ...{ service: runtime, authority: accessFiles.authority, accounts: parts.accountService, signIn, loginLinks, search, limits },
     audit: audit.records,
-    isStarting: () => starting,
+    isStarting: () => starting && fault === null,
     isStopping: () => stopping,
-    storeRefusal: () => writes.refusal,
+    storeRefusal: () => fault ?? writes.refusal,
   });
   const served = await serve(config, dependencies);
   addresses.set(served);
@@ -159,7 +184,13 @@ async function startParts(parts: Parts): Promise<RunningService> {
   }
   await startMetrics(base, outgoing, { runtime, writes });
   const startedAt = clock.now();
-  await runtime.start();
+  await untilAvailable(() => runtime.start(), {
+    ...waits,
+    onUnavailable(reason) {
+      fault = reason;
+    },
+  });
+  fault = null;
   await outgoing.clusterWorkers?.start();
   budgetAlerts.start();
   audit.start();

@@ -13,6 +13,8 @@ import { type Config, parseConfig } from '../config/config.js';
 import { startService } from '../main.js';
 import { openTestSchemas } from '../stores/postgres/testing/schemas.js';
 import { freePort } from '../stores/postgres/testing/server-process.js';
+import { DatabaseProxy } from './nodes/database-proxy.fixture.js';
+import { until } from './nodes.fixture.js';
 
 const schemas = await openTestSchemas();
 
@@ -22,8 +24,8 @@ async function directoryFor(t: TestContext): Promise<string> {
   return directory;
 }
 
-function configOf(cwd: string, env: Readonly<Record<string, string>>): Config {
-  const parsed = parseConfig({ mode: 'dev', flags: {}, env: { EVERSTEP_DEMO: '0', EVERSTEP_DATA_DIR: 'data', ...env }, cwd });
+function configOf(cwd: string, env: Readonly<Record<string, string>>, mode: 'dev' | 'serve' = 'dev'): Config {
+  const parsed = parseConfig({ mode, flags: {}, env: { EVERSTEP_DEMO: '0', EVERSTEP_DATA_DIR: 'data', ...env }, cwd });
   assert.ok(parsed.ok);
   return parsed.config;
 }
@@ -127,5 +129,67 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
       lines.filter((line) => !line.includes('fsync')),
       [],
     );
+  });
+
+  async function behindProxy(t: TestContext) {
+    assert.ok(typeof schemas !== 'string');
+    const schema = new URL((await schemas.make()).url);
+    const proxy = new DatabaseProxy(Number(schema.port));
+    await proxy.listen();
+    t.after(() => proxy.close());
+    schema.port = String(proxy.port);
+    const port = await freePort();
+    const env = { EVERSTEP_STORE: schema.href, EVERSTEP_PORT: String(port), EVERSTEP_SECRETS_KEY: 'k'.repeat(43) };
+    const asked = async (path: string) => {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`);
+      const { error, reason } = (await response.json()) as { readonly error?: string; readonly reason?: string };
+      return { status: response.status, error, reason };
+    };
+    return { proxy, asked, config: configOf(await directoryFor(t), env, 'serve') };
+  }
+
+  test('a node whose database does not answer at startup waits for it, and says so', async (t) => {
+    const { proxy, asked, config } = await behindProxy(t);
+    const { log, lines } = keptLog();
+    proxy.refusing = true;
+    const canceled = new AbortController();
+    const starting = startService(config, { log, signal: canceled.signal });
+    t.after(async () => {
+      canceled.abort();
+      await starting.then(
+        (service) => service.stop(),
+        () => {},
+      );
+    });
+    const unavailable = { status: 503, error: 'the database cannot be reached', reason: 'store-unavailable' };
+    await until('the node waits', () => lines.some((line) => line.includes('store unavailable during startup, retrying')));
+    await until('the node answers', () =>
+      asked('/ready').then(
+        () => true,
+        () => false,
+      ),
+    );
+    assert.deepEqual(await asked('/ready'), unavailable);
+    assert.equal((await asked('/health')).status, 200);
+    assert.deepEqual(await asked('/v2/workflows/logs'), { ...unavailable, reason: undefined });
+    // Then it answers, except when the node joins the others.
+    proxy.cutAt = 'INSERT INTO node ';
+    proxy.refusing = false;
+    await until('it listens', async () => (await asked('/openapi.json').catch(() => null))?.status === 200);
+    await until('it cannot join', async () => (await asked('/ready')).reason === 'store-unavailable');
+    proxy.cutAt = null;
+    await starting;
+    assert.equal((await asked('/ready')).status, 200);
+  });
+
+  test('a start that waits for its database can be canceled', async (t) => {
+    const { proxy, asked, config } = await behindProxy(t);
+    proxy.refusing = true;
+    const canceled = new AbortController();
+    const starting = startService(config, { log: keptLog().log, signal: canceled.signal });
+    await until('the node waits', async () => (await asked('/ready').catch(() => null))?.status === 503);
+    canceled.abort();
+    await assert.rejects(starting, StartError);
+    await assert.rejects(asked('/ready'));
   });
 });

@@ -27,7 +27,7 @@ import type { WorkflowService } from './services/workflow-service.js';
 import { createUpkeep, type Upkeep } from './upkeep.js';
 
 export interface Runtime extends WorkflowService {
-  /** Continues all pending work. */
+  /** Continues all pending work. Rejects if the store cannot be read; it can then be called again. */
   start(): Promise<void>;
   stop(options: { readonly graceMs: number }): Promise<void>;
   /** Resolves when nothing is in progress that continues without time passing. */

@@ -22,24 +22,31 @@ import { createTracing } from '../tracing/index.js';
 import type { Closers } from './closers.js';
 import { type Opened, openDatabase, openFile } from './open-store.js';
 
+export type Prepared = Awaited<ReturnType<typeof prepare>>;
 export type Foundation = Awaited<ReturnType<typeof openFoundation>>;
 
 export interface FoundationOptions {
-  readonly log: Logger | undefined;
   readonly closers: Closers;
   /** Resolves when the service has nothing to do. A virtual clock advances only then. */
   readonly whenIdle: () => Promise<void>;
 }
 
-/** Rejects with StartError if a file, a port or the store is not available. */
-export async function openFoundation(config: Config, options: FoundationOptions) {
-  const log = options.log ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
+/** Everything that does not need the store. Rejects with StartError if a file or a port is not available. */
+export async function prepare(config: Config, given: Logger | undefined) {
+  const log = given ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
   const plans = await readPlans(config.plansFile, config.newInstancePlan);
   const tls = config.tls && new TlsListener(await readTlsFiles(config.tls));
   await findPortsFree([{ host: config.host, port: config.port }, managementListener(config)]);
   await openDataDir(config.dataDir);
+  return { config, log, logLevel: new LogLevelSwitch(log, config.logLevel), plans, tls };
+}
+
+/** Rejects with StartError if the store cannot be opened, and with StoreUnavailableError if this may succeed later. */
+export async function openFoundation(prepared: Prepared, options: FoundationOptions) {
+  const { config, log } = prepared;
   const metrics = config.metricsAddress || config.metricsToken !== null ? createMetrics(config.metricsNames) : null;
   const observer = metrics?.observer ?? NO_OBSERVER;
+  if (metrics) options.closers.add(async () => metrics.close());
   const openedStore = await openStore();
   options.closers.add(() => openedStore.store.close());
   const { node } = openedStore;
@@ -47,12 +54,11 @@ export async function openFoundation(config: Config, options: FoundationOptions)
   const secrets = await openSecrets(openedStore.store.accounts, config);
   const { accounts } = secrets;
   const unobserved: Store = { ...openedStore.store, accounts };
-  if (metrics) options.closers.add(async () => metrics.close());
   const clocks = await openClocks(unobserved);
   const tracing = createTracing(config.tracing, { clock: clocks.steadyClock, now: clocks.now, log, observer });
   options.closers.add(() => tracing.close());
   return {
-    ...{ config, closers: options.closers, log, logLevel: new LogLevelSwitch(log, config.logLevel), plans, tls },
+    ...{ ...prepared, closers: options.closers },
     ...{ metrics, observer, tracing, openedStore, node, cluster, secrets, accounts },
     store: metrics ? observedStore(unobserved, observer, elapsedMs) : unobserved,
     random: createSystemRandom(),

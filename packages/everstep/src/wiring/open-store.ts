@@ -12,6 +12,7 @@ import type { Config } from '../config/config.js';
 import type { Observer } from '../ports/observer.js';
 import type { SearchDocuments } from '../ports/stores/search-store.js';
 import type { Store } from '../ports/stores/store.js';
+import { StoreUnavailableError } from '../ports/stores/store-unavailable.js';
 import { SERVICE_VERSION } from '../step-calls/version.js';
 import type { OpenedNode } from '../stores/postgres/index.js';
 import { openSqliteStore, StoreOpenError } from '../stores/sqlite/index.js';
@@ -74,9 +75,13 @@ export async function openFile(
   }
 }
 
+/**
+ * Rejects with StoreUnavailableError if the database cannot be reached and the server may wait for it. In development mode that
+ * is a StartError, because the URL is more likely to be wrong.
+ */
 export async function openDatabase(
   url: string,
-  { nodeLeaseMs: leaseMs, nodeUrl, commits, virtualClock }: Config,
+  { mode, nodeLeaseMs: leaseMs, nodeUrl, commits, virtualClock }: Config,
   log: Logger,
   observer: Observer,
 ): Promise<Opened> {
@@ -100,6 +105,8 @@ export async function openDatabase(
     });
     return { store: node.store, node, openDocuments, place: node.place };
   } catch (error) {
+    if (error instanceof PostgresOpenError && error.code === 'unreachable' && mode === 'serve')
+      throw new StoreUnavailableError(error.message, { cause: error });
     if (error instanceof PostgresOpenError) throw new StartError(error.message, { cause: error });
     throw error;
   }

@@ -14,6 +14,8 @@ export class DatabaseProxy {
   target: number;
   /** New connections are refused. */
   refusing = false;
+  /** A connection that sends this text is cut; null: none. */
+  cutAt: string | null = null;
   private holding = false;
   /** Number of COMMIT responses to lose, with their connection, after the database has committed. */
   answersToLose = 0;
@@ -73,6 +75,10 @@ export class DatabaseProxy {
     this.pairs.add(pair);
     let losing = false;
     node.on('data', (data) => {
+      if (this.cutAt !== null && data.includes(this.cutAt)) {
+        this.end(pair);
+        return;
+      }
       if (this.answersToLose > 0 && !losing && data.includes(COMMIT)) {
         this.answersToLose--;
         losing = true;

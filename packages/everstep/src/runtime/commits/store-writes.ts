@@ -194,7 +194,8 @@ function bytesIn(value: unknown): number {
   return Object.values(value).reduce((sum: number, each) => sum + bytesIn(each), 64);
 }
 
-const faultOf = (error: StoreUnavailableError): string =>
+/** Why the store is unavailable, for the operator and without addresses: `the store refuses writes: disk full`. */
+export const faultOf = (error: StoreUnavailableError): string =>
   error instanceof StoreRefusesWritesError ? error.message : 'the database cannot be reached';
 
 /** Nothing is sent while the results could not be recorded. */

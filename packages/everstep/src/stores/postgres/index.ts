@@ -106,7 +106,7 @@ export interface OpenedNode {
   exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** The same for one of several nodes, which still has to join. */
+/** The same for one of several nodes, which still has to join. Rejects like `openPostgresStore`. */
 export async function openPostgresNode(
   options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs'>,
 ): Promise<OpenedNode> {
@@ -118,7 +118,13 @@ export async function openPostgresNode(
     options.log.warn({ store: placeOfUrl(options.url), reason: notice }, 'database TLS settings need attention');
   const database = await openDatabase({ ...options, primary, idleTransactionMs: options.leaseMs ?? DEFAULT_LEASE_MS });
   const cluster = new PostgresCluster(database, { ...options, primary });
-  await cluster.readTime();
+  try {
+    await cluster.readTime();
+  } catch (error) {
+    await cluster.leave();
+    await database.close();
+    throw error;
+  }
   const exclusive = new ExclusiveWork(database);
   return {
     cluster,
@@ -129,7 +135,10 @@ export async function openPostgresNode(
   };
 }
 
-/** Rejects with StoreOpenError if the database cannot be reached, was written by a newer version, or is too old. */
+/**
+ * Rejects with StoreOpenError if the database cannot be reached, was written by a newer version, or is too old, and with
+ * StoreUnavailableError if it does not answer later.
+ */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   return createPostgresStore(await openDatabase(options), null, options.commits);
 }

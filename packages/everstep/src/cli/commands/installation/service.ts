@@ -92,7 +92,9 @@ async function runService(config: Config, screen: Screen): Promise<number> {
   // Loaded only here: no other command needs the server.
   const [{ startService }, { createDemo }] = await Promise.all([import('../../../main.js'), import('../../demo/demo.js')]);
   const demo = config.demo ? createDemo(config, screen) : null;
-  const starting = startService(config, demo ? { beforeWork: demo.start } : {});
+  const canceled = new AbortController();
+  void signal.then(() => canceled.abort());
+  const starting = startService(config, { signal: canceled.signal, ...(demo ? { beforeWork: demo.start } : {}) });
   // Without a listener the signal would end the process, also during startup.
   process.on('SIGUSR2', () => {
     starting
