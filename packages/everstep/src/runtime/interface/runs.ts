@@ -39,19 +39,22 @@ export interface CheckedRun {
 
 export type CancelOutcome = { readonly kind: 'canceled' } | { readonly kind: 'not-found' } | { readonly kind: 'not-active' };
 
+/** `end-not-requested`: the code cannot have ended, because the run waits for a step. Nothing changes. */
+export type SubmissionOutcome = 'taken' | 'not-active' | 'end-not-requested';
+
 export interface RunService {
   trigger(command: TriggerCommand): Promise<TriggerOutcome>;
   /** Starts a new run from the middle of another one, which does not change. The audit log of the owner records it. */
   fork(command: ForkCommand): Promise<ForkOutcome>;
   /**
    * Records a submission of the endpoint of the active run with this id. Resolves when it is durable. A repeated submission of
-   * the same steps is accepted and has no effect.
+   * the same steps is taken and has no effect.
    */
   submit(command: {
     readonly instanceId: string;
     readonly workflowRunId: string;
     readonly submission: Submission;
-  }): Promise<'taken' | 'not-found' | 'not-active'>;
+  }): Promise<SubmissionOutcome | 'not-found'>;
   /** Cancels the active run with this id. */
   cancel(command: { readonly instanceId: string; readonly workflowRunId: string }): Promise<CancelOutcome>;
   /** Cancels the active runs among these, and returns their number. */

@@ -48,6 +48,8 @@ const MUST_NOT_MISS: ReadonlySet<RunEvent['kind']> = new Set<RunEvent['kind']>([
   'invoke-started',
   'notified',
   'notify-done',
+  // An endpoint submits once, to any node.
+  'submitted',
 ]);
 
 /** Called when a decision is durable, before anything acts on it. */

@@ -24,6 +24,7 @@ import type { Backlog } from '../due/due-turns.js';
 import type { DeliveryRef } from '../gates/delivery.js';
 import type { DeliveryGates } from '../gates/delivery-gates.js';
 import type { ControlCommits } from '../gates/gate-deps.js';
+import type { SubmissionOutcome } from '../interface/runs.js';
 import { Callbacks } from '../services/callbacks.js';
 import { Events } from '../services/events.js';
 import { Invocations } from '../services/invocations.js';
@@ -205,16 +206,18 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     this.dispatcher.dropInstance(instanceId);
   }
 
-  /** Records the submission of an endpoint. Resolves with false if the run is not active; otherwise the submission is durable. */
-  async submit(runKey: string, submission: Submission): Promise<boolean> {
+  /** Records the submission of an endpoint. If it was taken, it is durable. */
+  async submit(runKey: string, submission: Submission): Promise<SubmissionOutcome> {
     const deliveryStartedAt = this.cache.peek(runKey)?.deliveryStartedAt;
     return this.writes.persistWithin(SUBMISSION_WAIT_MS, submission, async () => {
       let active = false;
       const look = (): void => {
         active = true;
       };
-      await this.decisions.decideOn(runKey, { kind: 'submitted', submission, deliveryStartedAt }, { look });
-      return active;
+      const decision = await this.decisions.decideOn(runKey, { kind: 'submitted', submission, deliveryStartedAt }, { look });
+      if (!active) return 'not-active';
+      const isIgnored = decision === null && submission.end !== undefined;
+      return isIgnored && (await this.decisions.isActive(runKey)) ? 'end-not-requested' : 'taken';
     });
   }
 

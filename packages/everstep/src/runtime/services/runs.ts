@@ -74,7 +74,7 @@ export class Runs implements RunService {
   async submit(command: Parameters<RunService['submit']>[0]): ReturnType<RunService['submit']> {
     const run = await this.options.store.findRun(command);
     if (!run) return 'not-found';
-    return (await this.options.driver.submit(run.key, command.submission)) ? 'taken' : 'not-active';
+    return this.options.driver.submit(run.key, command.submission);
   }
 
   async cancel(command: { readonly instanceId: string; readonly workflowRunId: string }): Promise<CancelOutcome> {

@@ -86,7 +86,7 @@ const endRun = operation({
   tag: 'Runs',
   summary: 'End a run, or cancel it',
   description:
-    'With cancel=false, the endpoint reports that the workflow has ended. The body is the return value as JSON. Ending a run that has already ended has no effect.',
+    'With cancel=false, the endpoint reports that the workflow has ended. The body is the return value as JSON. Ending a run that has already ended has no effect. A run that waits for a step, such as a sleep, is not ended: the response is steps-refused.',
   method: 'DELETE',
   path: '/v2/workflows/runs/{workflowRunId}',
   dialect: 'upstash',
@@ -118,6 +118,10 @@ const endRun = operation({
     const outcome = await service.runs.submit({ instanceId: caller.instanceId, workflowRunId, submission });
     // Ending a run twice is allowed, because the answer to the first request may have been lost.
     if (outcome === 'not-found') throw runOver();
+    if (outcome === 'end-not-requested')
+      throw refused(
+        'the run waits for a step, so its code cannot have ended; check that the workflow awaits its steps. Omit cancel=false to cancel the run',
+      );
     return answer(200, { cancelled: 0 });
   },
 });
