@@ -29,6 +29,8 @@ export interface EndpointRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The raw body. If a framework has parsed the body and the bytes are no longer available, the parsed value. */
   readonly body: Uint8Array | string | { readonly parsed: unknown };
+  /** Returns true once the client has disconnected. Absent: unknown. */
+  readonly isAbandoned?: () => boolean;
 }
 
 /** The response of an endpoint. */
@@ -164,7 +166,7 @@ export function createEndpoint<Payload, Result>(
     if (isFailureNotice) return noticeAnswer(await served.notice(value));
     const wrongRun = urlMismatch(signed.claims, value);
     if (wrongRun !== null) return refuseSignature(wrongRun, 401);
-    return respond(await served.answer(value));
+    return respond(await served.answer(value, request));
   }
 
   return {

@@ -31,6 +31,7 @@ export function serve<Payload = unknown, Result = unknown>(
       url: request.url,
       headers: endpointHeaders((name) => request.headers.get(name)),
       body: new Uint8Array(await request.arrayBuffer()),
+      isAbandoned: () => request.signal.aborted,
     });
     return new Response(answer.body, { status: answer.status, headers: answer.headers });
   };

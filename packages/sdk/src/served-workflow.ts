@@ -65,13 +65,18 @@ export type NoticeOutcome =
   | { readonly kind: 'rejected'; readonly reason: 'malformed' | 'no-function'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string; readonly retry: FailedReply['retry'] };
 
+/** The transport of a request. */
+export interface RequestTransport {
+  /** Hooks of a connection, called before the ones of the workflow. */
+  readonly hooks?: HookCaller | undefined;
+  /** Returns true once the service no longer waits for the answer. Absent: unknown. */
+  readonly isAbandoned?: (() => boolean) | undefined;
+}
+
 /** Answers the frames of one workflow. */
 export interface ServedWorkflow {
-  /**
-   * Answers a step request or a check request, given as parsed JSON. Rejects only on an error of this library. `hooks`: those of
-   * a connection, called before the ones of the workflow.
-   */
-  answer(frame: unknown, hooks?: HookCaller): Promise<StepReply | CheckReply>;
+  /** Answers a step request or a check request, given as parsed JSON. Rejects only on an error of this library. */
+  answer(frame: unknown, transport?: RequestTransport): Promise<StepReply | CheckReply>;
   /** Handles the notice, given as parsed JSON, that a run has failed permanently. Never rejects. */
   notice(frame: unknown): Promise<NoticeOutcome>;
   /** Logs a line if the workflow logs its requests. */
@@ -138,7 +143,7 @@ export function createServedWorkflow<Payload, Result>(
 
   return {
     log,
-    async answer(frame, ofConnection) {
+    async answer(frame, { hooks: ofConnection, isAbandoned } = {}) {
       const check = readCheckRequest(frame);
       // Not logged, because the check does not affect the run.
       if (check) return checkReplay(check, (execution) => runCode(execution, check));
@@ -147,7 +152,7 @@ export function createServedWorkflow<Payload, Result>(
       const callers = [ofConnection, ownHooks].filter((caller) => caller !== undefined);
       const { request } = read;
       const hooks = callers.length > 0 ? new ExchangeHooks(callers, request, publicUrl ?? request.run.workflowUrl) : null;
-      const reply = await executor.handle(request, hooks);
+      const reply = await executor.handle(request, { hooks, isAbandoned });
       if (log) log(describeExchange(read.request, reply));
       return reply;
     },

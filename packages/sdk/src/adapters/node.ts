@@ -74,7 +74,7 @@ async function handle(endpoint: Endpoint, request: MaybeParsedRequest, response:
   }
   const { method = 'GET', headers, originalUrl } = request;
   const url = typeof originalUrl === 'string' ? originalUrl : (request.url ?? '/');
-  send(response, await endpoint.handle({ method, url, headers, body }));
+  send(response, await endpoint.handle({ method, url, headers, body, isAbandoned: () => response.destroyed }));
 }
 
 /**

@@ -39,6 +39,17 @@ export function checkpointOf(options: CheckpointOptions | undefined): Checkpoint
   return { maxSteps, maxMs, now };
 }
 
+/** What an exchange has besides its request. */
+export interface ExchangeOptions {
+  /** Null or absent: the workflow has no hooks. */
+  readonly hooks?: ExchangeHooks | null;
+  /**
+   * Returns true once the service no longer waits for the reply, for example because the run was canceled. Then no further step
+   * starts. Absent: unknown.
+   */
+  readonly isAbandoned?: (() => boolean) | undefined;
+}
+
 /** The results of one exchange, in the order of their execution. */
 export class ExchangeResults {
   readonly done: StepResult[] = [];
@@ -47,6 +58,7 @@ export class ExchangeResults {
   /** Null: the exchange has at most one result. */
   private readonly checkpoint: Checkpoint | null;
   private readonly limits: CheckpointLimits;
+  private readonly isAbandoned: () => boolean;
   private readonly startedAt: number;
   private chars = 0;
 
@@ -54,9 +66,10 @@ export class ExchangeResults {
   constructor(
     checkpoint: Checkpoint | null,
     { checkpoint: limits }: Pick<StepRequest, 'checkpoint'>,
-    hooks: ExchangeHooks | null = null,
+    { hooks = null, isAbandoned = () => false }: ExchangeOptions = {},
   ) {
     this.hooks = hooks;
+    this.isAbandoned = isAbandoned;
     this.checkpoint = limits ? checkpoint : null;
     this.limits = limits ?? { maxSteps: 1, maxChars: 0 };
     this.startedAt = this.checkpoint?.now() ?? 0;
@@ -83,7 +96,7 @@ export class ExchangeResults {
   /** Whether another step may be executed before these results are recorded. */
   get mayContinue(): boolean {
     const { checkpoint, limits, done, chars } = this;
-    if (!checkpoint) return false;
+    if (!checkpoint || this.isAbandoned()) return false;
     return (
       done.length < Math.min(checkpoint.maxSteps, limits.maxSteps) && chars < limits.maxChars && this.elapsedMs < checkpoint.maxMs
     );

@@ -18,7 +18,7 @@ import {
   type StepRequest,
 } from '../protocol.js';
 import { resultToJson } from '../step-result.js';
-import { type Checkpoint, ExchangeResults } from './checkpoint.js';
+import { type Checkpoint, type ExchangeOptions, ExchangeResults } from './checkpoint.js';
 import { Execution, type RequestedStep, type Settlement } from './execution.js';
 import type { HeldRuns } from './held-runs.js';
 import { nextTurn } from './quiet.js';
@@ -89,7 +89,7 @@ export class Executor {
   }
 
   /** Returns the reply to a step request. */
-  async handle(request: StepRequest, hooks: ExchangeHooks | null = null): Promise<StepReply> {
+  async handle(request: StepRequest, options: ExchangeOptions = {}): Promise<StepReply> {
     // Before anything else, because the code of a held run continues in the async context of an earlier request.
     const scope = stepScopeOf(request);
     for (;;) {
@@ -106,9 +106,9 @@ export class Executor {
       const isFresh = !execution.started;
       execution.exchanges.add(request.messageId);
       try {
-        const reply = await this.exchange(execution, request, scope, hooks);
+        const reply = await this.exchange(execution, request, scope, options);
         if (!reply) continue;
-        hooks?.replied(reply);
+        options.hooks?.replied(reply);
         return reply;
       } catch (error) {
         this.release(request, execution);
@@ -150,9 +150,10 @@ export class Executor {
     execution: Execution,
     request: StepRequest,
     scope: StepScope | null,
-    hooks: ExchangeHooks | null,
+    options: ExchangeOptions,
   ): Promise<StepReply | null> {
-    const results = new ExchangeResults(this.options.checkpoint ?? null, request, hooks);
+    const results = new ExchangeResults(this.options.checkpoint ?? null, request, options);
+    const { hooks } = results;
     let state: CodeState;
     let step: RequestedStep | null;
     try {

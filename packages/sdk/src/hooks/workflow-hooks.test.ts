@@ -102,7 +102,7 @@ describe('hooks are called', () => {
     assert.ok(open);
     const caller = new HookCaller([{ runStarted: () => order.push('first') }, { runStarted: () => order.push('second') }]);
     const work = { kind: 'step', id: '1', workflow: 'flow', request: service.request(open) } as const;
-    await performWork(new Map([['flow', workflow]]), work as never, caller);
+    await performWork(new Map([['flow', workflow]]), work as never, { hooks: caller });
     assert.deepEqual(order, ['first', 'second', 'workflow']);
   });
 });

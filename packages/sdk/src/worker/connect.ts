@@ -114,7 +114,7 @@ export function startWorker<Name extends string>(
   let stopListening = (): void => {};
   const worker = new Worker({
     ...{ baseUrl, hello, Socket, onProblem, time },
-    perform: (work) => performWork(served, work, hooks),
+    perform: (work, isAbandoned) => performWork(served, work, { hooks, isAbandoned }),
     onState: (state) => {
       if (state === 'draining' || state === 'closed') stopListening();
       onState(state);

@@ -1,9 +1,8 @@
 /** Performs the work of a connection with the workflows of the app. */
 import { describeError } from '../errors.js';
 import { refusal } from '../executor/executor.js';
-import type { HookCaller } from '../hooks/workflow-hooks.js';
 import { PROTOCOL_VERSION } from '../protocol.js';
-import type { NoticeOutcome, ServedWorkflow } from '../served-workflow.js';
+import type { NoticeOutcome, RequestTransport, ServedWorkflow } from '../served-workflow.js';
 import type { NoticeAnswer } from './frames.js';
 import type { Work, WorkAnswer } from './worker-connection.js';
 
@@ -25,7 +24,7 @@ function noticeAnswer(outcome: NoticeOutcome): NoticeAnswer {
 export async function performWork(
   workflows: ReadonlyMap<string, ServedWorkflow>,
   work: Work,
-  hooks?: HookCaller,
+  transport: RequestTransport = {},
 ): Promise<WorkAnswer> {
   const { id, workflow } = work;
   const served = workflows.get(workflow);
@@ -37,7 +36,7 @@ export async function performWork(
   }
   if (!served) return { kind: 'answer', id, reply: refusal('bad-request', noWorkflow(workflow)) };
   try {
-    return { kind: 'answer', id, reply: await served.answer(work.request, hooks) };
+    return { kind: 'answer', id, reply: await served.answer(work.request, transport) };
   } catch (error) {
     const { name, message } = describeError(error);
     const retry = { kind: 'backoff' } as const;

@@ -34,8 +34,8 @@ export interface ConnectionEnd {
 
 /** Calls of a connection. */
 export interface ConnectionEvents {
-  /** Performs work. Never rejects. */
-  readonly perform: (work: Work) => Promise<WorkAnswer>;
+  /** Performs work. Never rejects. `isAbandoned` returns true once the service no longer waits for the answer. */
+  readonly perform: (work: Work, isAbandoned: () => boolean) => Promise<WorkAnswer>;
   readonly connected: (welcome: Welcome) => void;
   /** The nodes of the service have changed. */
   readonly nodes: (frame: Extract<ServiceFrame, { kind: 'nodes' }>) => void;
@@ -210,9 +210,9 @@ export class WorkerConnection {
     this.open.add(work.id);
     this.received = Math.max(this.received, work.id);
     this.flushSoon();
-    void this.events.perform(work).then((answer) => {
-      // The service no longer waits for it.
-      if (!this.open.has(work.id)) return;
+    const isAbandoned = (): boolean => !this.open.has(work.id);
+    void this.events.perform(work, isAbandoned).then((answer) => {
+      if (isAbandoned()) return;
       this.send(answer);
       this.finish(work.id);
     });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WorkflowContext } from '../context.js';
+import { serve } from '../serve.js';
 import type { StepRequest } from '../step-protocol.js';
 import { type ConnectOptions, startWorker } from './connect.js';
 import type { ConnectionNode, ServiceFrame, WorkerFrame } from './frames.js';
@@ -149,6 +150,35 @@ const stepFrame = (id: number): ServiceFrame => {
   };
   return { kind: 'step', id, workflow: 'flow', request };
 };
+
+test('a canceled request starts no further step of its group', async () => {
+  const executed: string[] = [];
+  let endStep = (): void => {};
+  const flow = serve(
+    async (context: WorkflowContext<unknown>) => {
+      for (const name of ['one', 'two', 'three']) {
+        await context.run(name, async () => {
+          executed.push(name);
+          if (name === 'two') await new Promise<void>((resolve) => (endStep = resolve));
+        });
+      }
+    },
+    { checkpoint: { maxSteps: 10, maxMs: 60_000 } },
+  );
+  const { worker } = start({ workflows: { flow } });
+  const frame = stepFrame(1);
+  assert.ok(frame.kind === 'step');
+  const request = { ...(frame.request as StepRequest), checkpoint: { maxSteps: 10, maxChars: 10_000 } };
+  latest().welcome('n1', [{ nodeId: 'n1' }], { ...frame, request });
+  while (!executed.includes('two')) await turn();
+  latest().serve({ kind: 'cancel', id: 1 });
+  endStep();
+  await turn();
+  await turn();
+  await worker.close(GRACE_MS);
+  assert.deepEqual(executed, ['one', 'two']);
+  assert.ok(!latest().kinds().includes('answer'));
+});
 
 test('connects to each node that has an address of its own', async () => {
   const { worker } = start();

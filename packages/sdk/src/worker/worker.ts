@@ -3,14 +3,7 @@ import { EverstepError } from '../errors.js';
 import { CONNECT_PATH, type ConnectionNode, type HelloFrame } from './frames.js';
 import { neededLinks } from './needed-links.js';
 import { reconnectDelayMs } from './reconnect-delay.js';
-import {
-  type ConnectionEnd,
-  type ConnectionEvents,
-  type SocketConstructor,
-  type Work,
-  type WorkAnswer,
-  WorkerConnection,
-} from './worker-connection.js';
+import { type ConnectionEnd, type ConnectionEvents, type SocketConstructor, WorkerConnection } from './worker-connection.js';
 import type { WorkerTime } from './worker-time.js';
 
 /** State of a worker. `connected`: at least one connection is open. */
@@ -26,7 +19,7 @@ export interface WorkerOptions {
   readonly baseUrl: string;
   readonly hello: HelloFrame;
   readonly Socket: SocketConstructor;
-  readonly perform: (work: Work) => Promise<WorkAnswer>;
+  readonly perform: ConnectionEvents['perform'];
   readonly onState: (state: WorkerState) => void;
   readonly onProblem: (message: string) => void;
   readonly time: WorkerTime;
