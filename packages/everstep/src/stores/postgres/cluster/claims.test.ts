@@ -186,6 +186,24 @@ if (typeof schemas === 'string') {
       assert.equal(await three.cluster.gateHolderOf(OTHER_INSTANCE), two.cluster.nodeId);
     });
 
+    test('a loan to a killed node lasts until its lease has ended; the task is then taken over without a lender', async () => {
+      const [lender, borrower] = [await join(), await join()];
+      const [run] = await start(lender, [0]);
+      assert.ok(run);
+      const loan = { runKey: run.key, slot: 0, to: borrower.cluster.nodeId };
+      await lender.cluster.handOver([loan], loan.to, { isLent: true });
+      assert.deepEqual(await lender.cluster.stillLent([loan]), [loan]);
+      const [borrowed] = await claim(borrower.cluster);
+      assert.deepEqual([borrowed?.runKey, borrowed?.lentBy], [run.key, lender.cluster.nodeId]);
+      assert.deepEqual(await lender.cluster.stillLent([loan]), [loan]);
+      await kill(borrower.cluster.nodeId);
+      // A node that joins looks for expired nodes first.
+      const third = await join();
+      assert.deepEqual(await lender.cluster.stillLent([loan]), []);
+      const [taken] = await claim(third.cluster);
+      assert.deepEqual([taken?.runKey, taken?.lentBy], [run.key, undefined]);
+    });
+
     test('a leaving node keeps its deliveries in flight and releases the rest; what it writes from then on is unclaimed', async () => {
       const [one, two] = [await join(), await join()];
       const [out, waits] = await start(one, [0, 0]);
