@@ -1,5 +1,5 @@
 /** Reads call, wait and invoke steps in the format of the SDK. Throws Problem or ApiError. */
-import { JsonBoundsError, type PlannedStep, parseJson } from '@everstep/sdk/protocol';
+import { JsonBoundsError, type PlannedStep, parseJson, WORKER_SCHEME } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
@@ -7,7 +7,7 @@ import { fields, Problem } from '../../../dialects/frame-fields.js';
 import { runIdProblem } from '../../../dialects/upstash/wire.js';
 import { FAILURE_CALLBACK_FORWARD, FORWARD, settingHeaders } from '../../operations/triggers/setting-headers.js';
 import { parseDestination } from '../../parameters/destination.js';
-import { Unacceptable } from '../../parameters/unacceptable.js';
+import { shown, Unacceptable } from '../../parameters/unacceptable.js';
 import { ChosenId, Duration } from '../../parameters/values.js';
 import { encodedBody } from '../../responses/encoded-bytes.js';
 import { headerText, readKnownHeaders } from '../item-headers.js';
@@ -124,6 +124,11 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
   const unnameable = runIdProblem(invokedId ?? '');
   if (unnameable !== null) throw new Problem(`the ID of the invoked run ${unnameable}`);
   if (request.body !== undefined && typeof request.body !== 'string') throw new Problem('body must be a string');
+  // The invoked run would speak the protocol of its invoker, which workers do not.
+  if (destination.startsWith(WORKER_SCHEME))
+    throw new Problem(
+      `${shown(destination)} is a workflow that workers serve, which @upstash/workflow cannot invoke; trigger it in a step, with a client of @everstep/sdk`,
+    );
   const invoke = {
     workflowUrl: urlOf(destination),
     headers: families[FORWARD],

@@ -180,6 +180,14 @@ const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: 
     /ID of the invoked run must not contain/,
   ],
   [
+    'an invocation of a workflow that workers serve',
+    () => {
+      const body = { step: step({ stepType: 'Invoke' }), workflowRunId: 'wfr_1' };
+      return submitted(item(body, INVOKE, 'worker://shop/order'));
+    },
+    /"?worker:\/\/shop\/order"? is a workflow that workers serve, which @upstash\/workflow cannot invoke/,
+  ],
+  [
     'an invocation without a run ID',
     () => submitted(item({ step: step({ stepType: 'Invoke' }) }, INVOKE)),
     /run that the step belongs to is missing/,
