@@ -102,7 +102,7 @@ function RunError({ error }: { readonly error: string }) {
   );
 }
 
-/** What a run waits for, and when that ends by itself. */
+/** What a run waits for, and when the wait ends without an event. */
 function Wait({ waiting }: { readonly waiting: Waiting }) {
   const endsAt = waiting.at ?? waiting.until;
   return (
