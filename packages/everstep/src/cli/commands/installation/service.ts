@@ -8,7 +8,7 @@ import type { Mode } from '../../../config/setting.js';
 import type { RunningService } from '../../../main.js';
 import { nextSteps } from '../../demo/next-steps.js';
 import { EXIT } from '../../exit-codes.js';
-import { duration, type Screen, type Shell, styled } from '../../output.js';
+import { type Screen, type Shell, styled } from '../../output.js';
 import { untilSignal } from '../../shutdown.js';
 import { configOf, withConfig } from './config-options.js';
 
@@ -77,7 +77,7 @@ function dashboardText(
   if (link !== null)
     return [
       `Open the dashboard: ${styled(screen, 'cyan', link)}`,
-      `  ${styled(screen, 'dim', `This link logs you in once, within ${duration(LIMITS.loginLinkMs)}. After that, log in with the email and API key in ${credentialsPath(config)}.`)}`,
+      `  ${styled(screen, 'dim', `This link logs you in once, within ${LIMITS.loginLinkMs / 60_000} minutes. After that, log in with the email and API key in ${credentialsPath(config)}.`)}`,
     ].join('\n');
   const at = `Dashboard: ${styled(screen, 'cyan', `${service.managementUrl}/`)}`;
   if (!service.credentials) return at;
