@@ -42,7 +42,7 @@ const SLEEPS: readonly (readonly [path: string, because: string])[] = [
     'everstep/src/end-to-end/nodes-consistency.test.ts',
     'events must arrive around the time of a timeout, and steps that share a limit must take a while',
   ],
-  ['everstep/src/end-to-end/durability/crash.test.ts', 'a process is killed at a random time of its start'],
+  ['everstep/src/end-to-end/durability/crash.fixture.ts', 'a process is killed at a random time of its start'],
   [
     'everstep/src/end-to-end/durability/crash-worker.fixture.ts',
     'steps of different length are in progress when a process is killed',

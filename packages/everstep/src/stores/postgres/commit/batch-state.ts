@@ -59,7 +59,7 @@ const onRuns = `FROM ${unnest(KEY)} AS u(${names(KEY)}) JOIN run r ON r.instance
 const LOCK_PRESENT = statement(`SELECT r.run_key ${onRuns} ORDER BY r.instance_id, r.run_key FOR KEY SHARE OF r`);
 const READ_RUNS = statement(`
   SELECT r.instance_id, r.run_key, EXISTS (
-    SELECT 1 FROM waiter w WHERE w.instance_id = r.instance_id AND w.run_key = r.run_key) AS waits
+    SELECT 1 FROM waiter w WHERE w.instance_id = u.instance_id AND w.run_key = u.run_key) AS waits
   ${onRuns}`);
 const READ_REFERENCES = statement(`SELECT r.run_key, r.workflow_run_id, r.created_at ${onRuns}`);
 const READ_ACTIVE_IDS = statement(`

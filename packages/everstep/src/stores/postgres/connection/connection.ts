@@ -11,7 +11,7 @@ import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.j
 import { type Engine, POSTGRESQL } from '../sharding/engine.js';
 import { ClientSession, run, type Session, type Statement, type TransactionSession } from './client-session.js';
 import type { Row } from './columns.js';
-import { sqlStateOf, storeErrorOf, violatedConstraintOf } from './errors.js';
+import { isShardReplaced, sqlStateOf, storeErrorOf, violatedConstraintOf } from './errors.js';
 import { Primary } from './primary.js';
 import type { SqlValue } from './sql-values.js';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
@@ -74,6 +74,7 @@ export class VersionConflictError extends Error {
 const isRetryable = (error: unknown, constraints: readonly string[]): boolean => {
   const state = sqlStateOf(error);
   if (error instanceof VersionConflictError || state === SERIALIZATION_FAILURE || state === DEADLOCK) return true;
+  if (isShardReplaced(error)) return true;
   const constraint = violatedConstraintOf(error);
   return constraint !== null && constraints.includes(constraint.replace(NUMBER_OF_PART, ''));
 };

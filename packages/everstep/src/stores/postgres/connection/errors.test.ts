@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
-import { sqlStateOf, storeErrorOf, violatedConstraintOf } from './errors.js';
+import { isShardReplaced, sqlStateOf, storeErrorOf, violatedConstraintOf } from './errors.js';
 
 const ofServer = (code: string) => Object.assign(new Error('said by the server'), { code, severity: 'ERROR' });
 const ofSystem = (code: string) => Object.assign(new Error(`write ${code}`), { code, errno: -32, syscall: 'write' });
@@ -20,6 +20,12 @@ test('a violation that one server of a cluster reports for another one is recogn
   for (const code of ['23505', 'XX000']) assert.equal(violatedConstraintOf(violation(code)), 'run_pkey_104849');
   assert.equal(violatedConstraintOf(violation('23505', { constraint: 'run_pkey' })), 'run_pkey');
   for (const error of [violation('23503'), ofServer('XX000'), new Error('lost')]) assert.equal(violatedConstraintOf(error), null);
+});
+
+test('a statement that waited for a shard which was replaced can be repeated', () => {
+  const error = Object.assign(new Error('could not find valid entry for shard 108776'), { code: 'XX000' });
+  assert.ok(isShardReplaced(error));
+  for (const other of [ofServer('XX000'), new Error(error.message)]) assert.ok(!isShardReplaced(other));
 });
 
 test('a server that cannot write reports the reason, and the transaction certainly had no effect', () => {

@@ -23,7 +23,7 @@ export function sqlStateOf(error: unknown): string | null {
 
 const UNIQUE_VIOLATION = '23505';
 /** A server of a cluster that copies rows to another one reports its violation as an internal error with the same message. */
-const FORWARDED_STATE = 'XX000';
+const INTERNAL_ERROR = 'XX000';
 const FORWARDED_VIOLATION = /^duplicate key value violates unique constraint "([^"]{1,63})"$/;
 
 /** The unique constraint that the statement violated; null for another error. */
@@ -31,9 +31,15 @@ export function violatedConstraintOf(error: unknown): string | null {
   const state = sqlStateOf(error);
   if (!(error instanceof Error) || state === null) return null;
   if (state === UNIQUE_VIOLATION && 'constraint' in error && typeof error.constraint === 'string') return error.constraint;
-  if (state !== UNIQUE_VIOLATION && state !== FORWARDED_STATE) return null;
+  if (state !== UNIQUE_VIOLATION && state !== INTERNAL_ERROR) return null;
   return FORWARDED_VIOLATION.exec(error.message)?.[1] ?? null;
 }
+
+/** Whether the statement waited for a shard that was replaced by others. It had no effect, and can be repeated. */
+export const isShardReplaced = (error: unknown): boolean =>
+  error instanceof Error &&
+  sqlStateOf(error) === INTERNAL_ERROR &&
+  error.message.startsWith('could not find valid entry for shard');
 
 /**
  * SQLSTATEs (PostgreSQL, appendix A, "PostgreSQL Error Codes") with which the server ends the connection or accepts none. It is

@@ -46,7 +46,8 @@ const TAKE = {
 
 /** `IS TRUE` keeps the server from looking for the state in an index instead of for the run. */
 const GIVEN = `(
-  SELECT u.*, (SELECT ${PLACE_BASE}) + u.n AS place FROM ${unnest(ENTRY)} WITH ORDINALITY AS u(${names(ENTRY)}, n))`;
+  SELECT u.*, base.place + u.n AS place FROM (SELECT ${PLACE_BASE} AS place) base,
+    ${unnest(ENTRY)} WITH ORDINALITY AS u(${names(ENTRY)}, n))`;
 const markEnded = (given: string) => `
   UPDATE ended_run e SET state = 'deadLetter' FROM ${given} g
   WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key AND (e.state = 'failed') IS TRUE`;
@@ -58,6 +59,13 @@ const insertEntries = (given: string) => `
   INSERT INTO dead_letter (${names(ENTRY)}, place, run_created_at, ${names(COPIED)})
   SELECT ${listOf(Object.keys(ENTRY), 'g')}, g.place, r.created_at, ${listOf(Object.keys(COPIED), 'r')}
   FROM ${given} g JOIN run r ON r.instance_id = g.instance_id AND r.run_key = g.run_key`;
+/** The same where the tables are on several servers: the time is that of the statement, so that it is one for all rows. */
+const INSERT_ON_SERVER = `
+  INSERT INTO dead_letter (${names(ENTRY)}, place, run_created_at, ${names(COPIED)})
+  SELECT ${listOf(Object.keys(ENTRY), 'u')}, ${PLACE_BASE.replace('clock_timestamp', 'statement_timestamp')} + u.n,
+    r.created_at, ${listOf(Object.keys(COPIED), 'r')}
+  FROM ${unnest(ENTRY)} WITH ORDINALITY AS u(${names(ENTRY)}, n)
+  JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
 /** Entries that were inserted, with their places. */
 const INSERTED = `(
   SELECT d.* FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
@@ -65,7 +73,7 @@ const INSERTED = `(
 const INSERT = inForms(
   `WITH given AS MATERIALIZED ${GIVEN}, ended AS (${markEnded('given')}), labels AS (${insertLabels('given')})
   ${insertEntries('given')}`,
-  [insertEntries(GIVEN), markEnded(INSERTED), insertLabels(INSERTED)],
+  [INSERT_ON_SERVER, markEnded(INSERTED), insertLabels(INSERTED)],
 );
 const SET_STATES = statement(`
   UPDATE dead_letter d SET failure_function_state = u.state FROM ${unnest(STATE)} AS u(${names(STATE)})

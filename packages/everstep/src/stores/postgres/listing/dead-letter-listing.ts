@@ -148,6 +148,7 @@ export async function listDeadLetters(session: Session, page: Page<DeadLetterFil
     SELECT ${RECORD} FROM (${sql}) c, LATERAL (
       SELECT * FROM run WHERE run.instance_id = $1 AND run.run_key = c.run_key
     ) ${RUN_RECORD_TABLES.replace('run r', 'r')} ${PAYLOAD}
+    WHERE r.instance_id = $1 AND p.instance_id = $1 AND d.instance_id = $1
     ORDER BY c.place ${page.order === 'newest-first' ? 'DESC' : 'ASC'}`),
     parameters.values,
   );

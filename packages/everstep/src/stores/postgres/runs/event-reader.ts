@@ -7,9 +7,9 @@ import { ofRun, valuesOf } from './of-run.js';
 
 const waitersOf = (chosen: string): string => `
   SELECT w.event_id, w.since, w.slot, w.run_key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at
-  FROM (SELECT instance_id, event_id, run_key, slot, since FROM waiter WHERE instance_id = $1 AND ${chosen}) w
-  JOIN run r ON r.instance_id = w.instance_id AND r.run_key = w.run_key
-  JOIN task t ON t.instance_id = w.instance_id AND t.run_key = w.run_key AND t.slot = w.slot
+  FROM (SELECT event_id, run_key, slot, since FROM waiter WHERE instance_id = $1 AND ${chosen}) w
+  JOIN run r ON r.instance_id = $1 AND r.run_key = w.run_key
+  JOIN task t ON t.instance_id = $1 AND t.run_key = w.run_key AND t.slot = w.slot
   ORDER BY w.event_id, w.since, w.run_key, w.slot`;
 const WAITERS = statement(
   waitersOf(`event_id = $2 AND (since, run_key, slot) > ($3::bigint, $4::text, $5::bigint)

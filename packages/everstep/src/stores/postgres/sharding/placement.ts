@@ -54,8 +54,9 @@ async function placeOf(client: pg.ClientBase, instanceId: string): Promise<Insta
 }
 
 /**
- * Moves an instance to another server with all its rows, while nodes use it. It first gets a shard of its own, unless it has
- * one. Its writes wait at the end of each part, usually for less than a second. Returns the new place.
+ * Moves an instance to another server with all its rows, while nodes use it. If its shard contains other instances, it first gets
+ * one of its own: the writes of all of them wait while the rows of the shard are copied. Its own writes wait for a moment at the end
+ * of the move. Returns the new place.
  */
 export async function moveInstance(
   client: pg.ClientBase,
@@ -71,7 +72,8 @@ export async function moveInstance(
   let place = await placeOf(client, instanceId);
   if (!(await isAlone(client, place.shard))) {
     await client.query(
-      `SELECT isolate_tenant_to_new_shard('${TABLE}', $1::text, 'CASCADE', shard_transfer_mode => 'force_logical')`,
+      // Logical replication into a new shard can stop at the first update of a row.
+      `SELECT isolate_tenant_to_new_shard('${TABLE}', $1::text, 'CASCADE', shard_transfer_mode => 'block_writes')`,
       [instanceId],
     );
     place = await placeOf(client, instanceId);
@@ -91,11 +93,12 @@ function addressOf(server: string): readonly [host: string, port: number] {
   return [server.slice(0, colon), Number(server.slice(colon + 1))];
 }
 
-/** Returns whether the shard contains one value of the hash only, so that it was made for one instance. */
+/** Returns whether no other instance is on the shard. */
 async function isAlone(client: pg.ClientBase, shard: string): Promise<boolean> {
-  const { rows } = await client.query<{ alone: boolean }>(
-    'SELECT shardminvalue = shardmaxvalue AS alone FROM pg_dist_shard WHERE shardid = $1::bigint',
+  const { rows } = await client.query<{ instances: string }>(
+    `SELECT count(*) AS instances FROM queue_instance
+     WHERE get_shard_id_for_distribution_column('${TABLE}', instance_id) = $1::bigint`,
     [shard],
   );
-  return rows[0]?.alone === true;
+  return rows[0]?.instances === '1';
 }

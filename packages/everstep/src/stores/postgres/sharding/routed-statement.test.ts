@@ -15,7 +15,7 @@ describe('a statement for tables on several servers', () => {
     );
     assert.equal(
       statement.text,
-      'DELETE FROM task t USING (SELECT $1::text AS instance_id, r.run_key FROM unnest($2::text[]) AS r(run_key)) AS u WHERE t.instance_id = u.instance_id',
+      'DELETE FROM task t USING (SELECT $1::text AS instance_id, r.run_key FROM unnest($2::text[]) AS r(run_key)) AS u WHERE t.instance_id = $1::text',
     );
     assert.deepEqual(
       valuesOf([

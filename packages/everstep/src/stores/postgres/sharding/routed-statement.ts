@@ -42,7 +42,8 @@ interface RowSet {
 
 function route(original: NamedStatement): RoutedStatement {
   const sets: RowSet[] = [];
-  const text = original.text.replace(ROW_SET, (whole, parameters: string, numbered: string | undefined, alias, columns) => {
+  const instances = new Map<string, string>();
+  const withRows = original.text.replace(ROW_SET, (whole, parameters: string, numbered: string | undefined, alias, columns) => {
     const names = String(columns)
       .split(',')
       .map((name) => name.trim());
@@ -51,14 +52,15 @@ function route(original: NamedStatement): RoutedStatement {
     if (!isInstance.includes(true)) return whole;
     const all = arrays.map((array) => Number(/\d+/.exec(array)?.[0]));
     sets.push({ all, instances: all.filter((_, index) => isInstance[index]) });
-    const taken = names.map((name, index) =>
-      isInstance[index] ? `${arrays[index]?.replace('[]', '')} AS ${name}` : `r.${name}`,
-    );
+    const parameterOf = (index: number) => arrays[index]?.replace('[]', '') ?? '';
+    for (const [index, name] of names.entries()) if (isInstance[index]) instances.set(`${alias}.${name}`, parameterOf(index));
+    const taken = names.map((name, index) => (isInstance[index] ? `${parameterOf(index)} AS ${name}` : `r.${name}`));
     const given = arrays.filter((_, index) => !isInstance[index]);
     const givenNames = names.filter((_, index) => !isInstance[index]);
     const from = given.length === 0 ? '' : ` FROM unnest(${given.join(', ')})${numbered ?? ''} AS r(${givenNames.join(', ')})`;
     return `(SELECT ${taken.join(', ')}${from}) AS ${alias}`;
   });
+  const text = comparedWith(instances, withRows);
   const used = [...new Set([...text.matchAll(PARAMETER)].map(([, number]) => Number(number)))].sort((a, b) => a - b);
   const numbers = new Map(used.map((number, index) => [number, index + 1]));
   const renumbered = text.replace(PARAMETER, (_, number) => `$${numbers.get(Number(number))}`);
@@ -66,6 +68,19 @@ function route(original: NamedStatement): RoutedStatement {
     statement: { name: original.name === '' ? '' : `${original.name}_routed`, text: renumbered },
     valuesOf: (values) => byInstance(sets, values).map((some) => used.map((number) => some[number - 1] ?? null)),
   };
+}
+
+/**
+ * Compares with the value of an instance where the statement compares with a column of a row set. The planner does not find the
+ * value through the column in a subquery of a row.
+ */
+function comparedWith(instances: ReadonlyMap<string, string>, text: string): string {
+  let compared = text;
+  for (const [column, value] of instances) {
+    const name = column.replace('.', '\\.');
+    compared = compared.replace(new RegExp(`= ${name}\\b`, 'g'), `= ${value.replace('$', '$$$$')}`);
+  }
+  return compared;
 }
 
 const rowsIn = (values: readonly SqlValue[], number: number): readonly SqlValue[] => {

@@ -15,8 +15,8 @@ export interface TestSchema {
 }
 
 export interface TestSchemas {
-  /** Creates an empty one. */
-  make(): Promise<TestSchema>;
+  /** Creates an empty one. On a cluster it has distributed tables, unless it is to have none. */
+  make(options?: { readonly hasTables?: boolean }): Promise<TestSchema>;
 }
 
 /** Tables of the migrations are emptied and kept; tables with a number were created by tests. */
@@ -60,7 +60,7 @@ export async function openTestSchemas(): Promise<TestSchemas | string> {
     await server.stop();
   });
   return {
-    async make() {
+    async make({ hasTables = true } = {}) {
       const name = `test_${randomBytes(6).toString('hex')}`;
       await pool.query(`CREATE SCHEMA ${name}`);
       const url = new URL(server.url);
@@ -78,7 +78,7 @@ export async function openTestSchemas(): Promise<TestSchemas | string> {
         },
       };
       made.add(schema);
-      if (cluster !== null) await onCluster(url.href, prepareCluster);
+      if (cluster !== null && hasTables) await onCluster(url.href, prepareCluster);
       return schema;
     },
   };
