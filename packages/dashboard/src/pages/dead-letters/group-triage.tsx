@@ -40,7 +40,7 @@ function By({ at, by }: { readonly at: number; readonly by: string }) {
 function Assignee({ group }: GroupProps) {
   const id = useId();
   const { write } = usePermissions();
-  const { busy, send } = useGroupChange(group);
+  const { send } = useGroupChange(group);
   const { data } = useApi<DeadLetterAssignees>({
     topic: 'settings',
     name: 'assignees',
@@ -60,7 +60,7 @@ function Assignee({ group }: GroupProps) {
         id={id}
         className="input"
         value={assignee}
-        disabled={!write || busy}
+        disabled={!write}
         onChange={({ target: { value } }) =>
           send(
             'assignee',
@@ -92,7 +92,7 @@ const SNOOZES = [
 function Snooze({ group }: GroupProps) {
   const id = useId();
   const { write } = usePermissions();
-  const { busy, send } = useGroupChange(group);
+  const { send } = useGroupChange(group);
   const { snooze } = group;
   return (
     <div className="field">
@@ -103,7 +103,7 @@ function Snooze({ group }: GroupProps) {
         id={id}
         className="input"
         value={snooze === null ? '' : 'set'}
-        disabled={!write || busy}
+        disabled={!write}
         aria-describedby={`${id}-hint`}
         onChange={({ target: { value } }) => {
           if (value === '') return send('snooze', { method: 'PUT', body: { until: null } }, 'Ended the snooze');

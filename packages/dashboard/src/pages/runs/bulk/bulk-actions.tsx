@@ -1,6 +1,6 @@
 /** Actions for all runs that match the filters of the list: cancel the active ones, or plan a repair of the failed ones. */
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import type { FoundRun, RunSearchPage } from '../../../../../everstep/src/contract/runs.js';
 import { type Query, request } from '../../../api/client.js';
 import { useInstanceId, usePermissions } from '../../../api/instances.js';
@@ -12,16 +12,17 @@ import { FailureNotice, Skeleton } from '../../../components/states.js';
 import { countText, quantity } from '../../../components/times/formats.js';
 import { toastDone } from '../../../components/toasts.js';
 import { MAX_SELECTED, planOfEntries } from '../../dead-letters/plan-parameters.js';
-import { inBatches, type MatchingRuns, matchingRuns } from './matching-runs.js';
+import { type MatchingRuns, matchingRuns, untilTheEnd } from './matching-runs.js';
+import { planOfAll } from './plan-of-all.js';
 
-/** Runs that one action can cancel. */
-const MAX_CANCELED = 1_000;
+/** Runs that are counted before a cancellation. It continues with the others. */
+const MAX_COUNTED = 1_000;
 const PAGE = 100;
 
 type Action = 'cancel' | 'repair';
 
 const RULES = {
-  cancel: { state: 'RUN_STARTED', max: MAX_CANCELED, isWanted: () => true },
+  cancel: { state: 'RUN_STARTED', max: MAX_COUNTED, isWanted: () => true },
   repair: { state: 'RUN_FAILED', max: MAX_SELECTED, isWanted: ({ dlqId }: FoundRun) => dlqId !== undefined },
 } as const;
 
@@ -42,23 +43,34 @@ export function BulkActions({ query, filtered }: BulkActionsProps) {
   const change = useChange();
   const [action, setAction] = useState<Action | null>(null);
   const [plan, setPlan] = useState<Plan>(null);
-  const start = async (next: Action) => {
+  const [canceled, setCanceled] = useState(0);
+  const stopped = useRef(false);
+  const find = (next: Action, from?: string) => {
     const { state, max, isWanted } = RULES[next];
+    return matchingRuns(
+      max,
+      isWanted,
+      (cursor) => request<RunSearchPage>('/v2/workflows/search', { instanceId, query: { ...query, state, count: PAGE, cursor } }),
+      from,
+    );
+  };
+  const start = async (next: Action) => {
+    const { state } = RULES[next];
     setAction(next);
     setPlan(null);
+    setCanceled(0);
+    stopped.current = false;
     // The filter of the list can exclude the runs that the action is for.
-    if (query.state !== undefined && query.state !== state) return setPlan({ ok: true, value: { runs: [], more: false } });
-    setPlan(
-      await matchingRuns(max, isWanted, (cursor) =>
-        request<RunSearchPage>('/v2/workflows/search', { instanceId, query: { ...query, state, count: PAGE, cursor } }),
-      ),
-    );
+    if (query.state !== undefined && query.state !== state)
+      return setPlan({ ok: true, value: { runs: [], more: false, cursor: undefined } });
+    setPlan(await find(next));
   };
   const found = plan?.ok ? plan.value : null;
   const runs = found?.runs ?? [];
   const cancel = async (): Promise<Outcome<number>> => {
-    const outcome = await inBatches(
-      runs.map(({ workflowRunId }) => workflowRunId),
+    if (found === null) return { ok: true, value: 0 };
+    const outcome = await untilTheEnd(
+      found,
       async (workflowRunIds) => {
         const answer = await change<{ readonly cancelled: number }>({
           url: '/v2/workflows/runs',
@@ -68,12 +80,17 @@ export function BulkActions({ query, filtered }: BulkActionsProps) {
         });
         return answer.ok ? { ok: true, value: answer.value.cancelled } : answer;
       },
+      (cursor) => find('cancel', cursor),
+      () => stopped.current,
+      setCanceled,
     );
     if (outcome.ok) toastDone(`Canceled ${quantity(outcome.value, 'run')}`);
     return outcome;
   };
+  // More than a list of ids in a URL can name.
+  const whole = found?.more ? planOfAll(query) : null;
   const repair = async (): Promise<Outcome<null>> => {
-    const search = { ...planOfEntries(runs.flatMap(({ dlqId }) => dlqId ?? [])), action: 'resume' };
+    const search = { ...(whole ?? planOfEntries(runs.flatMap(({ dlqId }) => dlqId ?? []))), action: 'resume' };
     await navigate({ to: '/q/$instanceId/repairs/new', params: { instanceId }, search });
     return { ok: true, value: null };
   };
@@ -89,37 +106,52 @@ export function BulkActions({ query, filtered }: BulkActionsProps) {
       <ConfirmDialog
         title={`Cancel active runs ${which}?`}
         open={action === 'cancel'}
-        onClose={() => setAction(null)}
-        confirmText={runs.length === 0 ? 'Cancel runs' : `Cancel ${quantity(runs.length, 'run')}`}
-        closeText="Keep running"
+        onClose={() => {
+          stopped.current = true;
+          setAction(null);
+        }}
+        confirmText={runs.length === 0 ? 'Cancel runs' : found?.more ? 'Cancel all' : `Cancel ${quantity(runs.length, 'run')}`}
+        closeText={canceled > 0 ? 'Stop' : 'Keep running'}
         danger
-        disabled={runs.length === 0}
+        disabled={runs.length === 0 && found?.more !== true}
         onConfirm={cancel}
       >
         <Matches plan={plan} one="active run" which={which} />
         {runs.length === 0 ? null : (
           <p>No more steps start, and the runs do not go to the dead letter queue. This cannot be undone.</p>
         )}
-        {found?.more && runs.length > 0 ? <p>There are more. Repeat the action to cancel them too.</p> : null}
+        {found?.more ? (
+          <p>
+            There are more, and older ones follow in batches until none is left. Runs that start meanwhile are not canceled. You
+            can stop at any time.
+          </p>
+        ) : null}
+        {canceled === 0 ? null : <p role="status">Canceled {quantity(canceled, 'run')} so far.</p>}
       </ConfirmDialog>
       <ConfirmDialog
         title={`Repair failed runs ${which}`}
         open={action === 'repair'}
         onClose={() => setAction(null)}
-        confirmText={runs.length === 0 ? 'Plan repair' : `Plan repair of ${quantity(runs.length, 'run')}`}
+        confirmText={
+          runs.length === 0 ? 'Plan repair' : whole ? 'Plan repair of all' : `Plan repair of ${quantity(runs.length, 'run')}`
+        }
         disabled={runs.length === 0}
         onConfirm={repair}
       >
         <Matches
           plan={plan}
           one="failed run"
-          which={`${which} and ${runs.length === 1 ? 'is' : 'are'} in the dead letter queue`}
+          which={`${which} ${filtered ? 'and' : 'that'} ${runs.length === 1 ? 'is' : 'are'} in the dead letter queue`}
         />
         {runs.length === 0 ? null : (
           <p>On the next page you choose between resume, restart and delete. Nothing changes before you start the plan.</p>
         )}
         {found?.more && runs.length > 0 ? (
-          <p>There are more than {countText(runs.length)}. To cover all of them, filter the dead letters instead.</p>
+          <p>
+            {whole
+              ? 'There are more. The plan covers all dead letters with the same filters and shows their number before you start it. Its time filters apply to when a run failed.'
+              : `There are more than ${countText(runs.length)}, and the queue of dead letters does not have all of these filters. Repeat the action for the others.`}
+          </p>
         ) : null}
       </ConfirmDialog>
     </>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { FoundRun, RunSearchPage } from '../../../../../everstep/src/contract/runs.js';
 import type { Outcome } from '../../../api/outcome.js';
-import { inBatches, matchingRuns } from './matching-runs.js';
+import { matchingRuns, untilTheEnd } from './matching-runs.js';
 
 const run = (n: number): FoundRun => ({
   ...{ workflowRunId: `run-${n}`, workflowUrl: 'http://w.test/order', workflowState: 'RUN_STARTED', callerIP: '::1' },
@@ -34,7 +34,7 @@ describe('the plan of a bulk action', () => {
 
   test('ends after a limited number of requests', async () => {
     const outcome = await matchingRuns(10, () => false, server(1_000));
-    assert.deepEqual(outcome, { ok: true, value: { runs: [], more: true } });
+    assert.deepEqual(outcome, { ok: true, value: { runs: [], more: true, cursor: '40' } });
   });
 
   test('shows a failure of the search', async () => {
@@ -43,16 +43,64 @@ describe('the plan of a bulk action', () => {
   });
 });
 
-test('a bulk action sends its ids in batches and stops at a failure', async () => {
-  const ids = Array.from({ length: 250 }, (_, n) => String(n));
-  const sizes: number[] = [];
-  const act = async (batch: readonly string[]): Promise<Outcome<number>> => {
-    sizes.push(batch.length);
-    if (sizes.length > 3) return { ok: false, failure: { code: 'unavailable', status: 503, text: 'no', retryAfterMs: null } };
-    return { ok: true, value: batch.length - 1 };
+describe('a bulk action', () => {
+  const failure = { code: 'unavailable', status: 503, text: 'no', retryAfterMs: null };
+  const next = (cursor: string) => matchingRuns(250, all, server(600), cursor);
+  const first = async () => {
+    const outcome = await matchingRuns(250, all, server(600));
+    assert.ok(outcome.ok);
+    return outcome.value;
   };
-  assert.deepEqual(await inBatches(ids, act), { ok: true, value: 247 });
-  assert.deepEqual(sizes, [100, 100, 50]);
-  assert.equal((await inBatches(ids, act)).ok, false);
-  assert.equal(sizes.length, 4);
+
+  test('sends the ids of all matching runs in batches, page after page', async () => {
+    const sent: string[] = [];
+    const sums: number[] = [];
+    const act = async (batch: readonly string[]): Promise<Outcome<number>> => {
+      assert.ok(batch.length <= 100);
+      sent.push(...batch);
+      return { ok: true, value: batch.length - 1 };
+    };
+    const outcome = await untilTheEnd(
+      await first(),
+      act,
+      next,
+      () => false,
+      (sum) => sums.push(sum),
+    );
+    assert.equal(new Set(sent).size, 600);
+    assert.deepEqual(outcome, { ok: true, value: sums.at(-1) });
+  });
+
+  test('stops at a failure, and when it is asked to', async () => {
+    let calls = 0;
+    const act = async (batch: readonly string[]): Promise<Outcome<number>> =>
+      ++calls > 3 ? { ok: false, failure } : { ok: true, value: batch.length };
+    assert.equal(
+      (
+        await untilTheEnd(
+          await first(),
+          act,
+          next,
+          () => false,
+          () => {},
+        )
+      ).ok,
+      false,
+    );
+    assert.equal(calls, 4);
+    calls = 0;
+    assert.equal(
+      (
+        await untilTheEnd(
+          await first(),
+          act,
+          next,
+          () => calls === 2,
+          () => {},
+        )
+      ).ok,
+      true,
+    );
+    assert.equal(calls, 2);
+  });
 });

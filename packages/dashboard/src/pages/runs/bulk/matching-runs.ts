@@ -11,43 +11,59 @@ export interface MatchingRuns {
   readonly runs: readonly FoundRun[];
   /** There are more, or the search has not finished. */
   readonly more: boolean;
+  /** Where the search continues. Undefined at its end. */
+  readonly cursor: string | undefined;
 }
 
 /**
  * Reads pages until `max` runs are collected or the search is complete.
  * @param isWanted which of the found runs count
  * @param readPage requests the page of a cursor; undefined for the first page
+ * @param from cursor to start from
  */
 export async function matchingRuns(
   max: number,
   isWanted: (run: FoundRun) => boolean,
   readPage: (cursor: string | undefined) => Promise<Outcome<RunSearchPage>>,
+  from?: string,
 ): Promise<Outcome<MatchingRuns>> {
   const runs: FoundRun[] = [];
-  let cursor: string | undefined;
-  for (let requests = 0; requests < MAX_REQUESTS && runs.length <= max; requests++) {
+  let cursor = from;
+  for (let requests = 0; requests < MAX_REQUESTS && runs.length < max; requests++) {
     const outcome = await readPage(cursor);
     if (!outcome.ok) return outcome;
     runs.push(...outcome.value.runs.filter(isWanted));
     cursor = outcome.value.cursor;
     if (cursor === undefined) break;
   }
-  return { ok: true, value: { runs: runs.slice(0, max), more: cursor !== undefined || runs.length > max } };
+  return { ok: true, value: { runs: runs.slice(0, max), more: cursor !== undefined || runs.length > max, cursor } };
 }
 
 /**
- * Applies `act` to the ids in requests of a limited size. Stops at the first failure.
+ * Applies `act` to the runs in requests of a limited size, then to the runs of the following pages, until the search is complete.
+ * Stops at the first failure, and when `isStopped` returns true. The search returns only runs that existed when it started.
+ * @param next returns the runs from a cursor on
+ * @param onSum called with the sum of the results so far
  * @returns the sum of the results
  */
-export async function inBatches(
-  ids: readonly string[],
+export async function untilTheEnd(
+  first: MatchingRuns,
   act: (ids: readonly string[]) => Promise<Outcome<number>>,
+  next: (cursor: string) => Promise<Outcome<MatchingRuns>>,
+  isStopped: () => boolean,
+  onSum: (sum: number) => void,
 ): Promise<Outcome<number>> {
   let sum = 0;
-  for (let from = 0; from < ids.length; from += MAX_IDS) {
-    const outcome = await act(ids.slice(from, from + MAX_IDS));
-    if (!outcome.ok) return outcome;
-    sum += outcome.value;
+  for (let { runs, cursor } = first; ; ) {
+    for (let from = 0; from < runs.length && !isStopped(); from += MAX_IDS) {
+      const outcome = await act(runs.slice(from, from + MAX_IDS).map(({ workflowRunId }) => workflowRunId));
+      if (!outcome.ok) return outcome;
+      sum += outcome.value;
+      onSum(sum);
+    }
+    if (cursor === undefined || isStopped()) return { ok: true, value: sum };
+    const page = await next(cursor);
+    if (!page.ok) return page;
+    ({ runs, cursor } = page.value);
   }
-  return { ok: true, value: sum };
 }
