@@ -1,0 +1,105 @@
+// npm run drill [runs]: records how 500 runs that have failed for three reasons are found and repaired. Counts the clicks in the
+// dashboard and the commands of the command line, and measures the time at the pace of a person. Build first.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { openBrowser } from '../packages/everstep/dist/end-to-end/dashboard/chromium.fixture.js';
+import { DashboardWorld } from '../packages/everstep/dist/end-to-end/dashboard/dashboard.fixture.js';
+import { Incident } from '../packages/everstep/dist/end-to-end/dashboard/incident.fixture.js';
+
+const [runs = 500] = process.argv.slice(2).map(Number);
+/** Time to decide on a click and to point. */
+const CLICK_MS = 2_000;
+const READ_GROUPS_MS = 6_000;
+const READ_PLAN_MS = 5_000;
+/** Time to type a command. */
+const COMMAND_MS = 8_000;
+const BIN = join(import.meta.dirname, '../packages/everstep/dist/cli/bin.js');
+const DONE_TIMEOUT_MS = 600_000;
+
+/** Prints each step with the time since the start. */
+function startRecord() {
+  const startedAt = performance.now();
+  const seconds = () => ((performance.now() - startedAt) / 1000).toFixed(1);
+  let count = 0;
+  return {
+    step(what) {
+      count++;
+      console.log(`  ${String(count).padStart(2)}  ${seconds().padStart(6)} s  ${what}`);
+    },
+    end: (what) => console.log(`${count} ${what}, ${seconds()} s`),
+  };
+}
+
+async function inDashboard(page) {
+  const record = startRecord();
+  const click = async (button) => {
+    await pause(CLICK_MS);
+    const name = (await button.innerText()).replaceAll('\n', ' ');
+    await button.click();
+    record.step(name);
+  };
+  await click(page.getByRole('link', { name: 'Dead letters' }).first());
+  // The rows contain the messages and the places in the code.
+  await page.getByRole('grid', { name: 'Groups of dead letters' }).getByRole('row').nth(3).waitFor();
+  await pause(READ_GROUPS_MS);
+  await click(page.getByRole('link', { name: 'Plan repair' }));
+  await click(page.getByRole('button', { name: 'Create plan' }));
+  await page.getByRole('heading', { name: `Resume ${runs} dead letters` }).waitFor();
+  await pause(READ_PLAN_MS);
+  await click(page.getByRole('button', { name: /^Resume \d+/ }));
+  const rest = page.getByRole('button', { name: /^Resume the rest/ });
+  const done = page.getByText(`Done: ${runs} succeeded of ${runs}.`);
+  await rest.or(done).first().waitFor({ timeout: DONE_TIMEOUT_MS });
+  if (await rest.isVisible()) await click(rest);
+  await done.waitFor({ timeout: DONE_TIMEOUT_MS });
+  record.end('clicks in the dashboard');
+}
+
+async function onCommandLine(world) {
+  const record = startRecord();
+  const env = { ...process.env, EVERSTEP_URL: world.variable('EVERSTEP_URL'), EVERSTEP_TOKEN: world.variable('EVERSTEP_TOKEN') };
+  const run = async (...parameters) => {
+    await pause(COMMAND_MS);
+    // Not synchronously: the workflows run in this process.
+    const { code, output } = await outputOf([BIN, ...parameters], env);
+    if (code !== 0) throw new Error(`everstep ${parameters.join(' ')} ended with ${code}: ${output}`);
+    record.step(`everstep ${parameters.join(' ')}`);
+    return output;
+  };
+  await run('dlq', 'groups');
+  await pause(READ_GROUPS_MS);
+  const plan = await run('repair', 'plan', 'resume', '--all');
+  await pause(READ_PLAN_MS);
+  const [repairId] = /rep_\w+/.exec(plan) ?? [''];
+  await run('repair', 'start', repairId, '--rate', '50', '--canary', '10', '--then-continue', '--watch');
+  record.end('commands');
+}
+
+async function outputOf(parameters, env) {
+  const child = spawn(process.execPath, parameters, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
+  const [code] = await once(child, 'close');
+  return { code, output };
+}
+
+const opened = await openBrowser();
+if (opened.kind === 'missing') throw new Error(opened.missing);
+const world = await DashboardWorld.open(opened.browser);
+const incident = await Incident.open();
+try {
+  for (const part of ['dashboard', 'command line']) {
+    incident.break();
+    await incident.fail(world.client, runs);
+    incident.fix();
+    console.log(`${runs} dead letters, ${part}`);
+    if (part === 'dashboard') await inDashboard((await world.loggedIn()).page);
+    else await onCommandLine(world);
+  }
+} finally {
+  await incident.stop();
+  await world.close();
+  await opened.browser.close();
+}
