@@ -64,8 +64,9 @@ async function onCommandLine(world) {
     await pause(COMMAND_MS);
     // Not synchronously: the workflows run in this process.
     const { code, output } = await outputOf([BIN, ...parameters], env);
-    if (code !== 0) throw new Error(`everstep ${parameters.join(' ')} ended with ${code}: ${output}`);
-    record.step(`everstep ${parameters.join(' ')}`);
+    const command = parameters.join(' ');
+    if (code !== 0) throw new Error(`"${command}" ended with ${code}: ${output}`);
+    record.step(command);
     return output;
   };
   await run('dlq', 'groups');
