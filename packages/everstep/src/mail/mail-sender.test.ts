@@ -164,11 +164,12 @@ describe('e-mail', () => {
   });
 
   test('is given up when its message is canceled', () =>
-    withServer({ isSilent: true }, {}, async ({ send }) => {
+    withServer({ isSilent: true }, {}, async ({ send, warnings }) => {
       const control = new AbortController();
       const sending = send(['ops@shop.test'], undefined, control.signal);
       control.abort();
       assert.equal(failureOf(await sending).retry.kind, 'backoff');
+      assert.deepEqual(warnings, []);
     }));
 
   test('other messages are passed on', async () => {

@@ -116,7 +116,8 @@ export class MailSender implements MessageSender, MailRecipients {
         response = '',
       }: Partial<NodemailerError> = error instanceof Error ? error : {};
       // The message of the error can contain addresses of the network and of people.
-      this.options.log.warn({ instanceId, code, responseCode: responseCode ?? null }, 'e-mail could not be sent');
+      if (!mail.signal?.aborted)
+        this.options.log.warn({ instanceId, code, responseCode: responseCode ?? null }, 'e-mail could not be sent');
       // Only responses about the sender and the recipients concern the user; others are about the login or the server.
       if (code === 'EENVELOPE')
         return failed(

@@ -1,4 +1,5 @@
 /** A small SMTP server for tests, on a free port of this machine. */
+import { EventEmitter, once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { TestCertificate } from '../config/certificates.fixture.js';
@@ -34,6 +35,8 @@ export class SmtpServer {
   private readonly options: SmtpServerOptions;
   private readonly sockets = new Set<Socket>();
 
+  private readonly arrived = new EventEmitter();
+
   private constructor(options: SmtpServerOptions) {
     this.options = options;
     this.server = createServer((socket) => {
@@ -53,6 +56,14 @@ export class SmtpServer {
 
   get port(): number {
     return (this.server.address() as AddressInfo).port;
+  }
+
+  /** Resolves with the first mail, which may still have to arrive. */
+  async next(): Promise<ReceivedMail> {
+    if (this.mails.length === 0) await once(this.arrived, 'mail');
+    const [mail] = this.mails;
+    if (!mail) throw new Error('no mail arrived');
+    return mail;
   }
 
   async close(): Promise<void> {
@@ -115,6 +126,7 @@ export class SmtpServer {
           continue;
         }
         this.mails.push({ from, to, data: text, isEncrypted, login });
+        this.arrived.emit('mail');
         [isData, to] = [false, []];
         say('250 queued as 1');
       }

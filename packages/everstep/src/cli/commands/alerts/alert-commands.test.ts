@@ -1,17 +1,27 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { SmtpServer } from '../../../mail/smtp-server.fixture.js';
 import { CliWorld } from '../../testing/cli-world.js';
 
 describe('everstep alerts', () => {
   let world: CliWorld;
+  let smtp: SmtpServer;
   const received: string[] = [];
   before(async () => {
-    world = await CliWorld.open(() => (request, response) => {
-      received.push(String(request.headers['webhook-signature']));
-      response.writeHead(200).end();
-    });
+    smtp = await SmtpServer.open();
+    const mail = ['--smtp-url', `smtp://127.0.0.1:${smtp.port}`, '--smtp-tls', 'optional', '--smtp-from', 'everstep@shop.test'];
+    world = await CliWorld.open(
+      () => (request, response) => {
+        received.push(String(request.headers['webhook-signature']));
+        response.writeHead(200).end();
+      },
+      [...mail, '--smtp-recipients', 'shop.test'],
+    );
   });
-  after(() => world.close());
+  after(async () => {
+    await world.close();
+    await smtp.close();
+  });
   const alerts = (...words: readonly string[]) => world.textOf('alerts', ...words);
 
   test('manages destinations, rules and lifecycle webhooks, and lists alerts', async () => {
@@ -20,8 +30,6 @@ describe('everstep alerts', () => {
     assert.equal(await alerts('destinations', 'put', 'ops', url, '--kind', 'webhook'), 'ops was saved\n');
     assert.match(await alerts('destinations', 'put', 'ops', url, '--kind', 'webhook', '--rotate-secret'), /^secret: /);
     await alerts('destinations', 'put', 'chat', `${world.appUrl}/services/T1`, '--kind', 'slack');
-    const mail = await world.everstep('alerts', 'destinations', 'put', 'people', 'a@shop.test', 'b@shop.test', '--kind', 'email');
-    assert.match(mail.stderr, /e-mail requires an SMTP server/);
     const two = await world.everstep('alerts', 'destinations', 'put', 'people', url, url, '--kind', 'slack');
     assert.match(two.stderr, /a destination of the kind slack has one URL/);
     const destinations = await alerts('destinations', 'list');
@@ -47,5 +55,18 @@ describe('everstep alerts', () => {
     assert.equal(await alerts('destinations', 'delete', 'ops'), '1 deleted\n');
     assert.deepEqual((await world.jsonOf('alerts', 'destinations', 'list')).destinations.length, 1);
     assert.match(received[0] ?? '', /^v1,/);
+  });
+
+  test('sends a test notice by e-mail', async () => {
+    const put = ['destinations', 'put', 'people', 'a@shop.test', 'b@shop.test', '--kind', 'email'] as const;
+    assert.equal(await alerts(...put), 'people was saved\n');
+    assert.match(await alerts('destinations', 'list'), /people +email +mailto:a@shop\.test,b@shop\.test\n/);
+    await alerts('destinations', 'test', 'people');
+    const { to, data } = await smtp.next();
+    assert.deepEqual(to, ['a@shop.test', 'b@shop.test']);
+    assert.match(data, /^Subject: \[Everstep\] Test: This is a test of an alert destination\./m);
+    assert.match(data, /http:\/\/127\.0\.0\.1:\d+\/q\/\S+\/alerts/);
+    const refused = await world.everstep('alerts', 'destinations', 'put', 'people', 'a@other.test', '--kind', 'email');
+    assert.match(refused.stderr, /must not receive e-mail from this installation/);
   });
 });
