@@ -20,10 +20,12 @@ import {
   useRef,
   useState,
 } from 'react';
+import { Icon } from '../icons.js';
 import { useWindowWidth } from '../times/window-width.js';
 import { InTable } from './in-table.js';
 import { useRowFocus } from './row-focus.js';
 import { useOpenHref } from './row-link.js';
+import { useRowReturn } from './row-return.js';
 import { type Column, isColumnShown, TableRow } from './table-row.js';
 import { type Selection, useTableSelection } from './table-selection.js';
 import { useTableTimes } from './table-times.js';
@@ -60,6 +62,21 @@ const AHEAD = 20;
 const rowOf = ({ target }: { readonly target: EventTarget }): HTMLElement | null =>
   target instanceof Element ? target.closest<HTMLElement>('.table-row') : null;
 const indexOf = (row: HTMLElement): number => Number(row.dataset.index);
+
+function ColumnHeader<Row>({ column: { header, align, sort } }: { readonly column: Column<Row> }) {
+  return (
+    <div role="columnheader" className="clip table-title" data-align={align} aria-sort={sort?.direction}>
+      {sort === undefined ? (
+        header
+      ) : (
+        <button type="button" className="table-sort" title="Reverse the order" onClick={sort.onReverse}>
+          {header}
+          <Icon name={sort.direction === 'descending' ? 'down' : 'up'} />
+        </button>
+      )}
+    </div>
+  );
+}
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, columns, rows, idOf, nameOf = idOf, hrefOf, onOpen, selection, gone, estimatedHeight = 34, onEnd, foot } = props;
@@ -103,6 +120,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   }, [lastShown, tableRows.length, onEnd]);
 
   const { currentIndex, setCurrentId, focusRow } = useRowFocus({ tableId, tableRows, scrollToIndex: virtualizer.scrollToIndex });
+  useRowReturn({ label, tableId, tableRows, setCurrentId, scrollToIndex: virtualizer.scrollToIndex });
   const { extend, select, onSelect, allSelected, toggleAll } = useTableSelection({ selection, tableRows, rows, idOf });
 
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
@@ -180,9 +198,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               </div>
             )}
             {shownColumns.map((column) => (
-              <div key={column.id} role="columnheader" className="clip table-title" data-align={column.align}>
-                {column.header}
-              </div>
+              <ColumnHeader key={column.id} column={column} />
             ))}
           </div>
         </div>

@@ -21,6 +21,8 @@ export interface Column<Row> {
   readonly stackUnder?: string;
   /** Prefix of the cell there, such as `until`. */
   readonly stackPrefix?: string;
+  /** Present if the rows can be sorted by the column. */
+  readonly sort?: { readonly direction: 'ascending' | 'descending'; readonly onReverse: () => void };
   /** Whether the cell is the link of a row with an address. Such a cell contains no other links or buttons. */
   readonly isLink?: boolean;
 }

@@ -256,4 +256,28 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await page.getByRole('grid', { name: 'Top workflows' }).getByRole('row').filter({ hasText: '/order' }).waitFor();
     await page.getByText('No runs yet').waitFor({ state: 'detached' });
   });
+
+  test('Back returns to the row that was opened, with the focus and at the same height', async () => {
+    for (let id = 1; id <= 20; id++) await world.triggerAt('/order', { body: { id } });
+    const window = await world.loggedIn({ height: 400 });
+    const { page } = window;
+    const rowOf = (id: string) => page.getByRole('row').filter({ has: page.getByTitle(id) });
+    const topOf = async (id: string) => Math.round((await rowOf(id).boundingBox())?.y ?? Number.NaN);
+    const byKey = () => page.keyboard.press('Enter');
+    const byClick = (id: string) => rowOf(id).locator('.run-link').click();
+    for (const open of [byKey, byClick]) {
+      await window.goTo('runs');
+      const id = (await page.getByRole('row').nth(10).locator('.run-link').getAttribute('title')) ?? '';
+      await rowOf(id).scrollIntoViewIfNeeded();
+      await rowOf(id).focus();
+      const top = await topOf(id);
+      await open(id);
+      await page.getByRole('heading', { level: 1, name: id }).waitFor();
+      // A row that is added above must not move the others.
+      await world.triggerAt('/order', { body: { id: 21 } });
+      await page.goBack();
+      await becomes(() => page.locator('[role=row]:focus .run-link').getAttribute('title'), id);
+      await becomes(() => topOf(id), top);
+    }
+  });
 });

@@ -1,0 +1,108 @@
+/**
+ * The place in a table that the user returns to with Back or Forward: the row that was opened, or else the first row in view, at the
+ * same height of the window. Rows can be added above it meanwhile, so the row is found by its id and not by a scroll position.
+ */
+import { useRouter } from '@tanstack/react-router';
+import { useEffect, useLayoutEffect, useRef } from 'react';
+
+interface Place {
+  readonly rowId: string;
+  /** Distance of the row from the top of the window, px. */
+  readonly top: number;
+  readonly hadFocus: boolean;
+}
+
+/** Places by entry of the browser history and table, oldest first. */
+const places = new Map<string, Place>();
+const MAX_PLACES = 100;
+
+function keep(key: string, place: Place): void {
+  places.delete(key);
+  places.set(key, place);
+  const [oldest] = places.keys();
+  if (places.size > MAX_PLACES && oldest !== undefined) places.delete(oldest);
+}
+
+function take(key: string): Place | null {
+  const place = places.get(key) ?? null;
+  places.delete(key);
+  return place;
+}
+
+interface RowReturnOptions {
+  /** Distinguishes the tables of a page. */
+  readonly label: string;
+  /** Prefix of the element IDs of rows. */
+  readonly tableId: string;
+  /** Rows in the order of the table. */
+  readonly tableRows: readonly { readonly id: string; readonly index: number }[];
+  readonly setCurrentId: (id: string) => void;
+  readonly scrollToIndex: (index: number, options: { readonly align: 'start' }) => void;
+}
+
+/** Events with which the user takes over the scroll position. */
+const TAKE_OVER = ['wheel', 'touchmove', 'keydown', 'pointerdown'] as const;
+
+const isInView = ({ top, bottom }: DOMRect): boolean => bottom > 0 && top < window.innerHeight;
+
+/** Returns the row with the focus if it is in view, or else the first row in view. */
+function placeOf(tableId: string, idAt: (index: number) => string | undefined): Place | null {
+  const rows = [...document.querySelectorAll<HTMLElement>(`[id^="${CSS.escape(tableId)}-"].table-row`)]
+    .map((row) => ({ row, rect: row.getBoundingClientRect(), hadFocus: row.contains(document.activeElement) }))
+    .filter(({ rect }) => isInView(rect))
+    .sort((a, b) => Number(b.hadFocus) - Number(a.hadFocus) || a.rect.top - b.rect.top);
+  const [found] = rows;
+  const rowId = found && idAt(Number(found.row.dataset.index));
+  return found === undefined || rowId === undefined ? null : { rowId, top: found.rect.top, hadFocus: found.hadFocus };
+}
+
+/** Stores the place when the user leaves the page, and returns to it. */
+export function useRowReturn({ label, tableId, tableRows, setCurrentId, scrollToIndex }: RowReturnOptions): void {
+  const router = useRouter();
+  const latestRows = useRef(tableRows);
+  const wanted = useRef<Place | null | undefined>(undefined);
+  if (wanted.current === undefined) wanted.current = take(`${router.latestLocation.state.__TSR_key} ${label}`);
+
+  useLayoutEffect(() => {
+    latestRows.current = tableRows;
+  });
+  useEffect(
+    () =>
+      router.subscribe('onBeforeLoad', ({ fromLocation, pathChanged }) => {
+        const place = pathChanged ? placeOf(tableId, (index) => latestRows.current[index]?.id) : null;
+        if (fromLocation !== undefined && place !== null) keep(`${fromLocation.state.__TSR_key} ${label}`, place);
+      }),
+    [router, tableId, label],
+  );
+  const isThere = useRef(false);
+  useEffect(() => {
+    const stop = () => {
+      wanted.current = null;
+    };
+    // Dragging the scrollbar of the window has no event, but the pointer moves over the page before it.
+    const stopIfThere = ({ movementX, movementY }: PointerEvent) => {
+      if (isThere.current && (movementX !== 0 || movementY !== 0)) stop();
+    };
+    for (const event of TAKE_OVER) window.addEventListener(event, stop, { passive: true });
+    window.addEventListener('pointermove', stopIfThere, { passive: true });
+    return () => {
+      for (const event of TAKE_OVER) window.removeEventListener(event, stop);
+      window.removeEventListener('pointermove', stopIfThere);
+    };
+  }, []);
+  // On every render, because rows above can still be added and measured.
+  useEffect(() => {
+    const place = wanted.current;
+    const row = place ? tableRows.find(({ id }) => id === place.rowId) : undefined;
+    if (!place || row === undefined) return;
+    const element = document.getElementById(`${tableId}-${row.index}`);
+    if (element === null) return scrollToIndex(row.index, { align: 'start' });
+    const awayBy = element.getBoundingClientRect().top - place.top;
+    if (Math.abs(awayBy) >= 1) window.scrollBy(0, awayBy);
+    else isThere.current = true;
+    const active = document.activeElement;
+    if (!place.hadFocus || (active !== null && active !== document.body && active.tagName !== 'H1')) return;
+    setCurrentId(row.id);
+    element.focus({ preventScroll: true });
+  });
+}
