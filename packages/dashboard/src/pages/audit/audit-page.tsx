@@ -1,6 +1,6 @@
 /** Audit log: what was changed, by whom, when and from where. Entries are append-only. */
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
+import { useEffect, useMemo } from 'react';
 import type { AuditLogEntry, AuditLogPage } from '../../../../everstep/src/contract/audit.js';
 import { request } from '../../api/client.js';
 import { type ApiFailure, valueIn } from '../../api/outcome.js';
@@ -11,13 +11,13 @@ import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { useFilters } from '../../components/tables/filters.js';
-import { countText } from '../../components/times/formats.js';
+import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 
-const FILTERS = ['word', 'accounts'] as const;
+const FILTERS = ['q', 'accounts'] as const;
 type FilterName = (typeof FILTERS)[number];
 const FIELDS: readonly FilterField<FilterName>[] = [
-  { kind: 'text', name: 'word', label: 'Filter loaded entries', placeholder: 'Actor, action or id', wide: true },
+  { kind: 'text', name: 'q', label: 'Search', placeholder: 'Actor, action, id or address', wide: true },
 ];
 const OPERATOR_FIELDS: readonly FilterField<FilterName>[] = [
   ...FIELDS,
@@ -82,34 +82,31 @@ const COLUMNS: readonly Column<AuditLogEntry>[] = [
 export default function AuditPage() {
   const filters = useFilters(FILTERS);
   const { is_operator: isOperator } = useSession();
+  const q = filters.values.q ?? '';
   const all = isOperator && filters.values.accounts === 'all';
   const pages = useInfiniteQuery<AuditLogPage, ApiFailure, { pages: AuditLogPage[] }, readonly string[], string>({
-    queryKey: ['account', 'auditlogs', all ? 'all' : 'own'],
+    queryKey: ['account', 'auditlogs', all ? 'all' : 'own', q],
     initialPageParam: '',
     queryFn: async ({ pageParam, signal }) =>
       valueIn(
         await request<AuditLogPage>('/v2/auditlogs', {
-          query: { count: PAGE_SIZE, cursor: pageParam, ...(all ? { all: 'true' } : {}) },
+          query: { count: PAGE_SIZE, cursor: pageParam, q, ...(all ? { all: 'true' } : {}) },
           signal,
         }),
       ),
     getNextPageParam: ({ cursor }) => (cursor === '' ? undefined : cursor),
     refetchOnMount: 'always',
   });
-  const word = filters.values.word?.toLowerCase() ?? '';
   const entries = useMemo(() => pages.data?.pages.flatMap(({ auditlogs }) => auditlogs) ?? [], [pages.data]);
-  const rows = useMemo(
-    () =>
-      word === ''
-        ? entries
-        : entries.filter((entry) =>
-            [entry.actor, entry.action, entry.subject, detailsOf(entry), entry.address].join(' ').toLowerCase().includes(word),
-          ),
-    [entries, word],
-  );
   const loadMore = () => {
     if (pages.hasNextPage && !pages.isFetching) void pages.fetchNextPage();
   };
+  // A search reads a limited number of entries per page, so a page can be empty before the end.
+  const isSearching = entries.length === 0 && pages.hasNextPage;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: load the next page after each page
+  useEffect(() => {
+    if (isSearching && pages.error === null) loadMore();
+  }, [isSearching, pages.isFetching, pages.error]);
   return (
     <>
       <PageTitle title="Audit log" lead="Changes in the accounts that you have access to, newest first." />
@@ -118,9 +115,11 @@ export default function AuditPage() {
         <Skeleton lines={8} />
       ) : pages.error && entries.length === 0 ? (
         <ErrorState failure={pages.error} onRetry={() => void pages.refetch()} what="the audit log" />
-      ) : rows.length === 0 && !pages.hasNextPage ? (
+      ) : isSearching ? (
+        <p role="status">Searching older entries…</p>
+      ) : entries.length === 0 ? (
         <div className="table">
-          <EmptyState title={word === '' ? 'No entries yet' : 'No matching entries'}>
+          <EmptyState title={q === '' ? 'No entries yet' : 'No matching entries'}>
             The audit log records every change, every login and every access to a secret.
           </EmptyState>
         </div>
@@ -128,14 +127,12 @@ export default function AuditPage() {
         <DataTable
           label="Audit log"
           columns={COLUMNS}
-          rows={rows}
+          rows={entries}
           idOf={({ id }) => id}
-          {...(word === '' ? { onEnd: loadMore } : {})}
+          onEnd={loadMore}
           foot={
             <>
-              <span>
-                {countText(rows.length)} of {countText(entries.length)} entries
-              </span>
+              <span>{quantity(entries.length, 'entry', 'entries')} shown</span>
               {pages.hasNextPage ? (
                 <button type="button" className="button button-small" onClick={loadMore} disabled={pages.isFetchingNextPage}>
                   {pages.isFetchingNextPage ? 'Loading…' : 'Load more'}

@@ -366,7 +366,7 @@ describe('account pages', { skip }, () => {
   test('audit log: entries are filtered by actor', async () => {
     await window.goTo('audit');
     await row('search.delete').waitFor();
-    await window.page.getByLabel('Filter loaded entries').fill('ada@shop.example');
+    await window.page.getByLabel('Search', { exact: true }).fill('ada@shop.example');
     await row('search.delete').waitFor({ state: 'detached' });
     await row('team.invite').filter({ hasText: 'ada@shop.example' }).waitFor();
     await row('team.accept-invitation').filter({ hasText: 'ada@shop.example' }).waitFor();

@@ -11,6 +11,7 @@ import { AuditExportLine, AuditLogPage, AuditVerification } from '../../contract
 import { ApiError } from '../../contract/error-codes.js';
 import { type ApiContext, accountOperation, answer, linesOf, type Operation } from '../operation.js';
 import { Cursor, UnixMs } from '../parameters/values.js';
+import { type AuditPlace, hasWords, MAX_AUDIT_SEARCHED, matchingAudit } from '../read-models/audit-search.js';
 import type { Reads } from '../read-models/reads.js';
 import { RawBody } from '../requests/raw-body.js';
 import { presentAudit } from './presenters.js';
@@ -46,6 +47,12 @@ const listAuditLogs = accountOperation({
         description: `Maximum number of entries per page. Default: ${LIMITS.auditPageDefault}.`,
       }),
     ),
+    q: Type.Optional(
+      Type.String({
+        maxLength: LIMITS.maxRunQueryLength,
+        description: `Only entries that contain every word of this text, ignoring case. One request searches up to ${MAX_AUDIT_SEARCHED} entries, so a page can be short or empty before the end; continue with the cursor.`,
+      }),
+    ),
     all: Type.Optional(
       Type.Boolean({
         description:
@@ -57,22 +64,27 @@ const listAuditLogs = accountOperation({
   errors: ['bad-parameter', 'bad-cursor', 'forbidden'],
   async handle({ query }, context, principal) {
     const { accounts, reads, cursors } = context;
-    const { all = false, count: limit = LIMITS.auditPageDefault } = query;
+    const { all = false, count: limit = LIMITS.auditPageDefault, q = '' } = query;
     if (all) await requireOperator(context, principal);
-    const scope = { operation: 'listAuditLogs', instanceId: principal.user.userId, filters: all ? { all } : {} };
+    const words = q
+      .toLowerCase()
+      .split(/\s+/)
+      .filter((word) => word !== '');
+    const filters = { ...(all ? { all } : {}), ...(words.length > 0 ? { q } : {}) };
+    const scope = { operation: 'listAuditLogs', instanceId: principal.user.userId, filters };
     const after = query.cursor ? (await cursors.open(scope, query.cursor)).after : null;
-    // One entry more than shown reveals whether there is a next page.
-    const asked = { after, limit: limit + 1 };
-    const found = all
-      ? await reads.auditEntries.listAudit({ accountIds: null, ...asked })
-      : await accounts.auditLog(principal, asked);
-    const page = found.slice(0, limit);
-    const last = page.at(-1);
-    const hasMore = last !== undefined && found.length > limit;
     const visible = all ? null : (await accounts.accountsOf(principal)).map(({ accountId }) => accountId);
+    const read = (page: AuditPlace) =>
+      all ? reads.auditEntries.listAudit({ accountIds: null, ...page }) : accounts.auditLog(principal, page);
+    const { entries, next } = await matchingAudit(
+      read,
+      { after, limit },
+      (entry) => hasWords(entry, words),
+      words.length > 0 ? MAX_AUDIT_SEARCHED : limit,
+    );
     return answer(200, {
-      cursor: hasMore ? await cursors.seal(scope, { after: last.auditId, horizon: null, left: null }) : '',
-      auditlogs: page.map((entry) => presentAudit(entry, visible)),
+      cursor: next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null }),
+      auditlogs: entries.map((entry) => presentAudit(entry, visible)),
     });
   },
 });

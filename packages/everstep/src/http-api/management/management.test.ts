@@ -282,6 +282,28 @@ test('pages through the audit log, newest first; the cursor is bound to the user
     assert.equal((await call('owner', 'GET', `/v2/auditlogs?${query}`)).headers['svc-error-code'], 'bad-parameter', query);
 });
 
+test('searches the audit log for words, page by page', async () => {
+  for (const budget of [31, 32, 33]) await call('owner', 'PATCH', `/v2/queue/update-budget/${queueId}`, { budget });
+  const search = async (query: string) => (await call<AuditLogPage>('owner', 'GET', `/v2/auditlogs?${query}`)).body;
+  const { auditlogs: found } = await search(`q=Update-Budget+${emailOf('owner').toUpperCase()}`);
+  assert.deepEqual(
+    found.slice(0, 3).map(({ details }) => details.to),
+    [33, 32, 31],
+  );
+  const budgets: unknown[] = [];
+  for (let cursor = ''; ; ) {
+    const page = await search(`q=update-budget&count=1&cursor=${cursor}`);
+    budgets.push(...page.auditlogs.map(({ details }) => details.to));
+    cursor = page.cursor;
+    if (cursor === '' || budgets.length === 3) break;
+  }
+  assert.deepEqual(budgets, [33, 32, 31]);
+  assert.deepEqual((await search('q=no+such+words')).auditlogs, []);
+  const { cursor } = await search('q=update-budget&count=1');
+  const moved = await call('owner', 'GET', `/v2/auditlogs?q=other&cursor=${cursor}`);
+  assert.deepEqual([moved.status, moved.headers['svc-error-code']], [400, 'bad-cursor']);
+});
+
 test('blocks an account after too many failed logins and returns the time to wait', async () => {
   const headers = { authorization: `Basic ${Buffer.from(`${emailOf('stranger')}:wrong`).toString('base64')}` };
   const attempt = () => things.world.send({ method: 'GET', url: '/v2/account', headers, remoteAddress: '203.0.113.9' });

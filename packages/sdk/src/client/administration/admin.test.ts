@@ -197,6 +197,7 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
   ['searchIndexes.totals', (client) => client.searchIndexes.totals(), 'GET /v2/search/stats'],
   ['auditLog', (client) => client.auditLog(), 'GET /v2/auditlogs'],
   ['auditLog with options', (client) => client.auditLog({ cursor: 'c&d', count: 5 }), 'GET /v2/auditlogs?cursor=c%26d&count=5'],
+  ['auditLog with words', (client) => client.auditLog({ q: 'queue delete' }), 'GET /v2/auditlogs?q=queue%20delete'],
 ];
 
 describe('the client of the management API', () => {

@@ -38,6 +38,8 @@ export interface AuditLogOptions {
   readonly count?: number;
   /** True: entries of all accounts, and entries without an account. For operators. */
   readonly all?: boolean;
+  /** Words that each entry contains, ignoring case. A page can be short or empty before the end. */
+  readonly q?: string;
 }
 
 const API_KEYS = '/v2/apikeys';
@@ -165,12 +167,12 @@ export class AdminClient {
 
   /** Returns one page of changes in the accounts of the user, newest first. */
   auditLog(options: AuditLogOptions = {}): Promise<AuditLogPage> {
-    const { cursor, count, all } = options;
-    return this.call({ method: 'GET', path: '/v2/auditlogs', query: { cursor, count, all } });
+    const { cursor, count, all, q } = options;
+    return this.call({ method: 'GET', path: '/v2/auditlogs', query: { cursor, count, all, q } });
   }
 
   /** Returns all changes, newest first, fetching page after page. `all`: those of all accounts, for operators. */
-  async *auditEntries(options: Pick<AuditLogOptions, 'all'> = {}): AsyncGenerator<AuditLogEntry, void, undefined> {
+  async *auditEntries(options: Pick<AuditLogOptions, 'all' | 'q'> = {}): AsyncGenerator<AuditLogEntry, void, undefined> {
     let cursor = '';
     do {
       const page = await this.auditLog(cursor === '' ? options : { ...options, cursor });

@@ -66,6 +66,7 @@ export function plansCommand(shell: Shell): Command {
 interface AuditOptions extends AdminOptions {
   readonly limit: number;
   readonly all?: boolean;
+  readonly search?: string;
 }
 
 export function auditCommand(shell: Shell): Command {
@@ -73,11 +74,13 @@ export function auditCommand(shell: Shell): Command {
   const command = withAdminConnection(new Command('audit'))
     .description('List the audit log of your accounts, newest first.')
     .option('--limit <entries>', 'maximum number of entries', wholeNumber('--limit', 1), DEFAULT_ENTRIES)
+    .option('--search <words>', 'only entries that contain all of these words, ignoring case')
     .option('--all', 'include all accounts and installation-wide entries (operators only)');
   return command.action(async () => {
     const { admin, options } = await openAdmin<AuditOptions>(command, shell);
     const entries = [];
-    for await (const entry of admin.auditEntries(options.all ? { all: true } : {})) {
+    const { all, search: q } = options;
+    for await (const entry of admin.auditEntries({ ...(all ? { all } : {}), ...(q === undefined ? {} : { q }) })) {
       entries.push(entry);
       if (entries.length >= options.limit) break;
     }

@@ -1,0 +1,52 @@
+/** Reads pages of the audit log, with only the entries that contain some words. */
+import { LIMITS } from '../../config/limits.js';
+import type { AuditEntry } from '../../ports/stores/account-store.js';
+
+/** Maximum number of entries that one request searches for words. */
+export const MAX_AUDIT_SEARCHED = 5 * LIMITS.auditPageMax;
+
+export interface AuditPlace {
+  /** Id of the entry after which the page starts; null: the newest. */
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+interface AuditPage {
+  readonly entries: readonly AuditEntry[];
+  /** Id of the entry after which the next page starts; null at the end. */
+  readonly next: string | null;
+}
+
+/** Returns whether each word, in lower case, occurs in a text of the entry. */
+export function hasWords({ actor, action, subject, address, details, request }: AuditEntry, words: readonly string[]): boolean {
+  if (words.length === 0) return true;
+  const requested = request ? [request.operation, request.credential, request.outcome] : [];
+  const texts = [actor, action, subject, address, ...requested, ...Object.values(details).map(String), ...Object.keys(details)];
+  const lower = texts.map((text) => text.toLowerCase());
+  return words.every((word) => lower.some((text) => text.includes(word)));
+}
+
+/** Reads entries until `limit` match or `maxSearched` were searched. */
+export async function matchingAudit(
+  read: (place: AuditPlace) => Promise<readonly AuditEntry[]>,
+  { after: start, limit }: AuditPlace,
+  matches: (entry: AuditEntry) => boolean,
+  maxSearched: number,
+): Promise<AuditPage> {
+  const entries: AuditEntry[] = [];
+  let after = start;
+  for (let searched = 0; ; ) {
+    const size = Math.min(maxSearched - searched, LIMITS.auditPageMax);
+    // One entry more than searched reveals whether there are others.
+    const found = await read({ after, limit: size + 1 });
+    for (const entry of found.slice(0, size)) {
+      searched++;
+      after = entry.auditId;
+      if (matches(entry)) entries.push(entry);
+      const isLast = entry === found.at(-1);
+      if (entries.length === limit) return { entries, next: isLast ? null : after };
+    }
+    if (found.length <= size) return { entries, next: null };
+    if (searched >= maxSearched) return { entries, next: after };
+  }
+}
