@@ -13,6 +13,7 @@ import { StatusBadge } from '../../components/status-badge.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { prettyJson } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
+import { UrlText } from '../../components/url-text.js';
 import { lineDifference } from './line-difference.js';
 import './runs.css';
 
@@ -142,7 +143,7 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
                 <RunStateBadge state={run.workflowState} />
                 <TimeText unixMs={run.workflowCreatedAt} style="exact" />
               </p>
-              <p className="clip muted">{run.workflowUrl}</p>
+              <UrlText url={run.workflowUrl} />
             </div>
           </Card>
         ))}

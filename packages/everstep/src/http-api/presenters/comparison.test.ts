@@ -93,6 +93,27 @@ describe('the first difference between two runs', () => {
     assert.deepEqual((await comparisonOf(side(both), side(both))).differences, []);
   });
 
+  test('is in an id only if nothing else differs', async () => {
+    const run = (id: number, price: number) =>
+      side([step(1, 'load', { orderId: id }), step(2, 'price', { id, price })], { body: JSON.stringify({ id, paid: true }) });
+    const { differences } = await comparisonOf(run(1, 5), run(2, 6));
+    assert.deepEqual(
+      differences.map(({ kind, index, left, right }) => [kind, index, left, right]),
+      [
+        ['result', 1, '5', '6'],
+        ['input', null, '1', '2'],
+      ],
+    );
+    const onlyIds = await comparisonOf(run(1, 5), run(2, 5));
+    assert.deepEqual(
+      onlyIds.differences.map(({ kind, index }) => [kind, index]),
+      [
+        ['input', null],
+        ['result', 0],
+      ],
+    );
+  });
+
   test('is a result, with the path of the difference', async () => {
     const found = await first(side(both), side([step(1, 'a'), step(2, 'b', { total: 5, items: [{ price: 2 }] }), step(3, 'c')]));
     assert.deepEqual(found, {

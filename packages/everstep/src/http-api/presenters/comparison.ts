@@ -143,14 +143,36 @@ function missing(index: number, pair: Pair, rows: readonly Pair[], runs: Readonl
   return { kind: instead ? 'step' : 'length', index, ...sides, message };
 }
 
-function outcomes(left: ComparedRun, right: ComparedRun, shown: Shown): Difference | null {
+/** Differences in order. Those in ids only come last. */
+class Differences {
+  private readonly found: { readonly difference: Difference; readonly onlyIds: boolean }[] = [];
+
+  add(difference: Difference, onlyIds = false): void {
+    this.found.push({ difference, onlyIds });
+  }
+
+  /** Adds the difference unless there is one of this kind; one in other fields replaces one in ids. */
+  addFirst(difference: Difference, onlyIds: boolean): void {
+    const known = this.found.findIndex(({ difference: { kind } }) => kind === difference.kind);
+    if (known !== -1 && (onlyIds || this.found[known]?.onlyIds === false)) return;
+    if (known !== -1) this.found.splice(known, 1);
+    this.add(difference, onlyIds);
+  }
+
+  sorted(): readonly Difference[] {
+    return this.found.toSorted((a, b) => Number(a.onlyIds) - Number(b.onlyIds)).map(({ difference }) => difference);
+  }
+}
+
+function outcomes(left: ComparedRun, right: ComparedRun, shown: Shown): [Difference, boolean] | null {
   const [a, b] = [left, right].map(({ run }) => ({
     state: stateOfRun(run.status),
     error: run.error ?? undefined,
     result: parsed(shown.json(run.result)),
   }));
   const found = jsonDifference(a, b);
-  return found && { kind: 'outcome', index: null, ...values(found), message: `the runs ended differently${at(found)}` };
+  const message = `the runs ended differently${found ? at(found) : ''}`;
+  return found && [{ kind: 'outcome', index: null, ...values(found), message }, found.onlyIds];
 }
 
 /** Includes results as long as they fit into the response. */
@@ -182,13 +204,12 @@ export async function comparisonOf(left: ComparedRun, right: ComparedRun, shorte
   const outOf = async (run: ComparedRun, step: ListedStep | null): Promise<string | null> =>
     step && shown.out(step, await run.outOf(step));
   const input = jsonDifference(shown.input(left.payload), shown.input(right.payload));
-  const differences: Difference[] = [];
+  const differences = new Differences();
   if (input) {
     const message = `the runs have different inputs${at(input)}`;
-    differences.push({ kind: 'input', index: null, ...values(input), message });
+    differences.add({ kind: 'input', index: null, ...values(input), message }, input.onlyIds);
   }
   let sameSteps = true;
-  let sameResults = true;
   const rows = pairs(left, right);
   const steps: Row[] = [];
   for (const [index, pair] of rows.entries()) {
@@ -197,12 +218,11 @@ export async function comparisonOf(left: ComparedRun, right: ComparedRun, shorte
     const found = both && a !== b ? jsonDifference(parsed(a), parsed(b)) : null;
     if (sameSteps && !both) {
       sameSteps = false;
-      differences.push(missing(index, pair, rows, { left, right }));
+      differences.add(missing(index, pair, rows, { left, right }));
     }
-    if (sameResults && found && pair.left) {
-      sameResults = false;
+    if (found && pair.left) {
       const message = `${labelOf(pair.left)} has different results${at(found)}`;
-      differences.push({ kind: 'result', index, ...values(found), message });
+      differences.addFirst({ kind: 'result', index, ...values(found), message }, found.onlyIds);
     }
     const { name, type } = pair.left ?? pair.right ?? {};
     const same = both && found === null;
@@ -217,12 +237,13 @@ export async function comparisonOf(left: ComparedRun, right: ComparedRun, shorte
   }
   // A run with fewer steps has ended elsewhere, and the step difference already contains its outcome.
   const outcome = sameSteps ? outcomes(left, right, shown) : null;
-  if (outcome) differences.push(outcome);
+  if (outcome) differences.add(...outcome);
+  const sorted = differences.sorted();
   return {
     left: presentRun(left),
     right: presentRun(right),
-    firstDifference: differences[0] ?? null,
-    differences,
+    firstDifference: sorted[0] ?? null,
+    differences: [...sorted],
     steps,
     ...(shortened ? { shortened } : {}),
   };
