@@ -12,11 +12,13 @@ import { FailureNotice } from '../../components/states.js';
 import { quantity } from '../../components/times/formats.js';
 import { toastDone } from '../../components/toasts.js';
 import { RateField } from './rate-field.js';
-import { ACTION_TEXTS, isOver, rateText } from './repair-text.js';
+import { isOver, rateText } from './repair-text.js';
 import { type RepairChange, useRepairChange } from './use-repair-change.js';
 
+const LABELS = ['Pause', 'Continue'];
+
 export function Controls({ repair }: { readonly repair: RepairEntry }) {
-  const { state, action, canary, counts, ratePerSecond, repairId } = repair;
+  const { state, action, counts, ratePerSecond, repairId } = repair;
   const permissions = usePermissions();
   const change = useRepairChange(repairId);
   const [busy, setBusy] = useState(false);
@@ -38,8 +40,6 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
   };
   const undo = state === 'undo-window';
   const isWaiting = state === 'paused' || state === 'canary-passed';
-  const theRest = (count: number): string => `${ACTION_TEXTS[action].verb} the rest (${count})`;
-  const labels = ['Pause', 'Continue', ...(canary === null ? [] : [theRest(counts.total)])];
   const setRate = async (rate: number) => {
     // The server changes the rate only with `continue`, which requires a paused repair.
     const continueAtRate: RepairChange = { kind: 'continue', body: { ratePerSecond: rate } };
@@ -58,12 +58,12 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
             onClick={() => apply({ kind: 'continue', body: {} })}
           >
             <Icon name="play" />
-            <StableWidthLabel text={state === 'canary-passed' ? theRest(counts.pending) : 'Continue'} alternatives={labels} />
+            <StableWidthLabel text="Continue" alternatives={LABELS} />
           </ActionButton>
         ) : (
           <ActionButton disabledReason={permissions.readOnly} busy={busy} onClick={() => apply({ kind: 'pause' })}>
             <Icon name="pause" />
-            <StableWidthLabel text="Pause" alternatives={labels} />
+            <StableWidthLabel text="Pause" alternatives={LABELS} />
           </ActionButton>
         )}
         {/* Undo and Abort share a position: a click at the moment when the undo window ends still stops the repair. */}
