@@ -25,7 +25,8 @@ const [runs, schedules, search, service, { OwnSession }, signatures, workers] = 
 
 const alerts = await contract('alerts/alerts');
 const insights = await contract('insights/insights');
-const { hasOneValue, oneOrMoreFilters } = await contract('filters/body-filters');
+const { oneOrMoreFilters, valueSchema } = await contract('filters/body-filters');
+const { hasOneValue } = await contract('filters/filter');
 const { DEAD_LETTER_FILTERS } = await contract('filters/dead-letter-filters');
 const { CANCEL_FILTERS, RUN_FILTERS } = await contract('filters/run-filters');
 
@@ -112,6 +113,7 @@ const FILES = {
     RunWaiting: runs.FoundRun.properties.waiting,
   },
   filters: {
+    RunWait: valueSchema(RUN_FILTERS.waitingFor, { description: 'What the active runs of a filter wait for.' }),
     DeadLetterFilter: filters('Filters of the dead letter queue.', DEAD_LETTER_FILTERS),
     RunFilter: filters('Filters of the run log and of searches.', RUN_FILTERS),
     CancelFilter: filters('Filters of the active runs to cancel.', CANCEL_FILTERS),

@@ -31,6 +31,7 @@ export type {
   RunAttemptOptions,
   RunLogFilter,
   RunLogOptions,
+  RunOrder,
   RunSearchOptions,
 } from './client/runs/runs.js';
 export type { ScheduleOptions } from './client/schedules.js';

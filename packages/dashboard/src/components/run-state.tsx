@@ -16,10 +16,10 @@ export const RUN_STATES: Readonly<Record<RunState, Shown>> = {
   RUN_CANCELED: { tone: 'quiet', text: 'Canceled', icon: 'stop' },
 };
 
-/** Badge of an active run that waits. `text`: what it waits for, or only that it waits where that is shown beside it. */
-export const WaitingBadge = ({ text = 'Waiting' }: { readonly text?: string }) => (
+/** Badge of an active run that waits. It has a fixed text, so that nothing moves when the wait ends. */
+export const WaitingBadge = () => (
   <StatusBadge tone="quiet" icon="clock">
-    {text}
+    Waiting
   </StatusBadge>
 );
 

@@ -96,7 +96,7 @@ export const EXCEPTIONS: readonly Exception[] = [
       'http-api/admission/read-budget.ts',
       'http-api/live/hint-stream.ts',
       'http-api/operations/control/service.ts',
-      'http-api/operations/runs/search-runs.ts',
+      'http-api/read-models/run-scan.ts',
     ],
   },
   {

@@ -42,7 +42,10 @@ export const choice =
   (name: string, values: readonly string[]) =>
   (text: string): string => {
     const wanted = text.toUpperCase();
-    const found = values.find((value) => value === wanted || value.slice(value.indexOf('_') + 1) === wanted);
+    const found = values.find((value) => {
+      const upper = value.toUpperCase();
+      return upper === wanted || upper.slice(upper.indexOf('_') + 1) === wanted;
+    });
     if (found === undefined) throw new UsageError(`${name} must be one of ${values.join(', ')}; got "${text}"`);
     return found;
   };

@@ -1,9 +1,9 @@
 /** Filters of the API as fields and URL parameters of pages. The tables in the contract declare them. */
+import { hasOneValue } from '../../../../everstep/dist/contract/filters/filter.js';
 import type { Filter } from '../../../../everstep/src/contract/filters/filter.js';
+import { readDuration } from '../times/read-duration.js';
 import type { FilterField } from './filter-bar.js';
 import { listOf, listWithWholeOf, timeOf } from './filters.js';
-
-const hasOneValue = (filter: Filter): boolean => filter.kind === 'text' || ('one' in filter && filter.one === true);
 
 export interface FieldOptions {
   /** Of a choice: the text without a value, and the texts of the values. */
@@ -20,6 +20,7 @@ export function fieldOf<Name extends string>(
 ): FilterField<Name> {
   const { label } = filter;
   if (filter.kind === 'time') return { kind: 'time', name, label };
+  if (filter.kind === 'duration') return { kind: 'text', name, label, placeholder: 'Such as 30s or 2h' };
   if (filter.kind === 'choices') {
     const options = filter.values.map((value) => ({ value, text: textOf[value] ?? value }));
     return { kind: 'choice', name, label, any, options };
@@ -45,6 +46,7 @@ function parseJsonList(text: string): string[] | null {
 function parsedValue(filter: Filter, text: string | undefined): Value | undefined {
   if (text === undefined || text === '') return undefined;
   if (filter.kind === 'time') return timeOf(text);
+  if (filter.kind === 'duration') return readDuration(text);
   if (hasOneValue(filter)) return text;
   const mayContainComma = filter.kind === 'texts' && filter.comma === 'may-be-inside';
   const values = parseJsonList(text) ?? (mayContainComma ? listWithWholeOf(text) : listOf(text)) ?? [];

@@ -37,14 +37,18 @@ export function useFilters<const Name extends string>(names: readonly Name[]): F
     },
     [navigate],
   );
-  return {
-    values,
-    any: Object.keys(values).length > 0,
-    set: (name, value) =>
+  const set = useCallback(
+    (name: Name, value: string) =>
       change((search) => {
         if (value === '') delete search[name];
         else search[name] = value;
       }),
+    [change],
+  );
+  return {
+    values,
+    any: Object.keys(values).length > 0,
+    set,
     clear: () =>
       change((search) => {
         for (const name of names) delete search[name];

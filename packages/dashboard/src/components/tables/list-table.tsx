@@ -30,8 +30,13 @@ function SearchProgress<Row>({ list, what }: { readonly list: CursorList<Row>; r
       <div className="state" role="status">
         <p className="state-title">No matches yet</p>
         <p>
-          Searching {searchedBackTo === null ? `older ${what}` : `${what} older than `}
-          {searchedBackTo === null ? null : <TimeText unixMs={searchedBackTo} style="exact" />}…
+          Searching {what}
+          {searchedBackTo === null ? null : (
+            <>
+              , now at <TimeText unixMs={searchedBackTo} style="exact" />
+            </>
+          )}
+          …
         </p>
       </div>
     </div>
@@ -107,7 +112,7 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
       shownAside={
         list.searchedBackTo === null || !list.hasMore ? null : (
           <>
-            ; searched back to <TimeText unixMs={list.searchedBackTo} />
+            ; searched to <TimeText unixMs={list.searchedBackTo} />
           </>
         )
       }

@@ -105,7 +105,7 @@ function Run({ journal, failure, loadMore }: RunProps) {
         <span className="run-title">
           <span>{name}</span>
           <span className="run-title-id mono">{runId}</span>
-          {journal.waiting === undefined ? <RunStateBadge state={state} /> : <WaitingBadge text={journal.waiting.text} />}
+          {journal.waiting === undefined ? <RunStateBadge state={state} /> : <WaitingBadge />}
         </span>
       </PageTitle>
       <div className="run-columns" data-watched={watched ? '' : undefined}>

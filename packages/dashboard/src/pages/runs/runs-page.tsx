@@ -1,7 +1,8 @@
-/** Lists the runs of the instance, newest first, with filters, search and live updates. */
+/** Lists the runs of the instance in the order of their creation, with filters, search and live updates. */
 import { lazy, Suspense, useMemo } from 'react';
 import { RUN_FILTERS } from '../../../../everstep/dist/contract/filters/run-filters.js';
 import type { Waiting } from '../../../../everstep/src/contract/fields/wait-reason.js';
+import type { Wait } from '../../../../everstep/src/contract/filters/run-filters.js';
 import type { FoundRun, RunSearchPage } from '../../../../everstep/src/contract/runs.js';
 import type { WaitKind } from '../../../../everstep/src/contract/states.js';
 import type { FollowRule } from '../../api/followed-rows.js';
@@ -34,7 +35,7 @@ const TriggerDialog = lazy(() => loadPageFiles(import('../trigger/trigger-dialog
 const Quickstart = lazy(() => loadPageFiles(import('../quickstart/quickstart.js')));
 
 /** Other pages show a run by its creation time. */
-const { workflowCreatedAt: _unused, state: STATE, ...MORE_FILTERS } = RUN_FILTERS;
+const { workflowCreatedAt: _unused, state: STATE, waitingFor: WAITING_FOR, ...MORE_FILTERS } = RUN_FILTERS;
 type MoreFilter = keyof typeof MORE_FILTERS;
 // Object.keys returns the names of the table.
 const MORE = Object.keys(MORE_FILTERS) as readonly MoreFilter[];
@@ -46,12 +47,28 @@ const PARAMETERS: Readonly<Partial<Record<MoreFilter, string>>> = {
   toDate: 'to',
   flowControlKey: 'key',
   callerIp: 'ip',
+  minDurationMs: 'min',
+  maxDurationMs: 'max',
 };
 const parameterOf = (name: MoreFilter): string => PARAMETERS[name] ?? name;
-const FILTERS = ['q', 'state', 'since', ...MORE.map(parameterOf)];
+const SORTING = ['order'] as const;
+const FILTERS = ['q', 'state', 'waits', 'since', ...MORE.map(parameterOf)];
 
 const HOUR_MS = 3_600_000;
 const STATE_TEXTS = Object.fromEntries(Object.entries(RUN_STATES).map(([state, { text }]) => [state, text]));
+const WAIT_TEXTS: Readonly<Record<Wait, string>> = {
+  anything: 'Anything',
+  'not-before': 'Start time',
+  sleeping: 'Timer',
+  'waiting-for-event': 'Event',
+  'waiting-for-run': 'Other run',
+  retry: 'Retry',
+  'flow-control': 'Flow control',
+  queue: 'Queue',
+  'destination-held': 'Held destination',
+  'no-worker': 'Worker',
+  queued: 'Delivery slot',
+};
 const SINCE: Readonly<Record<string, { readonly text: string; readonly ms: number }>> = {
   '15m': { text: 'Last 15 minutes', ms: HOUR_MS / 4 },
   '1h': { text: 'Last hour', ms: HOUR_MS },
@@ -62,6 +79,7 @@ const SINCE: Readonly<Record<string, { readonly text: string; readonly ms: numbe
 const FIELDS: readonly FilterField<string>[] = [
   { kind: 'text', name: 'q', label: 'Search', placeholder: 'Label, id, URL or error', wide: true },
   fieldOf('state', STATE, { any: 'Any state', textOf: STATE_TEXTS }),
+  fieldOf('waits', WAITING_FOR, { any: 'Anything or nothing', textOf: WAIT_TEXTS }),
   {
     kind: 'choice',
     name: 'since',
@@ -103,7 +121,7 @@ function RunError({ error }: { readonly error: string }) {
 }
 
 /** What a run waits for, and when the wait ends without an event. */
-function Wait({ waiting }: { readonly waiting: Waiting }) {
+function WaitDetails({ waiting }: { readonly waiting: Waiting }) {
   const endsAt = waiting.at ?? waiting.until;
   return (
     <div className="clip" title={waiting.message}>
@@ -118,7 +136,8 @@ function Wait({ waiting }: { readonly waiting: Waiting }) {
   );
 }
 
-const COLUMNS: readonly Column<FoundRun>[] = [
+/** The columns. Runs are sorted by their creation only, because that is the only order with an index. */
+const columnsOf = (sort: Column<FoundRun>['sort'] & object): readonly Column<FoundRun>[] => [
   {
     id: 'state',
     header: 'State',
@@ -155,12 +174,13 @@ const COLUMNS: readonly Column<FoundRun>[] = [
     stackUnder: 'run',
     cell: ({ workflowRunError, waiting }) => {
       if (workflowRunError !== undefined) return <RunError error={workflowRunError} />;
-      return waiting === undefined ? null : <Wait waiting={waiting} />;
+      return waiting === undefined ? null : <WaitDetails waiting={waiting} />;
     },
   },
   {
     id: 'created',
     header: 'Created',
+    sort,
     width: '118px',
     stackUnder: 'run',
     cell: (run) => <TimeText unixMs={run.workflowRunCreatedAt} />,
@@ -179,17 +199,29 @@ export default function RunsPage() {
   const { readOnly } = usePermissions();
   const trigger = usePageAction('trigger');
   const filters = useFilters(FILTERS);
-  const { q, since } = filters.values;
+  const sorting = useFilters(SORTING);
+  const { q, state, waits, since } = filters.values;
+  const { order } = sorting.values;
   const sinceMs = since === undefined ? undefined : SINCE[since]?.ms;
   // The start time is fixed when the filter is set. If it moved with the clock, the list would be a new one every second.
   const sinceDate = useMemo(() => (sinceMs === undefined ? undefined : Date.now() - sinceMs), [sinceMs]);
   const more = Object.fromEntries(MORE.map((name) => [name, filters.values[parameterOf(name)]]));
-  const query = { q, fromDate: sinceDate, ...valuesOf(RUN_FILTERS, { state: filters.values.state, ...more }) };
+  const oldestFirst = order === 'oldest-first';
+  const query = { q, fromDate: sinceDate, ...valuesOf(RUN_FILTERS, { state, waitingFor: waits, ...more }) };
+  const setSorting = sorting.set;
+  const columns = useMemo(
+    () =>
+      columnsOf({
+        direction: oldestFirst ? 'ascending' : 'descending',
+        onReverse: () => setSorting('order', oldestFirst ? '' : 'oldest-first'),
+      }),
+    [oldestFirst, setSorting],
+  );
   const list = useCursorList({
     topic: 'runs',
     name: 'list',
     url: '/v2/workflows/search',
-    query,
+    query: oldestFirst ? { ...query, order } : query,
     read,
     idOf,
     follow: FOLLOW,
@@ -214,7 +246,7 @@ export default function RunsPage() {
         label="Runs"
         what="runs"
         list={list}
-        columns={COLUMNS}
+        columns={columns}
         idOf={idOf}
         nameOf={(run) => run.workflowRunId}
         hrefOf={(run) => runPath(instanceId, run.workflowRunId, run.workflowRunCreatedAt)}

@@ -1,7 +1,7 @@
 /** Options that filter runs and dead letters. They are derived from the tables of filters. */
 import { type Command, Option } from 'commander';
-import type { AskedFilters, Filter, FilterTable } from '../../contract/filters/filter.js';
-import { choice, moment, wholeNumber } from '../arguments.js';
+import { type AskedFilters, type Filter, type FilterTable, hasOneValue } from '../../contract/filters/filter.js';
+import { choice, length, moment, wholeNumber } from '../arguments.js';
 
 type Parser = (text: string, before: unknown) => unknown;
 
@@ -16,6 +16,8 @@ function valueParser(filter: Filter, name: string): (text: string) => unknown {
   switch (filter.kind) {
     case 'time':
       return moment(name);
+    case 'duration':
+      return length(name);
     case 'choices':
       return choice(name, filter.values);
     case 'numbers':
@@ -25,9 +27,6 @@ function valueParser(filter: Filter, name: string): (text: string) => unknown {
   }
 }
 
-const repeats = (filter: Filter): boolean =>
-  filter.kind !== 'time' && filter.kind !== 'text' && !('one' in filter && filter.one === true);
-
 /** Adds an option for each filter of the table. `what` names the filtered things: "runs" or "dead letters". */
 export function withFilters(command: Command, table: FilterTable, what: string): Command {
   for (const filter of Object.values(table)) {
@@ -35,8 +34,8 @@ export function withFilters(command: Command, table: FilterTable, what: string):
     const { flag, help } = filter.option;
     const option = new Option(flag);
     const parse = valueParser(filter, option.long ?? flag);
-    option.description = `${what} ${help}${repeats(filter) ? '; may be repeated' : ''}`;
-    option.argParser<unknown>(repeats(filter) ? several(parse) : parse);
+    option.description = `${what} ${help}${hasOneValue(filter) ? '' : '; may be repeated'}`;
+    option.argParser<unknown>(hasOneValue(filter) ? parse : several(parse));
     command.addOption(option);
   }
   return command;

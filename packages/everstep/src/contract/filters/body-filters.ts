@@ -2,12 +2,13 @@
 import Type, { type TOptional, type TSchema, type TUnsafe } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { like } from '../patterns.js';
-import type { AskedFilters, Filter, FilterTable, OneOrMoreFilters } from './filter.js';
+import { type AskedFilters, type Filter, type FilterTable, hasOneValue, type OneOrMoreFilters } from './filter.js';
 
 /** Schema of one value of the filter. */
 export function valueSchema(filter: Filter, options: { readonly description?: string } = {}): TSchema {
   switch (filter.kind) {
     case 'time':
+    case 'duration':
       return Type.Integer({ minimum: 0, format: 'int64', ...options });
     case 'text':
     case 'texts':
@@ -20,10 +21,6 @@ export function valueSchema(filter: Filter, options: { readonly description?: st
       return Type.Integer({ minimum: filter.minimum, maximum: filter.maximum, ...options });
   }
 }
-
-/** Whether a request has one value of the filter at most. */
-export const hasOneValue = (filter: Filter): boolean =>
-  filter.kind === 'time' || filter.kind === 'text' || ('one' in filter && filter.one === true);
 
 function maxItemsOf(filter: Filter): number {
   if (filter.kind === 'choices') return filter.values.length;

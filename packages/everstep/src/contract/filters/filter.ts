@@ -19,10 +19,12 @@ export type CommaRule = 'separates' | 'may-be-inside' | 'before-a-url' | 'before
 
 type LimitName = keyof typeof LIMITS;
 
-/** What a filter accepts. Except for `time` and `text`, the store filter has a list, of which any value matches. */
+/** What a filter accepts. Except for `time`, `duration` and `text`, the store filter has a list, of which any value matches. */
 type Values =
   /** Unix ms, inclusive. */
   | { readonly kind: 'time' }
+  /** Milliseconds, inclusive. */
+  | { readonly kind: 'duration' }
   | { readonly kind: 'text'; readonly maxLength: LimitName }
   /** `one`: a request has at most one value. `maxItems`: of a body; absent: `maxFilterValues`. */
   | {
@@ -55,20 +57,26 @@ export type Filter<Field extends string = string> = Values & {
   readonly option?: { readonly flag: string; readonly help: string };
 };
 
+/** Whether the store filter has one value instead of a list. */
+export const isSingle = ({ kind }: Filter): boolean => kind === 'time' || kind === 'duration' || kind === 'text';
+
+/** Whether a request has at most one value of the filter. */
+export const hasOneValue = (filter: Filter): boolean => isSingle(filter) || ('one' in filter && filter.one === true);
+
 /** Filters by their names in requests. */
 export type FilterTable<Field extends string = string> = Readonly<Record<string, Filter<Field>>>;
 
-type OneValue<F> = F extends { readonly kind: 'time' | 'numbers' }
+type OneValue<F> = F extends { readonly kind: 'time' | 'duration' | 'numbers' }
   ? number
   : F extends { readonly kind: 'choices'; readonly values: readonly (infer Value)[] }
     ? Value
     : string;
 
 /** Value of a filter in a request. */
-type Asked<F> = F extends { readonly kind: 'time' | 'text' } | { readonly one: true } ? OneValue<F> : OneValue<F>[];
+type Asked<F> = F extends { readonly kind: 'time' | 'duration' | 'text' } | { readonly one: true } ? OneValue<F> : OneValue<F>[];
 
 /** Value of a filter in a store filter. */
-type Stored<F> = F extends { readonly kind: 'time' | 'text' }
+type Stored<F> = F extends { readonly kind: 'time' | 'duration' | 'text' }
   ? OneValue<F>
   : readonly (F extends { readonly stored: Readonly<Record<string, infer Value>> } ? Value : OneValue<F>)[];
 

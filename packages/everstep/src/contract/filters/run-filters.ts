@@ -1,7 +1,7 @@
 /** Filters of workflow runs. */
 import type { RunStatus } from '../../engine/runs/run.js';
 import type { DeadLetterFilter, RunFilter } from '../../ports/stores/filters.js';
-import { RUN_STATES, type RunState } from '../states.js';
+import { RUN_STATES, type RunState, WAIT_KINDS } from '../states.js';
 import type { FilterTable } from './filter.js';
 
 /** Filters by settings that the run was triggered with. They also apply to dead letters. */
@@ -66,8 +66,8 @@ export const CANCEL_FILTERS = {
   ...TRIGGER_FILTERS,
 } as const satisfies FilterTable<keyof RunFilter>;
 
-/** Filters of the run log and of searches. */
-export const RUN_FILTERS = {
+/** Filters of runs that an index supports. */
+export const INDEXED_RUN_FILTERS = {
   workflowRunId: {
     kind: 'text',
     maxLength: 'maxRunIdLength',
@@ -97,3 +97,40 @@ export const RUN_FILTERS = {
   },
   ...CANCEL_FILTERS,
 } as const satisfies FilterTable<keyof RunFilter>;
+
+/** What runs can be asked to wait for. */
+export const WAITS = ['anything', ...WAIT_KINDS] as const;
+export type Wait = (typeof WAITS)[number];
+
+/**
+ * Filters of runs that no index supports, because nothing is stored for them. The server compares a limited number of runs per
+ * request, so a page can be short before the end of the listing.
+ */
+export const COMPARED_RUN_FILTERS = {
+  waitingFor: {
+    kind: 'choices',
+    values: WAITS,
+    field: 'waitingFor',
+    description: 'What the active run waits for: a `kind` of `waiting`, or `anything`',
+    label: 'Waiting for',
+    option: { flag: '--waiting-for <what>', help: 'that wait for this, such as waiting-for-event, sleeping or anything' },
+  },
+  minDurationMs: {
+    kind: 'duration',
+    field: 'minDurationMs',
+    description:
+      'Only runs that took at least this long, in milliseconds. For active runs, the time since their creation counts.',
+    label: 'Took at least',
+    option: { flag: '--min-duration <duration>', help: 'that took at least this long, such as 30s or 2h' },
+  },
+  maxDurationMs: {
+    kind: 'duration',
+    field: 'maxDurationMs',
+    description: 'Only runs that took at most this long, in milliseconds. For active runs, the time since their creation counts.',
+    label: 'Took at most',
+    option: { flag: '--max-duration <duration>', help: 'that took at most this long' },
+  },
+} as const satisfies FilterTable;
+
+/** Filters of the run log and of searches. */
+export const RUN_FILTERS = { ...INDEXED_RUN_FILTERS, ...COMPARED_RUN_FILTERS } as const;

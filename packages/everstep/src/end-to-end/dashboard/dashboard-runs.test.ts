@@ -76,6 +76,24 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await rowOf(seeded.good).waitFor();
   });
 
+  test('runs are filtered by what they wait for and by duration, and sorted by creation', async () => {
+    await window.goTo('runs');
+    const { page } = window;
+    await page.getByLabel('Waiting for').selectOption('retry');
+    await rowOf(seeded.retrying).getByText('Waiting for retry 1 of 5').waitFor();
+    await rowOf(seeded.good).waitFor({ state: 'detached' });
+    await becomes(() => window.parameters(), { waits: 'retry' });
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await rowOf(seeded.good).waitFor();
+    await page.getByRole('button', { name: 'Created' }).click();
+    await becomes(() => page.getByRole('row').nth(1).locator('.run-link').getAttribute('title'), seeded.good);
+    await page.locator('[aria-sort=ascending]').waitFor();
+    await page.getByRole('button', { name: 'More filters' }).click();
+    await page.getByLabel('Took at least').fill('1h');
+    await page.getByText('No matching runs').waitFor();
+    await becomes(() => window.parameters(), { order: 'oldest-first', min: '1h' });
+  });
+
   test('the keyboard moves through a list and opens a run', async () => {
     await window.goTo('runs');
     const { page } = window;

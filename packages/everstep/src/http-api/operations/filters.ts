@@ -10,6 +10,25 @@ export const Fingerprint = (description: string) => Type.String({ ...like('finge
 /** Query parameters of the dead letter queue. */
 export const deadLetterQuery = queryFilters(DEAD_LETTER_FILTERS);
 
-/** Returns whether the range ends before it starts, so that nothing can match. */
-export const isEmptyRange = ({ fromDate, toDate }: { readonly fromDate?: number; readonly toDate?: number }): boolean =>
-  fromDate !== undefined && toDate !== undefined && fromDate > toDate;
+/** Order of a listing of runs. The indexes of both stores have the order of creation. */
+export const RunOrder = Type.Optional(
+  Type.Enum(['newest-first', 'oldest-first'], {
+    type: 'string',
+    default: 'newest-first',
+    description: 'Order of the runs, by creation time.',
+  }),
+);
+
+interface Ranges {
+  readonly fromDate?: number;
+  readonly toDate?: number;
+  readonly minDurationMs?: number;
+  readonly maxDurationMs?: number;
+}
+
+/** Returns whether a range ends before it starts, so that nothing can match. */
+export const isEmptyRange = ({ fromDate, toDate, minDurationMs, maxDurationMs }: Ranges): boolean =>
+  isEmpty(fromDate, toDate) || isEmpty(minDurationMs, maxDurationMs);
+
+const isEmpty = (from: number | undefined, to: number | undefined): boolean =>
+  from !== undefined && to !== undefined && from > to;

@@ -1,7 +1,15 @@
 /** Converts filters of requests to store filters and back, with the table in which they are declared. */
 import type { TSchema } from 'typebox';
-import { type FilterProperties, hasOneValue, propertiesOf, valueSchema } from '../../contract/filters/body-filters.js';
-import type { AskedFilters, Filter, FilterTable, OneOrMoreFilters, StoredFilters } from '../../contract/filters/filter.js';
+import { type FilterProperties, propertiesOf, valueSchema } from '../../contract/filters/body-filters.js';
+import {
+  type AskedFilters,
+  type Filter,
+  type FilterTable,
+  hasOneValue,
+  isSingle,
+  type OneOrMoreFilters,
+  type StoredFilters,
+} from '../../contract/filters/filter.js';
 import { AnyOf } from './several.js';
 
 const querySchema = (filter: Filter): TSchema => {
@@ -14,10 +22,8 @@ const querySchema = (filter: Filter): TSchema => {
 export const queryFilters = <Table extends FilterTable>(table: Table): FilterProperties<AskedFilters<Table>> =>
   propertiesOf<AskedFilters<Table>>(table, querySchema);
 
-const isList = ({ kind }: Filter): boolean => kind !== 'time' && kind !== 'text';
-
 function storedValue(filter: Filter, asked: unknown): unknown {
-  if (!isList(filter)) return asked;
+  if (isSingle(filter)) return asked;
   const values: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
   const stored = filter.kind === 'choices' ? filter.stored : undefined;
   return stored === undefined ? values : values.map((value) => stored[String(value)]);

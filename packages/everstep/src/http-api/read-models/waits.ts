@@ -1,39 +1,54 @@
 /** Reads what active runs wait for. Nothing is stored for it: it follows from their tasks and from what holds deliveries back. */
 import { LIMITS } from '../../config/limits.js';
 import type { Waiting } from '../../contract/fields/wait-reason.js';
+import type { WaitKind } from '../../contract/states.js';
 import type { RunHistory, RunRecord } from '../../ports/stores/store.js';
 import type { RunService } from '../../runtime/services/workflow-service.js';
 import { presentWaiting } from '../presenters/waits/waiting.js';
 import type { RunReads } from './reads.js';
 
-type Waits = ReadonlyMap<string, Waiting>;
-const NONE: Waits = new Map();
+type Waits = Pick<RunService, 'waits'>;
 
-async function presented(service: Pick<RunService, 'waits'>, runs: Parameters<RunService['waits']>[0]): Promise<Waits> {
+async function presented(service: Waits, runs: Parameters<Waits['waits']>[0]): Promise<ReadonlyMap<string, Waiting>> {
   return new Map([...(await service.waits(runs))].map(([runKey, wait]) => [runKey, presentWaiting(wait)]));
 }
 
-/** Returns what the active runs among these wait for, by run key. Reads the tasks of all of them at once. */
-export async function waitsOfRuns(
+type Listed = { readonly instanceId: string; readonly runs: readonly RunRecord[] };
+
+/** Returns the active runs among these with their first tasks. Reads the tasks of all of them at once. */
+async function openRuns(
   reads: Pick<RunReads, 'firstTasks'>,
-  service: Pick<RunService, 'waits'>,
-  { instanceId, runs }: { readonly instanceId: string; readonly runs: readonly RunRecord[] },
-): Promise<Waits> {
+  { instanceId, runs }: Listed,
+): Promise<Parameters<Waits['waits']>[0]> {
   const active = runs.filter(({ status }) => status === 'active');
-  if (active.length === 0) return NONE;
+  if (active.length === 0) return [];
   const runKeys = active.map(({ key }) => key);
   const tasks = await reads.firstTasks({ instanceId, runKeys, limit: LIMITS.maxWaitTasks });
-  return presented(
-    service,
-    active.map((run) => ({ run, tasks: tasks.get(run.key) ?? [] })),
-  );
+  return active.map((run) => ({ run, tasks: tasks.get(run.key) ?? [] }));
+}
+
+/** Returns what the active runs among these wait for, by run key. */
+export const waitsOfRuns = async (
+  reads: Pick<RunReads, 'firstTasks'>,
+  service: Waits,
+  listed: Listed,
+): Promise<ReadonlyMap<string, Waiting>> => presented(service, await openRuns(reads, listed));
+
+/** Returns what kind of thing the active runs among these wait for, by run key. */
+export async function waitKindsOf(
+  reads: Pick<RunReads, 'firstTasks'>,
+  service: Waits,
+  listed: Listed,
+): Promise<ReadonlyMap<string, WaitKind>> {
+  const waits = await service.waits(await openRuns(reads, listed));
+  return new Map([...waits].map(([runKey, { reason }]) => [runKey, reason.kind]));
 }
 
 /** Returns what runs wait for whose histories are already read, by run key. */
 export function waitsOfHistories(
-  service: Pick<RunService, 'waits'>,
+  service: Waits,
   histories: readonly Pick<RunHistory, 'run' | 'tasks'>[],
-): Promise<Waits> {
+): Promise<ReadonlyMap<string, Waiting>> {
   return presented(
     service,
     histories.map(({ run, tasks }) => ({ run, tasks: tasks.slice(0, LIMITS.maxWaitTasks) })),
@@ -41,9 +56,6 @@ export function waitsOfHistories(
 }
 
 /** Returns what a run waits for whose history is already read. */
-export async function waitOf(
-  service: Pick<RunService, 'waits'>,
-  history: Pick<RunHistory, 'run' | 'tasks'>,
-): Promise<Waiting | undefined> {
+export async function waitOf(service: Waits, history: Pick<RunHistory, 'run' | 'tasks'>): Promise<Waiting | undefined> {
   return (await waitsOfHistories(service, [history])).get(history.run.key);
 }

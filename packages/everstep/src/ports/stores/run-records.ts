@@ -31,6 +31,8 @@ export interface SearchableRun {
   readonly workflowRunId: string;
   /** Unix ms. */
   readonly createdAt: number;
+  /** Unix ms; null while the run is active. */
+  readonly completedAt: number | null;
   readonly workflowUrl: string;
   readonly labels: readonly string[];
   /** Error text, if the run failed. */

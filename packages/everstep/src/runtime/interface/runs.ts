@@ -72,6 +72,8 @@ export interface RunService {
     readonly workflowRunId: string;
     readonly createdAt?: number;
   }): Promise<Explanation | null>;
+  /** Time of the server's clock, Unix ms. The durations of active runs end at it. */
+  now(): number;
   /**
    * What these active runs wait for, by run key. A run is absent while one of its tasks is processed or about to be, and, of a
    * delivery that is due, if another node holds it. `tasks`: its first open tasks.

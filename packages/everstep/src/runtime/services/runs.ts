@@ -109,6 +109,10 @@ export class Runs implements RunService {
     return explainRun({ store, now: clock.now(), dispatcher: driver.dispatcher }, query);
   }
 
+  now(): number {
+    return this.options.clock.now();
+  }
+
   waits(runs: Parameters<RunService['waits']>[0]): ReturnType<RunService['waits']> {
     const { clock, driver } = this.options;
     return waitsOf({ now: clock.now(), dispatcher: driver.dispatcher }, runs);

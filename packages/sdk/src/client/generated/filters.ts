@@ -3,6 +3,20 @@
 import type { FailureFunctionState } from './dead-letters.js';
 import type { RunState } from './runs.js';
 
+/** What the active runs of a filter wait for. */
+export type RunWait =
+  | 'anything'
+  | 'not-before'
+  | 'sleeping'
+  | 'waiting-for-event'
+  | 'waiting-for-run'
+  | 'retry'
+  | 'flow-control'
+  | 'queue'
+  | 'destination-held'
+  | 'no-worker'
+  | 'queued';
+
 /** Filters of the dead letter queue. Filters are combined with AND, the values of one filter with OR. */
 export interface DeadLetterFilter {
   /** URL of the workflow. Give one value, or several to match any of them. */
@@ -35,6 +49,12 @@ export interface RunFilter extends CancelFilter {
   readonly workflowUrl?: string;
   /** State of the run. */
   readonly state?: RunState;
+  /** What the active run waits for: a `kind` of `waiting`, or `anything`. Give one value, or several to match any of them. */
+  readonly waitingFor?: RunWait | readonly RunWait[];
+  /** Only runs that took at least this long, in milliseconds. For active runs, the time since their creation counts. */
+  readonly minDurationMs?: number;
+  /** Only runs that took at most this long, in milliseconds. For active runs, the time since their creation counts. */
+  readonly maxDurationMs?: number;
 }
 
 /** Filters of the active runs to cancel. Filters are combined with AND, the values of one filter with OR. */
@@ -64,4 +84,4 @@ export const DEAD_LETTER_LISTS: readonly (keyof DeadLetterFilter)[] = [
 ];
 
 /** Filters that match any of several values. */
-export const RUN_LISTS: readonly (keyof RunFilter)[] = ['label', 'flowControlKey', 'callerIp'];
+export const RUN_LISTS: readonly (keyof RunFilter)[] = ['label', 'flowControlKey', 'callerIp', 'waitingFor'];

@@ -30,10 +30,15 @@ export interface CompareOptions {
   readonly withCreatedAt?: number;
 }
 
+/** Order of runs by creation time. */
+export type RunOrder = 'newest-first' | 'oldest-first';
+
 /** Filters of the run log. */
 export interface RunLogFilter extends RunFilter {
   /** True omits the results of steps and runs. */
   readonly trimBody?: boolean;
+  /** Order by creation time. Default: newest first. */
+  readonly order?: RunOrder;
 }
 
 /** Options of a page of the run log. */
@@ -47,6 +52,8 @@ export interface RunLogOptions extends RunLogFilter {
 export interface RunSearchOptions extends RunFilter {
   /** Words to find in ids, labels, URLs and errors. Every word must match. */
   readonly q?: string;
+  /** Order by creation time. Default: newest first. */
+  readonly order?: RunOrder;
   readonly cursor?: string;
   /** Number of runs to return, 1 to 100. */
   readonly count?: number;

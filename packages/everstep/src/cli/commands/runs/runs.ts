@@ -34,18 +34,21 @@ const took = (run: { readonly workflowRunCreatedAt: number; readonly workflowRun
 interface ListOptions extends ClientOptions {
   readonly count: number;
   readonly all?: boolean;
+  readonly oldestFirst?: boolean;
 }
 
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withFilters(withConnection(new Command('list')), RUN_FILTERS, 'runs')
     .description('List runs, newest first.')
+    .option('--oldest-first', 'list the oldest runs first')
     .option('--count <number>', 'maximum number of runs', wholeNumber('--count', 1), DEFAULT_SHOWN)
     .option('--all', 'list all runs');
   return command.action(async () => {
     const { client, options } = await open<ListOptions>(command, shell);
     const limit = options.all ? Number.POSITIVE_INFINITY : options.count;
-    const filter = { ...filtersOf(RUN_FILTERS, command), count: Math.min(limit, PAGE_SIZE) };
+    const order = options.oldestFirst ? ({ order: 'oldest-first' } as const) : {};
+    const filter = { ...filtersOf(RUN_FILTERS, command), ...order, count: Math.min(limit, PAGE_SIZE) };
     const runs = await first<RunLogEntry>(client.runs.entries(filter), limit);
     if (options.json) return screen.write(json({ runs }));
     if (runs.length === 0) return screen.write('No matching runs.\n');

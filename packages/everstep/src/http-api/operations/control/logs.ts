@@ -2,18 +2,21 @@
 import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
-import { RUN_FILTERS } from '../../../contract/filters/run-filters.js';
+import { COMPARED_RUN_FILTERS, INDEXED_RUN_FILTERS, RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { RunLogPage } from '../../../contract/runs.js';
+import type { ListedRun, Listing } from '../../../ports/stores/store.js';
 import { type ApiContext, answer, operation, type RequestContext } from '../../operation.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { Cursor } from '../../parameters/values.js';
 import { presentRunLog } from '../../presenters/run-log.js';
 import { PageBudget, readHistory, readPage } from '../../read-models/run-pages.js';
+import { isCompared, type Scan, type ScanDeps, scanRuns } from '../../read-models/run-scan.js';
 import { waitsOfHistories } from '../../read-models/waits.js';
-import { isEmptyRange } from '../filters.js';
+import { isEmptyRange, RunOrder } from '../filters.js';
 
 const filters = queryFilters(RUN_FILTERS);
 const page = {
+  order: RunOrder,
   cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
   count: Type.Optional(
     Type.Integer({
@@ -32,6 +35,11 @@ const EventQuery = Type.Object({
   ...page,
 });
 
+async function listCompared(deps: ScanDeps, scan: Scan): Promise<Listing<ListedRun>> {
+  const { runs, next } = await scanRuns(deps, scan);
+  return { items: runs, next };
+}
+
 async function listLogs(
   query: StaticDecode<typeof LogQuery>,
   context: ApiContext,
@@ -39,19 +47,21 @@ async function listLogs(
   { reserve }: Pick<RequestContext, 'reserve'>,
 ) {
   const { cursor: given, count, trimBody = false, ...asked } = query;
-  const { reads, cursors, service } = context;
+  const { order = 'newest-first' } = asked;
+  const { reads, cursors, service, slices } = context;
   const { instanceId } = caller;
   const scope = { operation: 'logs', instanceId, filters: asked };
   const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
   if (isEmptyRange(asked)) return answer(200, { runs: [] });
-  const listing = await reads.runs.listRuns({
-    instanceId,
-    filter: storeFilterOf(RUN_FILTERS, asked),
-    order: 'newest-first',
-    after: start?.after ?? null,
-    horizon: null,
-    limit: count ?? LIMITS.runsPageDefault,
-  });
+  const filter = storeFilterOf(INDEXED_RUN_FILTERS, asked);
+  const compared = storeFilterOf(COMPARED_RUN_FILTERS, asked);
+  const [after, limit] = [start?.after ?? null, count ?? LIMITS.runsPageDefault];
+  const listing = isCompared(compared)
+    ? await listCompared(
+        { reads: reads.runs, service: service.runs, slices },
+        { instanceId, filter, compared, order, after, count: limit },
+      )
+    : await reads.runs.listRuns({ instanceId, filter, order, after, horizon: null, limit });
   const budget = new PageBudget(reserve);
   const { runs, next } = await readPage(listing, (run) => readHistory(reads.runs, run, budget, !trimBody));
   const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
@@ -63,7 +73,8 @@ export const listRunLogs = operation({
   operationId: 'listRunLogs',
   tag: 'Logs',
   summary: 'List workflow runs with their steps',
-  description: 'Returns runs newest first. A response without a cursor is the last page. Unknown parameters are ignored.',
+  description:
+    'Returns runs newest first, or in the given `order`. A response without a cursor is the last page. With `waitingFor`, `minDurationMs` or `maxDurationMs`, a page can be short or empty before the end. Unknown parameters are ignored.',
   method: 'GET',
   path: '/v2/workflows/logs',
   unknownQuery: 'ignore',

@@ -1,21 +1,21 @@
 /**
- * Search over runs by what people remember of them. Nothing is indexed for it: runs are looked through, newest first, a
+ * Search over runs by what people remember of them. Nothing is indexed for it: runs are looked through in order, a
  * bounded number in one request, and the answer says how far that came. An id is found by its index, at once.
  */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
-import { RUN_FILTERS } from '../../../contract/filters/run-filters.js';
+import { COMPARED_RUN_FILTERS, INDEXED_RUN_FILTERS, RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { RunSearchPage } from '../../../contract/runs.js';
-import type { WorkSlices } from '../../../fairness/work-slices.js';
-import type { Page, Position, RunFilter, RunRecord, RunStore, SearchableRun } from '../../../ports/stores/store.js';
+import type { Position, RunFilter, RunRecord, RunStore, SearchableRun } from '../../../ports/stores/store.js';
 import { answer, operation } from '../../operation.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { AnyOf } from '../../parameters/several.js';
 import { Cursor } from '../../parameters/values.js';
 import { presentFoundRun } from '../../presenters/run.js';
+import { type ComparedFilter, comparedRuns, type ScanDeps, scanRuns } from '../../read-models/run-scan.js';
 import { waitsOfRuns } from '../../read-models/waits.js';
-import { isEmptyRange } from '../filters.js';
+import { isEmptyRange, RunOrder } from '../filters.js';
 
 /** Position of a search. Runs whose id equals the query come first; then all other runs are searched. */
 interface SearchPosition {
@@ -51,11 +51,11 @@ function matches({ workflowRunId, workflowUrl, labels, error }: SearchableRun, w
   return words.every((word) => texts.some((text) => text.includes(word)));
 }
 
-interface Search {
-  readonly reads: RunStore;
-  readonly slices: Pick<WorkSlices, 'run'>;
+interface Search extends ScanDeps {
   readonly instanceId: string;
   readonly filter: RunFilter;
+  readonly compared: ComparedFilter;
+  readonly order: 'newest-first' | 'oldest-first';
   /** The query as it was given. */
   readonly text: string;
   readonly words: readonly string[];
@@ -69,54 +69,40 @@ interface Found {
   searchedUntil: number | null;
 }
 
-const pageOf = ({ instanceId, filter }: Search, after: Position | null, limit: number): Page<RunFilter> => ({
-  instanceId,
-  filter,
-  order: 'newest-first',
-  after,
-  horizon: null,
-  limit,
-});
-
 /** Finds runs whose id equals the query. */
 async function findId(search: Search, { after }: SearchPosition, found: Found): Promise<void> {
-  const { reads, text, count, filter } = search;
+  const { reads, instanceId, text, count, filter, compared, order } = search;
   found.next = { part: 'rest', after: null };
   // With this filter there is only one id, which the second part finds anyway.
   if (text === '' || filter.workflowRunId !== undefined) return;
-  const byId = { ...search, filter: { ...filter, workflowRunId: text } };
-  const { items, next } = await reads.listRuns(pageOf(byId, after, count));
-  found.runs.push(...items);
+  const byId = { ...filter, workflowRunId: text };
+  const { items, next } = await reads.listRuns({
+    instanceId,
+    filter: byId,
+    order,
+    after,
+    horizon: null,
+    limit: count,
+  });
+  found.runs.push(...(await comparedRuns(search, instanceId, items, compared)));
   found.searchedUntil = items.at(-1)?.createdAt ?? null;
   if (next !== null) found.next = { part: 'id', after: next };
 }
 
 /** Searches the other runs until there are enough results or the limits of one request are reached. */
-async function searchTexts(search: Search, position: SearchPosition, found: Found): Promise<void> {
-  const { reads, slices, text, words, count, filter } = search;
-  const endsAt = performance.now() + LIMITS.maxRunSearchMs;
-  let { after } = position;
-  for (let looked = 0; looked < LIMITS.maxRunsSearched && performance.now() < endsAt; ) {
-    const limit = words.length === 0 ? count - found.runs.length : LIMITS.runsSearchedAtOnce;
-    const page = pageOf(search, after, limit);
-    const { items, next } = await slices.run(search.instanceId, () => reads.listSearchableRuns(page));
-    looked += items.length;
-    for (const texts of items) {
-      after = texts.position;
-      found.searchedUntil = texts.createdAt;
-      // Runs with this id were found in the first part.
-      const isKnown = texts.workflowRunId === text && filter.workflowRunId === undefined;
-      const run = isKnown || !matches(texts, words) ? null : await reads.findRun({ runKey: texts.runKey });
-      // A run may have been removed since the page was read.
-      if (run) found.runs.push(run);
-      if (found.runs.length === count) break;
-    }
-    const wasLast = next === null && (items.length === 0 || after === items.at(-1)?.position);
-    found.next = wasLast ? null : { part: 'rest', after };
-    if (wasLast || found.runs.length === count) return;
-    // Yields to other requests.
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+async function searchTexts(search: Search, { after }: SearchPosition, found: Found): Promise<void> {
+  const { text, words, count, filter } = search;
+  // Runs with this id were found in the first part.
+  const isKnown = (run: SearchableRun) => run.workflowRunId === text && filter.workflowRunId === undefined;
+  const { runs, next, scannedUntil } = await scanRuns(search, {
+    ...search,
+    after,
+    count: count - found.runs.length,
+    ...(words.length === 0 ? {} : { isMatch: (run) => !isKnown(run) && matches(run, words) }),
+  });
+  found.runs.push(...runs);
+  found.next = next === null ? null : { part: 'rest', after: next };
+  found.searchedUntil = scannedUntil ?? found.searchedUntil;
 }
 
 async function find(search: Search, start: SearchPosition): Promise<Found> {
@@ -153,7 +139,7 @@ export const searchRuns = operation({
   showsPayloads: true,
   tag: 'Logs',
   summary: 'Search workflow runs by text',
-  description: `Finds runs whose id, labels, workflow URL and error contain every word of the query. The search is case-insensitive and has no wildcards. Without a query, returns all runs that match the filters. A run whose id equals the query comes first; the other runs follow, newest first. One request searches at most ${LIMITS.maxRunsSearched} runs. While \`complete\` is false, there are more runs to search: continue with the cursor. \`searchedUntil\` shows the progress.`,
+  description: `Finds runs whose id, labels, workflow URL and error contain every word of the query. The search is case-insensitive and has no wildcards. Without a query, returns all runs that match the filters. A run whose id equals the query comes first; the other runs follow, newest first or in the given \`order\`. One request searches at most ${LIMITS.maxRunsSearched} runs. While \`complete\` is false, there are more runs to search: continue with the cursor. \`searchedUntil\` shows the progress.`,
   method: 'GET',
   path: '/v2/workflows/search',
   unknownQuery: 'refuse',
@@ -165,6 +151,7 @@ export const searchRuns = operation({
       }),
     ),
     ...queryFilters(RUN_FILTERS),
+    order: RunOrder,
     run: Type.Optional(
       AnyOf(
         NamedRun,
@@ -201,11 +188,14 @@ export const searchRuns = operation({
     if (isEmptyRange(asked)) return answer(200, { runs: [], searchedUntil: null, complete: true });
     const search = {
       reads: reads.runs,
+      service: service.runs,
       slices,
       instanceId,
-      filter: storeFilterOf(RUN_FILTERS, asked),
+      filter: storeFilterOf(INDEXED_RUN_FILTERS, asked),
+      compared: storeFilterOf(COMPARED_RUN_FILTERS, asked),
       text,
       words,
+      order: asked.order ?? ('newest-first' as const),
       count: count ?? LIMITS.foundRunsPageDefault,
     };
     const { runs, next, searchedUntil } = await find(search, start);

@@ -1,8 +1,10 @@
-/** The field `waiting` of active runs: in searches, logs and journals. */
+/** The field `waiting` of active runs in searches, logs and journals, and filters by it and by durations. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Waiting } from '../../../contract/fields/wait-reason.js';
 import type { RunJournal, RunLogEntry, RunSearchPage } from '../../../contract/runs.js';
+import type { CommitUnit } from '../../../ports/stores/store.js';
+import { sampleRun } from '../../../stores/conformance/samples.js';
 import { ApiWorld, EVENT_ID } from '../../testing/api-world.js';
 
 let world: ApiWorld;
@@ -58,4 +60,62 @@ test('a run whose request is in flight and a run that has ended do not wait', as
   await world.trigger('ok', { 'svc-workflow-runid': 'ended', 'svc-wait-for-result': 'true' });
   assert.equal(await waitingOf('hangs'), undefined);
   assert.equal(await waitingOf('ended'), undefined);
+});
+
+const idsOf = async (path: string) => {
+  const { body } = await world.call<{ readonly runs: readonly { readonly workflowRunId: string }[] }>('GET', path);
+  return body.runs.map(({ workflowRunId }) => workflowRunId);
+};
+
+test('runs are found by what they wait for, in searches and in the log', async () => {
+  for (const path of ['/v2/workflows/search', '/v2/workflows/logs']) {
+    assert.deepEqual(await idsOf(`${path}?waitingFor=waiting-for-event`), ['event']);
+    assert.deepEqual(await idsOf(`${path}?waitingFor=retry&waitingFor=not-before`), ['later', 'fan']);
+    assert.deepEqual(await idsOf(`${path}?waitingFor=anything`), ['later', 'fan', 'event']);
+    assert.deepEqual(await idsOf(`${path}?waitingFor=anything&workflowRunId=fan`), ['fan']);
+    assert.deepEqual(await idsOf(`${path}?waitingFor=no-worker`), []);
+    assert.deepEqual(await idsOf(`${path}?waitingFor=anything&order=oldest-first`), ['event', 'fan', 'later']);
+    assert.deepEqual(await idsOf(`${path}?order=oldest-first&count=2`), ['event', 'fan']);
+    assert.deepEqual(await idsOf(`${path}?waitingFor=anything&state=RUN_SUCCESS`), []);
+  }
+  assert.deepEqual(await idsOf('/v2/workflows/search?waitingFor=anything&q=fan'), ['fan']);
+  assert.deepEqual(await idsOf('/v2/workflows/search?waitingFor=retry&q=later'), []);
+});
+
+test('pages of waiting runs continue where the previous one ended', async () => {
+  const found: string[] = [];
+  for (let cursor = ''; ; ) {
+    const path = `/v2/workflows/search?waitingFor=anything&count=1&cursor=${encodeURIComponent(cursor)}`;
+    const { body } = await world.call<RunSearchPage>('GET', path);
+    found.push(...body.runs.map(({ workflowRunId }) => workflowRunId));
+    if (body.cursor === undefined) break;
+    ({ cursor } = body);
+  }
+  assert.deepEqual(found, ['later', 'fan', 'event']);
+});
+
+test('runs are found by their duration; that of an active run is the time since its creation', async () => {
+  const hourMs = 3_600_000;
+  const input = { body: new Uint8Array(0), contentType: null, forwardHeaders: {} };
+  const create = (n: number, workflowRunId: string, tookMs: number | null): CommitUnit => {
+    const createdAt = Date.now() - 2 * hourMs;
+    const run = sampleRun(n, { instanceId: 'qi_1', workflowRunId, createdAt });
+    const outcome = { status: 'succeeded', result: null } as const;
+    return {
+      guards: [],
+      writes: [
+        { kind: 'create-run', run, input },
+        ...(tookMs === null ? [] : [{ kind: 'end-run', runKey: run.key, outcome, completedAt: createdAt + tookMs } as const]),
+      ],
+    };
+  };
+  await world.store.commit([create(1, 'hour', hourMs), create(2, 'almost', hourMs - 1), create(3, 'active', null)]);
+  for (const path of ['/v2/workflows/search', '/v2/workflows/logs']) {
+    assert.deepEqual(await idsOf(`${path}?minDurationMs=${hourMs}`), ['active', 'hour']);
+    assert.deepEqual(await idsOf(`${path}?minDurationMs=${hourMs - 1}&maxDurationMs=${hourMs}`), ['almost', 'hour']);
+    assert.deepEqual(await idsOf(`${path}?maxDurationMs=${hourMs - 1}&minDurationMs=${hourMs / 2}`), ['almost']);
+    assert.deepEqual(await idsOf(`${path}?minDurationMs=${hourMs}&state=RUN_STARTED`), ['active']);
+    assert.deepEqual(await idsOf(`${path}?minDurationMs=1&maxDurationMs=0`), []);
+    assert.deepEqual(await idsOf(`${path}?minDurationMs=${hourMs}&waitingFor=retry`), []);
+  }
 });

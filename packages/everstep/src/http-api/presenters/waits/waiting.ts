@@ -21,9 +21,9 @@ function textOf(reason: RunWait['reason']): string {
     case 'retry':
       return `Waiting for retry ${reason.retry} of ${reason.maxRetries}`;
     case 'flow-control':
-      return `Waiting for flow control key ${JSON.stringify(reason.key)}`;
+      return `Waiting for ${reason.because === 'paused' ? 'paused ' : ''}flow control key ${JSON.stringify(reason.key)}`;
     case 'queue':
-      return `Waiting in queue ${JSON.stringify(reason.queue)}`;
+      return `Waiting in ${reason.because === 'paused' ? 'paused ' : ''}queue ${JSON.stringify(reason.queue)}`;
     case 'destination-held':
       return `Waiting for held destination ${reason.hold.origin}`;
     case 'no-worker':

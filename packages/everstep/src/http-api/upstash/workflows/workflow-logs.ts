@@ -3,7 +3,7 @@ import Type, { type StaticDecode } from 'typebox';
 import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS, PART } from '../../../config/limits.js';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
-import { RUN_FILTERS } from '../../../contract/filters/run-filters.js';
+import { INDEXED_RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { firstMessageId } from '../../../dialects/upstash/journal.js';
 import { attemptsOf, stepsOf, tasksOf } from '../../../ports/stores/history-parts.js';
 import type { ListedRun, RunFilter, RunRecord } from '../../../ports/stores/store.js';
@@ -20,7 +20,7 @@ import { type LoggedRun, LoggedRunPage } from './run-log-schemas.js';
 
 const MAX_MESSAGE_ID_LENGTH = 256;
 
-const LOG_FILTERS = { ...RUN_FILTERS, workflowUrl: DEAD_LETTER_FILTERS.workflowUrl } as const;
+const LOG_FILTERS = { ...INDEXED_RUN_FILTERS, workflowUrl: DEAD_LETTER_FILTERS.workflowUrl } as const;
 const logQuery = {
   ...queryFilters(LOG_FILTERS),
   ...urlPartFilters,

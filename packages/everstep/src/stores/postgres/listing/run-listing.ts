@@ -1,7 +1,7 @@
 /** Reads the run log: pages of runs with any filter. */
 import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, SearchableRun } from '../../../ports/stores/store.js';
 import { runRecordOf } from '../../records/run-rows.js';
-import { integer, json, type Row, text, textOrNull } from '../connection/columns.js';
+import { integer, integerOrNull, json, type Row, text, textOrNull } from '../connection/columns.js';
 import { planned, type Session, statement } from '../connection/connection.js';
 import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
 import {
@@ -178,12 +178,13 @@ export function listRuns(session: Session, page: Page<RunFilter>): Promise<Listi
 }
 
 const TEXT_COLUMNS = `r.run_key, r.workflow_run_id, r.created_at, r.workflow_url, (r.settings::json -> 'labels')::text AS labels,
-  e.error, r.place::text AS place`;
+  e.completed_at, e.error, r.place::text AS place`;
 
 const runTextsOf = (row: Row): SearchableRun => ({
   runKey: text(row, 'run_key'),
   workflowRunId: text(row, 'workflow_run_id'),
   createdAt: integer(row, 'created_at'),
+  completedAt: integerOrNull(row, 'completed_at'),
   workflowUrl: text(row, 'workflow_url'),
   labels: json<readonly string[]>(row, 'labels'),
   error: textOrNull(row, 'error'),

@@ -2,7 +2,7 @@
 import type { StatementSync } from 'node:sqlite';
 import type { RunStatus } from '../../../engine/runs/run.js';
 import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, SearchableRun } from '../../../ports/stores/store.js';
-import { integer, json, text, textOrNull } from '../connection/columns.js';
+import { integer, integerOrNull, json, text, textOrNull } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { RunReader } from '../runs/run-reader.js';
 import { FACET, type RunKind, stateValues } from './facets/facets.js';
@@ -28,7 +28,7 @@ export class RunListing {
     this.reader = reader;
     this.selectUrl = parts.connection.prepare('SELECT workflow_url FROM run WHERE seq = ?');
     this.selectTexts = parts.connection.prepare(
-      `SELECT key, workflow_run_id, created_at, workflow_url, json_extract(settings, '$.labels') AS labels, error
+      `SELECT key, workflow_run_id, created_at, completed_at, workflow_url, json_extract(settings, '$.labels') AS labels, error
        FROM run WHERE seq = ?`,
     );
   }
@@ -112,6 +112,7 @@ export class RunListing {
       runKey: text(row, 'key'),
       workflowRunId: text(row, 'workflow_run_id'),
       createdAt: integer(row, 'created_at'),
+      completedAt: integerOrNull(row, 'completed_at'),
       workflowUrl: text(row, 'workflow_url'),
       labels: row.labels === '[]' ? NO_LABELS : json<readonly string[]>(row, 'labels'),
       error: textOrNull(row, 'error'),
