@@ -2,7 +2,7 @@ import type { AdminClient, QueueInstance } from '@everstep/sdk';
 
 /** Creates a queue instance in your personal account. The response contains its tokens. */
 export function createTrial(admin: AdminClient): Promise<QueueInstance> {
-  return admin.queues.create({ name: 'trial', region: 'eu-central-1' });
+  return admin.instances.create({ name: 'trial', region: 'eu-central-1' });
 }
 
 /** Creates a team and invites a developer and an accountant. Send each of them their `invitation_secret`. */
@@ -16,21 +16,21 @@ export async function createTeam(admin: AdminClient, developer: string, accounta
 }
 
 /** Moves the instance to the team, which then owns it and pays for it. Its tokens stay valid. */
-export async function moveToTeam(admin: AdminClient, queueId: string, teamId: string): Promise<void> {
-  await admin.queues.moveToTeam(queueId, teamId);
+export async function moveToTeam(admin: AdminClient, instanceId: string, teamId: string): Promise<void> {
+  await admin.instances.moveToTeam(instanceId, teamId);
 }
 
 /** Sets a budget of $50 a month. The alert URL is called when $40 are spent, and again at $50. */
-export async function setBudget(admin: AdminClient, queueId: string, alertUrl: string): Promise<void> {
-  await admin.queues.updateBudget(queueId, 50);
-  await admin.queues.setBudgetAlert(queueId, alertUrl);
+export async function setBudget(admin: AdminClient, instanceId: string, alertUrl: string): Promise<void> {
+  await admin.instances.updateBudget(instanceId, 50);
+  await admin.instances.setBudgetAlert(instanceId, alertUrl);
 }
 
 /** Returns who changed what in the instance, newest first. */
-export async function changesOf(admin: AdminClient, queueId: string): Promise<readonly string[]> {
+export async function changesOf(admin: AdminClient, instanceId: string): Promise<readonly string[]> {
   const lines: string[] = [];
   for await (const { actor, action, subject } of admin.auditEntries()) {
-    if (subject === queueId) lines.push(`${actor}: ${action}`);
+    if (subject === instanceId) lines.push(`${actor}: ${action}`);
   }
   return lines;
 }

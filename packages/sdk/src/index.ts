@@ -1,6 +1,6 @@
 export { AdminClient, type AdminClientOptions, type AuditLogOptions, acceptInvitation } from './client/administration/admin.js';
 export type { AuditExportOptions, AuditVerifyOptions } from './client/administration/admin-audit.js';
-export type { NarrowedDestinations, NewInstance } from './client/administration/admin-queues.js';
+export type { NarrowedDestinations, NewInstance } from './client/administration/admin-instances.js';
 export type { NewSearchIndex, SearchIndexType } from './client/administration/admin-search.js';
 export type { MemberRole } from './client/administration/admin-teams.js';
 export type { DeleteUserOptions, UserListOptions } from './client/administration/admin-users.js';

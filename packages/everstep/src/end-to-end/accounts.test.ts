@@ -27,7 +27,7 @@ async function startWithPlan(t: TestContext, plan: Readonly<Record<string, numbe
       email: service.env.get('EVERSTEP_ADMIN_EMAIL') ?? '',
       apiKey: service.env.get('EVERSTEP_ADMIN_API_KEY') ?? '',
     });
-  const [queue] = await admin().queues.list();
+  const [queue] = await admin().instances.list();
   assert.ok(queue);
   /** No server listens there; the runs are started anyway. */
   const trigger = async () => (await service.request('POST', '/v2/trigger/http://127.0.0.1:9/unused')).status;
@@ -53,8 +53,8 @@ test('an alert that was pending when the server was killed is sent after the nex
   assert.ok(address && typeof address === 'object');
   // A message costs ten dollars.
   const { admin, queueId, trigger, restart } = await startWithPlan(t, { pricePer100kMessages: 1_000_000 });
-  await admin().queues.updateBudget(queueId, 20);
-  await admin().queues.setBudgetAlert(queueId, `http://127.0.0.1:${address.port}/budget`);
+  await admin().instances.updateBudget(queueId, 20);
+  await admin().instances.setBudgetAlert(queueId, `http://127.0.0.1:${address.port}/budget`);
   const [first, second] = [await trigger(), await trigger()];
   assert.deepEqual([first, second], [200, 200]);
   const until = async (reached: () => boolean) => {
@@ -74,7 +74,7 @@ test('an alert that was pending when the server was killed is sent after the nex
 
 test('a new price in the plans file applies to usage counted after the next start', async (t) => {
   const { admin, queueId, trigger, restart, write } = await startWithPlan(t, { pricePer100kMessages: 100_000 });
-  const spent = async () => (await admin().queues.stats(queueId)).spent;
+  const spent = async () => (await admin().instances.stats(queueId)).spent;
   const month = () => new Date().getUTCMonth();
   const startMonth = month();
   assert.equal(await trigger(), 200);
@@ -93,13 +93,13 @@ test('the runs of a day are counted exactly although the server is killed', asyn
   const startDay = today();
   for (let i = 0; i < 3; i++) assert.equal(await trigger(), 200);
   await restart();
-  assert.equal((await admin().queues.get(queueId)).requests_today, 3);
+  assert.equal((await admin().instances.get(queueId)).requests_today, 3);
   const answers = await Promise.all([1, 2, 3, 4].map(trigger));
   await restart();
   if (today() !== startDay) return t.skip('the day changed during the test');
   assert.deepEqual(answers.sort(), [200, 200, 429, 429]);
   assert.equal(await trigger(), 429);
-  const stats = await admin().queues.stats(queueId);
+  const stats = await admin().instances.stats(queueId);
   assert.equal(stats.requests_today, 5);
   assert.match(stats.refused.join(), /the plan default allows at most 5 runs per day/);
 });

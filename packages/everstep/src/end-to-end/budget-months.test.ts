@@ -22,15 +22,15 @@ test('a schedule that ticks constantly stays within the budget of each month', a
   const workflows = await serveWorkflows({ '/tick': serve(async () => 'done') });
   t.after(() => workflows.stop());
   const { admin } = service;
-  const [queue] = await admin.queues.list();
+  const [queue] = await admin.instances.list();
   assert.ok(queue);
-  await admin.queues.updateBudget(queue.id, BUDGET_DOLLARS);
+  await admin.instances.updateBudget(queue.id, BUDGET_DOLLARS);
   await service.client.schedules.create(workflows.urls['/tick'], { cron: '0 */6 * * *' });
 
   // All 30 days before a 31st are in one month.
   const isLastOfLong = new Date(Date.now() + 70 * DAY_MS).getUTCDate() === 31;
   await service.advance(isLastOfLong ? '71d' : '70d');
-  const { months } = await admin.queues.stats(queue.id, { period: '30d' });
+  const { months } = await admin.instances.stats(queue.id, { period: '30d' });
   assert.ok(months.length >= 2, JSON.stringify(months));
   for (const { month, messages } of months) assert.ok(messages <= 2, `${messages} messages in ${month}`);
   assert.equal(months.at(-1)?.messages, 2, 'the past month was fully used');

@@ -106,7 +106,7 @@ export async function seedAccount(world: DashboardWorld, receiver: Receiver): Pr
   const { invitation_secret: secret = '' } = await admin.teams.members.put(team.id, 'ada@shop.example', 'dev');
   await acceptInvitation(secret, { baseUrl: world.url });
   await admin.apiKeys.create('laptop');
-  const [queue] = await admin.queues.list();
+  const [queue] = await admin.instances.list();
   const index = await admin.searchIndexes.create({ name: 'films', region: queue?.region ?? 'eu-central-1', type: 'payg' });
   const search = new SearchClient({ url: index.endpoint, ...(index.token === undefined ? {} : { token: index.token }) });
   await search.namespace().upsert([

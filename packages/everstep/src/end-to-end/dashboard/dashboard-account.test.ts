@@ -274,7 +274,7 @@ describe('account pages', { skip }, () => {
   test('team: a member is invited, accepts, gets another role and is removed', async () => {
     await window.goTo('team');
     await button('Invite').click();
-    await dialog().getByLabel('E-mail').fill('ivy@shop.example');
+    await dialog().getByLabel('Email').fill('ivy@shop.example');
     await inDialog('Invite').click();
     await inDialog('Done').click();
     await dialogClosed();
@@ -283,7 +283,7 @@ describe('account pages', { skip }, () => {
     await dialogClosed();
     await row('ivy@shop.example').waitFor({ state: 'detached' });
     await button('Invite').click();
-    await dialog().getByLabel('E-mail').fill('grace@shop.example');
+    await dialog().getByLabel('Email').fill('grace@shop.example');
     await dialog().getByLabel('Role').selectOption('finance');
     await inDialog('Invite').click();
     const link = (await dialog().getByText(/#inv_/).textContent()) ?? '';
@@ -413,7 +413,7 @@ describe('account pages', { skip }, () => {
     const admin = adminOf(world);
     const { invitation_secret: secret = '' } = await admin.teams.members.put(seeded.teamId, 'fin@shop.example', 'finance');
     const { api_key: apiKey = '' } = await acceptInvitation(secret, { baseUrl: world.url });
-    const { id } = await admin.queues.create({ name: 'for-all', region: 'eu-central-1', teamId: seeded.teamId });
+    const { id } = await admin.instances.create({ name: 'for-all', region: 'eu-central-1', teamId: seeded.teamId });
     const own = await world.window();
     await own.page.goto('/');
     await own.logIn('fin@shop.example', apiKey);

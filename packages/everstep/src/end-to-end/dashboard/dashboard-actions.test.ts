@@ -30,7 +30,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     ({ id: teamId } = await admin.teams.create('Shop'));
     const { invitation_secret: secret = '' } = await admin.teams.members.put(teamId, READ_ONLY_USER, 'finance');
     ({ api_key: apiKey } = await acceptInvitation(secret, { baseUrl: world.url }));
-    const [queue] = await admin.queues.list();
+    const [queue] = await admin.instances.list();
     ({ id: indexId } = await admin.searchIndexes.create({ name: 'films', region: queue?.region ?? '', type: 'payg' }));
     await incident.fail(world.client, RUNS);
     window = await world.loggedIn();

@@ -21,7 +21,7 @@ describe('users and credentials', { skip }, () => {
     const team = await admin.teams.create('shop');
     const { invitation_secret: secret = '' } = await admin.teams.members.put(team.id, ADA, 'dev');
     adaKey = (await acceptInvitation(secret, { baseUrl: world.url })).api_key ?? '';
-    await admin.queues.create({ name: 'of the shop', region: 'eu-central-1', teamId: team.id });
+    await admin.instances.create({ name: 'of the shop', region: 'eu-central-1', teamId: team.id });
     window = await world.loggedIn();
   });
   after(async () => {
@@ -90,7 +90,7 @@ describe('users and credentials', { skip }, () => {
   });
 
   test('a named token is created, shown once and revoked, and an instance is deleted', async () => {
-    const { id } = await adminOf(world).queues.create({ name: 'old app', region: 'eu-central-1' });
+    const { id } = await adminOf(world).instances.create({ name: 'old app', region: 'eu-central-1' });
     await window.page.goto(`${world.url}/q/${id}/instance`);
     await window.settled();
     await button('New token').click();
@@ -122,13 +122,13 @@ describe('users and credentials', { skip }, () => {
     await window.settled();
     assert.ok(!window.page.url().includes(id));
     await window.page.unroute('**/v2/queue/users');
-    assert.ok(!(await adminOf(world).queues.list()).some((queue) => queue.id === id && queue.state === undefined));
+    assert.ok(!(await adminOf(world).instances.list()).some((queue) => queue.id === id && queue.state === undefined));
   });
 
   test('only operators see the Users page, and the login page explains a failed sign-in', async () => {
     const own = await world.window();
     await own.page.goto(`${world.url}/login?sign-in-error=sso-domain`);
-    await own.page.getByRole('alert').getByText('Your e-mail domain is not allowed').waitFor();
+    await own.page.getByRole('alert').getByText('Your email domain is not allowed').waitFor();
     assert.equal(await own.page.getByText('Sign in with SSO').count(), 0);
     assert.deepEqual(await own.findings(), []);
     await own.logIn(ADA, adaKey);

@@ -28,15 +28,15 @@ test('accounts: an instance keeps its token when it moves to a team, and each ro
     }),
   );
   assert.ok(developer && accountant);
-  await assert.rejects(developer.queues.get(trial.id), { status: 404 });
+  await assert.rejects(developer.instances.get(trial.id), { status: 404 });
   await accounts.moveToTeam(admin, trial.id, teamId);
   assert.ok(await client.settings.get(), 'the token stays valid');
-  assert.equal((await developer.queues.get(trial.id)).token, trial.token);
-  assert.equal((await accountant.queues.get(trial.id)).token, undefined);
+  assert.equal((await developer.instances.get(trial.id)).token, trial.token);
+  assert.equal((await accountant.instances.get(trial.id)).token, undefined);
 
   await assert.rejects(accounts.setBudget(developer, trial.id, ALERT_URL), { status: 403 });
   await accounts.setBudget(accountant, trial.id, ALERT_URL);
-  const { budget, budget_alert_url } = await admin.queues.get(trial.id);
+  const { budget, budget_alert_url } = await admin.instances.get(trial.id);
   assert.deepEqual([budget, budget_alert_url], [50, ALERT_URL]);
   assert.deepEqual(await accounts.changesOf(accountant, trial.id), [
     'admin@localhost: queue.read-tokens',

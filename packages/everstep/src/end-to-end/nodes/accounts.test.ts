@@ -39,7 +39,7 @@ suite('accounts on several nodes', { skip: typeof schemas === 'string' && schema
 
   test('the audit chain is intact after concurrent changes at both nodes', async () => {
     await each(100, 16, async (n) => {
-      await admin(n % 2).queues.create({ name: `queue-${n}`, region: 'eu-central-1' });
+      await admin(n % 2).instances.create({ name: `queue-${n}`, region: 'eu-central-1' });
     });
     const names = new Set<string>();
     await until('all changes are in the log', async () => {
@@ -69,12 +69,12 @@ suite('accounts on several nodes', { skip: typeof schemas === 'string' && schema
   });
 
   test('an instance is removed with all its data although both nodes are killed during the removal', async () => {
-    const made = await admin(0).queues.create({ name: 'to delete', region: 'eu-central-1' });
+    const made = await admin(0).instances.create({ name: 'to delete', region: 'eu-central-1' });
     const client = (index: number) => new Client({ baseUrl: nodes.node(index).url, token: made.token });
     await each(600, 16, async (n) => {
       await client(n % 2).trigger(endpoint.url, { body: { n, filler: 'x'.repeat(2_000) } });
     });
-    await admin(1).queues.delete(made.id, { confirm: 'to delete' });
+    await admin(1).instances.delete(made.id, { confirm: 'to delete' });
     await Promise.all(nodes.all.map((node) => node.end('SIGKILL')));
     await Promise.all(nodes.all.map((node) => node.start()));
     await nodes.node(0).end('SIGKILL');
@@ -82,7 +82,7 @@ suite('accounts on several nodes', { skip: typeof schemas === 'string' && schema
     const status = await fetch(`${nodes.node(1).url}/v2/workflows/logs`, { headers: { authorization: `Bearer ${made.token}` } });
     assert.equal(status.status, 401);
     assert.ok(
-      (await admin(1).queues.list()).some(({ name }) => name === 'queue-7'),
+      (await admin(1).instances.list()).some(({ name }) => name === 'queue-7'),
       'other instances remain',
     );
   });

@@ -11,7 +11,7 @@ const INVITATIONS = '/v2/invitations';
 
 /** Teams, members and invitations. Use it through `AdminClient.teams`. Methods reject with EverstepError. */
 export class Teams {
-  /** Members of a team, identified by their e-mail address. */
+  /** Members of a team, identified by their email address. */
   readonly members: {
     /** Lists the members of a team. */
     readonly list: (teamId: string) => Promise<readonly TeamMember[]>;

@@ -78,28 +78,28 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
   ],
   ['teams.invitations.join', (client) => client.teams.invitations.join('s'), 'POST /v2/invitations/join', { secret: 's' }],
   ['users.createRecoveryLink', (client) => client.users.createRecoveryLink('a/b'), 'POST /v2/users/a%2Fb/recovery'],
-  ['queues.list', (client) => client.queues.list(), `GET ${QUEUE}/users`],
+  ['instances.list', (client) => client.instances.list(), `GET ${QUEUE}/users`],
   [
-    'queues.create',
-    (client) => client.queues.create({ name: 'q', region: 'eu-central-1' }),
+    'instances.create',
+    (client) => client.instances.create({ name: 'q', region: 'eu-central-1' }),
     `POST ${QUEUE}/users`,
     { name: 'q', region: 'eu-central-1' },
   ],
   [
-    'queues.create for a team',
-    (client) => client.queues.create({ name: 'q', region: 'eu-central-1', teamId: 't' }),
+    'instances.create for a team',
+    (client) => client.instances.create({ name: 'q', region: 'eu-central-1', teamId: 't' }),
     `POST ${QUEUE}/users`,
     { name: 'q', region: 'eu-central-1', team_id: 't' },
   ],
-  ['queues.get', (client) => client.queues.get('a/b'), `GET ${QUEUE}/user/a%2Fb`],
+  ['instances.get', (client) => client.instances.get('a/b'), `GET ${QUEUE}/user/a%2Fb`],
   [
-    'queues.delete',
-    (client) => client.queues.delete('a/b', { confirm: 'é b' }),
+    'instances.delete',
+    (client) => client.instances.delete('a/b', { confirm: 'é b' }),
     `DELETE ${QUEUE}/user/a%2Fb?confirm=%C3%A9%20b`,
     undefined,
     'OK',
   ],
-  ['queues.rotateTokens', (client) => client.queues.rotateTokens('a/b'), `POST ${QUEUE}/rotate-token/a%2Fb`],
+  ['instances.rotateTokens', (client) => client.instances.rotateTokens('a/b'), `POST ${QUEUE}/rotate-token/a%2Fb`],
   ['tokens.list', (client) => client.tokens.list('a/b'), `GET ${QUEUE}/tokens/a%2Fb`],
   [
     'tokens.create',
@@ -121,54 +121,64 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
   ],
   ['tokens.revoke', (client) => client.tokens.revoke('q', 't/1'), `DELETE ${QUEUE}/tokens/q/t%2F1`, undefined, 'OK'],
   [
-    'queues.moveToTeam',
-    (client) => client.queues.moveToTeam('q', 't'),
+    'instances.moveToTeam',
+    (client) => client.instances.moveToTeam('q', 't'),
     `POST ${QUEUE}/move-to-team`,
     { queue_id: 'q', target_team_id: 't' },
     'OK',
   ],
   [
-    'queues.updateBudget',
-    (client) => client.queues.updateBudget('a/b', 0),
+    'instances.updateBudget',
+    (client) => client.instances.updateBudget('a/b', 0),
     `PATCH ${QUEUE}/update-budget/a%2Fb`,
     { budget: 0 },
     'OK',
   ],
   [
-    'queues.setBudgetAlert',
-    (client) => client.queues.setBudgetAlert('a/b', 'http://app/'),
+    'instances.setBudgetAlert',
+    (client) => client.instances.setBudgetAlert('a/b', 'http://app/'),
     `POST ${QUEUE}/set-budget-alert/a%2Fb`,
     { url: 'http://app/' },
     'OK',
   ],
   [
-    'queues.setBudgetAlert with null',
-    (client) => client.queues.setBudgetAlert('q', null),
+    'instances.setBudgetAlert with null',
+    (client) => client.instances.setBudgetAlert('q', null),
     `POST ${QUEUE}/set-budget-alert/q`,
     { url: null },
     'OK',
   ],
-  ['queues.setPlan', (client) => client.queues.setPlan('a/b', 'big'), `POST ${QUEUE}/set-plan/a%2Fb`, { plan_name: 'big' }, 'OK'],
-  ['queues.outboundRules', (client) => client.queues.outboundRules('a/b'), `GET ${QUEUE}/outbound-rules/a%2Fb`],
   [
-    'queues.setOutboundRules',
-    (client) => client.queues.setOutboundRules('a/b', { deny: ['x.example'], only: null }),
+    'instances.setPlan',
+    (client) => client.instances.setPlan('a/b', 'big'),
+    `POST ${QUEUE}/set-plan/a%2Fb`,
+    { plan_name: 'big' },
+    'OK',
+  ],
+  ['instances.outboundRules', (client) => client.instances.outboundRules('a/b'), `GET ${QUEUE}/outbound-rules/a%2Fb`],
+  [
+    'instances.setOutboundRules',
+    (client) => client.instances.setOutboundRules('a/b', { deny: ['x.example'], only: null }),
     `POST ${QUEUE}/set-outbound-rules/a%2Fb`,
     { deny: ['x.example'], only: null },
     'OK',
   ],
   [
-    'queues.setAllowedDestinations',
-    (client) => client.queues.setAllowedDestinations('a/b', ['10.0.0.5:80']),
+    'instances.setAllowedDestinations',
+    (client) => client.instances.setAllowedDestinations('a/b', ['10.0.0.5:80']),
     `POST ${QUEUE}/set-allowed-destinations/a%2Fb`,
     { allow: ['10.0.0.5:80'] },
     'OK',
   ],
-  ['queues.stats', (client) => client.queues.stats('a/b'), `GET ${QUEUE}/stats/a%2Fb`],
-  ['queues.stats with a period', (client) => client.queues.stats('q', { period: '2h' }), `GET ${QUEUE}/stats/q?period=7200s`],
+  ['instances.stats', (client) => client.instances.stats('a/b'), `GET ${QUEUE}/stats/a%2Fb`],
+  [
+    'instances.stats with a period',
+    (client) => client.instances.stats('q', { period: '2h' }),
+    `GET ${QUEUE}/stats/q?period=7200s`,
+  ],
   ['sessions.list', (client) => client.sessions.list(), 'GET /v2/sessions'],
   ['sessions.end', (client) => client.sessions.end('a/b'), 'DELETE /v2/sessions/a%2Fb', undefined, 'OK'],
-  ['queues.plans', (client) => client.queues.plans(), `GET ${QUEUE}/plans`],
+  ['instances.plans', (client) => client.instances.plans(), `GET ${QUEUE}/plans`],
   ['searchIndexes.list', (client) => client.searchIndexes.list(), 'GET /v2/search'],
   [
     'searchIndexes.create',
@@ -212,7 +222,7 @@ describe('the client of the management API', () => {
     });
   }
 
-  it('logs in with the e-mail address and the API key, as UTF-8', async () => {
+  it('logs in with the email address and the API key, as UTF-8', async () => {
     const { client, authorizations } = apiOf({});
     await client.account();
     assert.deepEqual(authorizations, [`Basic ${Buffer.from('jürgen@example.com:ek_1').toString('base64')}`]);
@@ -235,7 +245,7 @@ describe('the client of the management API', () => {
       headers: { 'Svc-Error-Code': 'forbidden' },
     });
     const { client } = apiOf(refusal);
-    await assert.rejects(client.queues.rotateTokens('q'), (error: EverstepError) => {
+    await assert.rejects(client.instances.rotateTokens('q'), (error: EverstepError) => {
       assert.deepEqual([error.status, error.code, error.message], [403, 'forbidden', 'the role finance may not change this']);
       return error instanceof EverstepError;
     });

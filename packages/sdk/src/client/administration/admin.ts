@@ -13,17 +13,17 @@ import type {
 } from '../generated/index.js';
 import { basic, type Call, callApi, callForText, jsonCall, type TransportOptions } from '../transport.js';
 import { AuditLog } from './admin-audit.js';
-import { Queues } from './admin-queues.js';
+import { Instances } from './admin-instances.js';
 import { SearchIndexes } from './admin-search.js';
 import { Teams } from './admin-teams.js';
-import { QueueTokens } from './admin-tokens.js';
+import { InstanceTokens } from './admin-tokens.js';
 import { Users } from './admin-users.js';
 
 /** Options of an `AdminClient`. Missing options are read from the environment. */
 export interface AdminClientOptions {
   /** URL of the management API. Default: EVERSTEP_MANAGEMENT_URL. */
   readonly baseUrl?: string;
-  /** E-mail address of the user. Default: EVERSTEP_ADMIN_EMAIL. */
+  /** Email address of the user. Default: EVERSTEP_ADMIN_EMAIL. */
   readonly email?: string;
   /** API key of the user. Default: EVERSTEP_ADMIN_API_KEY. */
   readonly apiKey?: string;
@@ -80,9 +80,9 @@ export async function acceptInvitation(
  */
 export class AdminClient {
   /** Queue instances. */
-  readonly queues: Queues;
+  readonly instances: Instances;
   /** Tokens of queue instances. */
-  readonly tokens: QueueTokens;
+  readonly tokens: InstanceTokens;
   /** Teams, members and invitations. */
   readonly teams: Teams;
   /** Users of the installation. For operators. */
@@ -114,7 +114,7 @@ export class AdminClient {
   /**
    * Options that are not given are read from the environment.
    *
-   * @throws {EverstepError} If the base URL, e-mail address or API key is missing.
+   * @throws {EverstepError} If the base URL, email address or API key is missing.
    * @throws {TypeError} If the base URL is malformed.
    */
   constructor(options: AdminClientOptions = {}) {
@@ -128,8 +128,8 @@ export class AdminClient {
     // The service guarantees the shapes of its responses.
     const call = async <T>(one: Call) => (await callApi(transport, one)) as T;
     this.call = call;
-    this.queues = new Queues(call);
-    this.tokens = new QueueTokens(call);
+    this.instances = new Instances(call);
+    this.tokens = new InstanceTokens(call);
     this.audit = new AuditLog(call, (one) => callForText(transport, one));
     this.teams = new Teams(call);
     this.users = new Users(call);

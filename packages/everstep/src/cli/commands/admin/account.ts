@@ -28,7 +28,7 @@ export function plansCommand(shell: Shell): Command {
   );
   return command.action(async () => {
     const { admin, options } = await openAdmin(command, shell);
-    const plans = await admin.queues.plans();
+    const plans = await admin.instances.plans();
     if (options.json) return screen.write(json(plans));
     const time = (ms: number | null) => (ms === null ? null : duration(ms));
     const rows = plans.map((plan) => [

@@ -54,19 +54,29 @@ describe('account commands', () => {
   });
 
   test('a named token is created with scopes, rotated with an overlap, and revoked', async () => {
-    const queueId = (await jsonOf('queues', 'create', 'tokens', '--region', 'eu-central-1')).id;
-    const token = await lineOf('tokens', 'create', queueId, 'checkout app', '--scope', 'trigger', 'notify', '--expires', '90d');
+    const instanceId = (await jsonOf('queues', 'create', 'tokens', '--region', 'eu-central-1')).id;
+    const token = await lineOf(
+      'tokens',
+      'create',
+      instanceId,
+      'checkout app',
+      '--scope',
+      'trigger',
+      'notify',
+      '--expires',
+      '90d',
+    );
     assert.match(token, /^est_[\w-]{43}$/);
     const trigger = (given: string) =>
       world.runIn({ EVERSTEP_URL: world.written.EVERSTEP_URL ?? '', EVERSTEP_TOKEN: given }, ['notify', 'no-waiters', '--json']);
     assert.equal((await trigger(token)).code, 0);
-    const named = (await jsonOf('tokens', 'list', queueId)).at(-1);
+    const named = (await jsonOf('tokens', 'list', instanceId)).at(-1);
     assert.deepEqual([named.name, named.scopes, named.is_permanent], ['checkout app', ['trigger', 'notify'], false]);
-    const next = await lineOf('tokens', 'rotate', queueId, named.id, '--overlap', '1h');
+    const next = await lineOf('tokens', 'rotate', instanceId, named.id, '--overlap', '1h');
     assert.deepEqual([(await trigger(token)).code, (await trigger(next)).code], [0, 0]);
-    assert.equal(await textOf('tokens', 'revoke', queueId, named.id), '1 revoked\n');
+    assert.equal(await textOf('tokens', 'revoke', instanceId, named.id), '1 revoked\n');
     assert.deepEqual([(await trigger(token)).code, (await trigger(next)).code], [1, 0]);
-    const text = await textOf('tokens', 'list', queueId);
+    const text = await textOf('tokens', 'list', instanceId);
     assert.match(
       text,
       new RegExp(`^TOKEN +NAME +SCOPES +STATE .*\\n[\\s\\S]*${named.id} +checkout app +trigger notify +revoked `),
@@ -139,9 +149,9 @@ describe('account commands', () => {
     const { id, token } = await jsonOf('queues', 'create', 'Mail', '--region', 'us-east-1');
     assert.match(
       await textOf('queues', 'list'),
-      new RegExp(`^QUEUE +NAME [\\s\\S]*${id} +Mail +us-east-1 +usr_\\S+ +owner +default +-\\n`),
+      new RegExp(`^INSTANCE +NAME [\\s\\S]*${id} +Mail +us-east-1 +usr_\\S+ +owner +default +-\\n`),
     );
-    assert.match(await textOf('queues', 'get', id), new RegExp(`^queue +${id}\\nname +Mail\\n[\\s\\S]*budget +no limit\\n`));
+    assert.match(await textOf('queues', 'get', id), new RegExp(`^instance +${id}\\nname +Mail\\n[\\s\\S]*budget +no limit\\n`));
     const rotated = await textOf('queues', 'rotate-tokens', id);
     assert.match(rotated, /\ntoken +\S+\nread only +\S+\n$/);
     assert.ok(!rotated.includes(token));

@@ -17,7 +17,7 @@ function showRules(screen: Screen, { allow, deny, only }: InstanceOutboundRules)
 }
 
 const onInstance = (name: string, description: string): Command =>
-  withAdminConnection(new Command(name)).description(description).argument('<queueId>', 'ID of the queue instance');
+  withAdminConnection(new Command(name)).description(description).argument('<instanceId>', 'ID of the queue instance');
 
 function showCommand(shell: Shell): Command {
   const { screen } = shell;
@@ -25,9 +25,9 @@ function showCommand(shell: Shell): Command {
     'outbound',
     'Show the outbound rules of a queue instance. The rules of the installation also apply.',
   );
-  return command.action(async (queueId: string) => {
+  return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin(command, shell);
-    const rules = await admin.queues.outboundRules(queueId);
+    const rules = await admin.instances.outboundRules(instanceId);
     if (options.json) screen.write(json(rules));
     else showRules(screen, rules);
   });
@@ -46,10 +46,10 @@ function narrowCommand(shell: Shell): Command {
   )
     .option('--deny <destination>', 'denied destination, such as *.example.com or 10.0.0.0/8; may be repeated', collected)
     .option('--only <destination>', 'allowed destination, all others are denied; may be repeated', collected);
-  return command.action(async (queueId: string) => {
+  return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin<NarrowOptions>(command, shell);
     const { deny = [], only = null } = options;
-    await admin.queues.setOutboundRules(queueId, { deny, only });
+    await admin.instances.setOutboundRules(instanceId, { deny, only });
     screen.write(options.json ? json({ changed: 1 }) : 'outbound rules updated\n');
   });
 }
@@ -60,9 +60,9 @@ function allowCommand(shell: Shell): Command {
     'allow-outbound',
     'Set the private destinations that a queue instance may call (operators only).',
   ).argument('[destination...]', 'destinations, such as app.internal:8080 or 10.0.0.5:8080 (default: none)');
-  return command.action(async (queueId: string, allow: readonly string[]) => {
+  return command.action(async (instanceId: string, allow: readonly string[]) => {
     const { admin, options } = await openAdmin(command, shell);
-    await admin.queues.setAllowedDestinations(queueId, allow);
+    await admin.instances.setAllowedDestinations(instanceId, allow);
     screen.write(options.json ? json({ changed: 1 }) : 'allowed destinations updated\n');
   });
 }

@@ -13,7 +13,7 @@ const budgetText = (dollars: number): string => (dollars === 0 ? 'no limit' : `$
 
 function showQueue(screen: Screen, queue: QueueInstance): void {
   const fields: readonly (readonly [string, string | undefined])[] = [
-    ['queue', queue.id],
+    ['instance', queue.id],
     ['name', queue.name],
     ['owner', queue.customer_id],
     ['your role', queue.role],
@@ -35,7 +35,7 @@ function listCommand(shell: Shell): Command {
   const command = withAdminConnection(new Command('list')).description('List the queue instances of all your accounts.');
   return command.action(async () => {
     const { admin, options } = await openAdmin(command, shell);
-    const queues = await admin.queues.list();
+    const queues = await admin.instances.list();
     if (options.json) return screen.write(json(queues));
     if (queues.length === 0) return screen.write('No queue instances.\n');
     const rows = queues.map((queue) => [
@@ -47,7 +47,7 @@ function listCommand(shell: Shell): Command {
       queue.state ?? queue.plan,
       queue.budget === 0 ? null : queue.budget,
     ]);
-    screen.write(table(screen, ['QUEUE', 'NAME', 'REGION', 'OWNER', 'YOUR ROLE', 'PLAN', 'BUDGET'], rows));
+    screen.write(table(screen, ['INSTANCE', 'NAME', 'REGION', 'OWNER', 'YOUR ROLE', 'PLAN', 'BUDGET'], rows));
   });
 }
 
@@ -66,7 +66,7 @@ function createCommand(shell: Shell): Command {
   return command.action(async (name: string) => {
     const { admin, options } = await openAdmin<CreateOptions>(command, shell);
     const { region, team } = options;
-    const queue = await admin.queues.create({ name, region, ...(team === undefined ? {} : { teamId: team }) });
+    const queue = await admin.instances.create({ name, region, ...(team === undefined ? {} : { teamId: team }) });
     if (options.json) screen.write(json(queue));
     else showQueue(screen, queue);
   });
@@ -76,11 +76,11 @@ function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('delete'))
     .description('Delete a queue instance with all its runs, messages, schedules and settings. This cannot be undone.')
-    .argument('<queueId>', 'ID of the queue instance')
+    .argument('<instanceId>', 'ID of the queue instance')
     .requiredOption('--confirm <name>', 'name of the queue instance, to confirm the deletion');
-  return command.action(async (queueId: string) => {
+  return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin<AdminOptions & { readonly confirm: string }>(command, shell);
-    await admin.queues.delete(queueId, { confirm: options.confirm });
+    await admin.instances.delete(instanceId, { confirm: options.confirm });
     screen.write(options.json ? json({ deleted: 1 }) : '1 deleted\n');
   });
 }
@@ -90,15 +90,15 @@ function oneCommand(
   shell: Shell,
   name: string,
   description: string,
-  act: (admin: AdminClient, queueId: string) => Promise<QueueInstance>,
+  act: (admin: AdminClient, instanceId: string) => Promise<QueueInstance>,
 ): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command(name))
     .description(description)
-    .argument('<queueId>', 'ID of the queue instance');
-  return command.action(async (queueId: string) => {
+    .argument('<instanceId>', 'ID of the queue instance');
+  return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin(command, shell);
-    const queue = await act(admin, queueId);
+    const queue = await act(admin, instanceId);
     if (options.json) screen.write(json(queue));
     else showQueue(screen, queue);
   });
@@ -109,8 +109,8 @@ interface Change {
   readonly description: string;
   /** Name and description of the second argument. */
   readonly argument: readonly [name: string, about: string];
-  /** Applies the change and resolves with a message for people. Throws UsageError for an invalid argument. */
-  readonly act: (admin: AdminClient, queueId: string, value: string) => Promise<string>;
+  /** Applies the change and resolves with a human-readable message. Throws UsageError for an invalid argument. */
+  readonly act: (admin: AdminClient, instanceId: string, value: string) => Promise<string>;
 }
 
 /** A command that changes one property of an instance. */
@@ -118,11 +118,11 @@ function changeCommand(shell: Shell, { name, description, argument, act }: Chang
   const { screen } = shell;
   const command = withAdminConnection(new Command(name))
     .description(description)
-    .argument('<queueId>', 'ID of the queue instance')
+    .argument('<instanceId>', 'ID of the queue instance')
     .argument(...argument);
-  return command.action(async (queueId: string, value: string) => {
+  return command.action(async (instanceId: string, value: string) => {
     const { admin, options } = await openAdmin(command, shell);
-    const message = await act(admin, queueId, value);
+    const message = await act(admin, instanceId, value);
     screen.write(options.json ? json({ changed: 1 }) : `${message}\n`);
   });
 }
@@ -132,18 +132,18 @@ const CHANGES: readonly Change[] = [
     name: 'move',
     description: 'Move a queue instance to a team. Its contents and tokens do not change.',
     argument: ['<teamId>', 'ID of the team'],
-    async act(admin, queueId, teamId) {
-      await admin.queues.moveToTeam(queueId, teamId);
-      return `${printable(queueId)} now belongs to ${printable(teamId)}`;
+    async act(admin, instanceId, teamId) {
+      await admin.instances.moveToTeam(instanceId, teamId);
+      return `${printable(instanceId)} now belongs to ${printable(teamId)}`;
     },
   },
   {
     name: 'budget',
     description: 'Set the monthly budget of a queue instance. When it is spent, new work is refused; running work continues.',
     argument: ['<dollars>', 'whole dollars per calendar month (UTC); 0 for no limit'],
-    async act(admin, queueId, text) {
+    async act(admin, instanceId, text) {
       const dollars = wholeNumber('<dollars>')(text);
-      await admin.queues.updateBudget(queueId, dollars);
+      await admin.instances.updateBudget(instanceId, dollars);
       return `budget: ${budgetText(dollars)}`;
     },
   },
@@ -151,8 +151,8 @@ const CHANGES: readonly Change[] = [
     name: 'plan',
     description: 'Set the plan of a queue instance (operators only).',
     argument: ['<plan>', 'name of the plan'],
-    async act(admin, queueId, plan) {
-      await admin.queues.setPlan(queueId, plan);
+    async act(admin, instanceId, plan) {
+      await admin.instances.setPlan(instanceId, plan);
       return `plan: ${printable(plan)}`;
     },
   },
@@ -160,9 +160,9 @@ const CHANGES: readonly Change[] = [
     name: 'budget-alert',
     description: 'Set the URL that is notified when 80% and 100% of the budget are spent.',
     argument: ['<url>', 'absolute URL, or "none"'],
-    async act(admin, queueId, url) {
+    async act(admin, instanceId, url) {
       if (url !== 'none' && !URL.canParse(url)) throw new UsageError(`<url> must be an absolute URL or "none"; got "${url}"`);
-      await admin.queues.setBudgetAlert(queueId, url === 'none' ? null : url);
+      await admin.instances.setBudgetAlert(instanceId, url === 'none' ? null : url);
       return `budget alerts: ${url === 'none' ? 'none' : printable(url)}`;
     },
   },
@@ -176,12 +176,12 @@ function statsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('stats'))
     .description('Show the monthly usage of a queue instance, its budget and its refused requests.')
-    .argument('<queueId>', 'ID of the queue instance')
+    .argument('<instanceId>', 'ID of the queue instance')
     .option('--period <length>', 'period, from 1h to 30d (default: 30d)', length('--period'));
-  return command.action(async (queueId: string) => {
+  return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin<StatsOptions>(command, shell);
     const { period } = options;
-    const stats = await admin.queues.stats(queueId, period === undefined ? {} : { period: period / MS_PER_SECOND });
+    const stats = await admin.instances.stats(instanceId, period === undefined ? {} : { period: period / MS_PER_SECOND });
     if (options.json) return screen.write(json(stats));
     const rows = stats.months.map(({ month, messages, dollars }) => [month, messages, dollars]);
     screen.write(table(screen, ['MONTH (UTC)', 'MESSAGES', 'DOLLARS'], rows));
@@ -205,11 +205,11 @@ function usageCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('usage'))
     .description('Show the daily usage of a queue instance (UTC) and its budget.')
-    .argument('<queueId>', 'ID of the queue instance')
+    .argument('<instanceId>', 'ID of the queue instance')
     .option('--days <number>', 'number of days including today, up to 366 (default: 30)', wholeNumber('--days', 1));
-  return command.action(async (queueId: string) => {
+  return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin<UsageOptions>(command, shell);
-    const usage = await admin.queues.usage(queueId, { days: options.days });
+    const usage = await admin.instances.usage(instanceId, { days: options.days });
     if (options.json) return screen.write(json(usage));
     const rows = usage.days.map(({ day, messages, dollars }) => [day, messages, dollars]);
     screen.write(table(screen, ['DAY (UTC)', 'MESSAGES', 'DOLLARS'], rows));
@@ -223,14 +223,14 @@ export function queuesCommand(shell: Shell): Command {
     .addCommand(listCommand(shell))
     .addCommand(
       oneCommand(shell, 'get', 'Show a queue instance, with its tokens if your role permits it.', (admin, id) =>
-        admin.queues.get(id),
+        admin.instances.get(id),
       ),
     )
     .addCommand(createCommand(shell))
     .addCommand(deleteCommand(shell))
     .addCommand(
       oneCommand(shell, 'rotate-tokens', 'Issue new tokens and print them. The previous tokens become invalid.', (admin, id) =>
-        admin.queues.rotateTokens(id),
+        admin.instances.rotateTokens(id),
       ),
     );
   for (const change of CHANGES) queues.addCommand(changeCommand(shell, change));

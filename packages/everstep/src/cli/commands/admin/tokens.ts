@@ -5,7 +5,7 @@ import { length } from '../../arguments.js';
 import { instant, json, type Shell, table } from '../../output.js';
 import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
 
-const QUEUE_ID = ['<queueId>', 'ID of the queue instance'] as const;
+const INSTANCE_ID = ['<instanceId>', 'ID of the queue instance'] as const;
 const TOKEN_ID = ['<tokenId>', 'ID of the token, as printed by list'] as const;
 
 const time = (seconds: number | undefined): string | null => (seconds === undefined ? null : instant(seconds * 1_000));
@@ -19,10 +19,10 @@ function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('list'))
     .description('List the tokens of a queue instance, with their scopes and last use.')
-    .argument(...QUEUE_ID);
-  return command.action(async (queueId: string) => {
+    .argument(...INSTANCE_ID);
+  return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin(command, shell);
-    const tokens = await admin.tokens.list(queueId);
+    const tokens = await admin.tokens.list(instanceId);
     if (options.json) return screen.write(json(tokens));
     const rows = tokens.map((token) => [
       token.id,
@@ -46,17 +46,17 @@ function createCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('create'))
     .description('Create a named token and print it. It cannot be printed again.')
-    .argument(...QUEUE_ID)
+    .argument(...INSTANCE_ID)
     .argument('<name>', 'name of the token, such as the app that uses it')
     .requiredOption(
       '--scope <scopes...>',
       'one or more scopes: trigger, notify, read-metadata, read, write, connect, or connect:<app>',
     )
     .option('--expires <duration>', 'lifetime, such as 90d (default: unlimited)', length('--expires'));
-  return command.action(async (queueId: string, name: string) => {
+  return command.action(async (instanceId: string, name: string) => {
     const { admin, options } = await openAdmin<CreateOptions>(command, shell);
     const { scope: scopes, expires } = options;
-    const token = await admin.tokens.create(queueId, {
+    const token = await admin.tokens.create(instanceId, {
       name,
       scopes,
       ...(expires === undefined ? {} : { expiresIn: expires / 1_000 }),
@@ -74,13 +74,13 @@ function rotateCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('rotate'))
     .description('Replace a named token and print the new one. The old token stays valid during the overlap.')
-    .argument(...QUEUE_ID)
+    .argument(...INSTANCE_ID)
     .argument(...TOKEN_ID)
     .option('--overlap <duration>', 'how long the old token stays valid (default: 1d)', length('--overlap'));
-  return command.action(async (queueId: string, tokenId: string) => {
+  return command.action(async (instanceId: string, tokenId: string) => {
     const { admin, options } = await openAdmin<RotateOptions>(command, shell);
     const token = await admin.tokens.rotate(
-      queueId,
+      instanceId,
       tokenId,
       options.overlap === undefined ? {} : { overlap: options.overlap / 1_000 },
     );
@@ -92,11 +92,11 @@ function revokeCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('revoke'))
     .description('Revoke a token immediately.')
-    .argument(...QUEUE_ID)
+    .argument(...INSTANCE_ID)
     .argument(...TOKEN_ID);
-  return command.action(async (queueId: string, tokenId: string) => {
+  return command.action(async (instanceId: string, tokenId: string) => {
     const { admin, options } = await openAdmin(command, shell);
-    await admin.tokens.revoke(queueId, tokenId);
+    await admin.tokens.revoke(instanceId, tokenId);
     screen.write(options.json ? json({ revoked: [tokenId] }) : '1 revoked\n');
   });
 }

@@ -179,13 +179,13 @@ describe('the server process', () => {
       EVERSTEP_ADMIN_API_KEY: apiKey = '',
     } = written;
     const admin = new AdminClient({ baseUrl, email, apiKey });
-    const [queue] = await admin.queues.list();
-    await admin.queues.setAllowedDestinations(queue?.id ?? '', ['127.0.0.1:8999']);
+    const [queue] = await admin.instances.list();
+    await admin.instances.setAllowedDestinations(queue?.id ?? '', ['127.0.0.1:8999']);
     await client.trigger('http://127.0.0.1:8999/', { delay: '1h' });
-    await admin.queues.setOutboundRules(queue?.id ?? '', { deny: ['127.0.0.1'], only: null });
+    await admin.instances.setOutboundRules(queue?.id ?? '', { deny: ['127.0.0.1'], only: null });
     await assert.rejects(client.trigger('http://127.0.0.1:8999/'), /denied by the outbound policy of this queue instance/);
-    await admin.queues.setAllowedDestinations(queue?.id ?? '', []);
-    await admin.queues.setOutboundRules(queue?.id ?? '', { deny: [], only: null });
+    await admin.instances.setAllowedDestinations(queue?.id ?? '', []);
+    await admin.instances.setOutboundRules(queue?.id ?? '', { deny: [], only: null });
     const { stderr } = await service.end();
     for (const line of stderr.trimEnd().split('\n')) assert.equal(typeof JSON.parse(line).msg, 'string');
     const allowing = await start('serve', 'serve', { EVERSTEP_ALLOW_ADDRESSES: '127.0.0.1' });

@@ -15,10 +15,10 @@ export interface NewInstance {
 /** Lists of destinations that the owner of a queue instance can set. */
 export type NarrowedDestinations = Pick<InstanceOutboundRules, 'deny' | 'only'>;
 
-const at = (action: string, queueId: string) => `/v2/queue/${action}/${encodeURIComponent(queueId)}`;
+const at = (action: string, instanceId: string) => `/v2/queue/${action}/${encodeURIComponent(instanceId)}`;
 
-/** Queue instances. Use it through `AdminClient.queues`. Methods reject with EverstepError. */
-export class Queues {
+/** Queue instances. Use it through `AdminClient.instances`. Methods reject with EverstepError. */
+export class Instances {
   private readonly call: <T>(call: Call) => Promise<T>;
 
   constructor(call: <T>(call: Call) => Promise<T>) {
@@ -36,70 +36,70 @@ export class Queues {
   }
 
   /** Returns one queue instance. */
-  get(queueId: string): Promise<QueueInstance> {
-    return this.call({ method: 'GET', path: at('user', queueId) });
+  get(instanceId: string): Promise<QueueInstance> {
+    return this.call({ method: 'GET', path: at('user', instanceId) });
   }
 
   /**
    * Permanently deletes the queue instance with all its data. `confirm` must be its name. Its tokens stop working at
    * once. It is listed with the state `deleting` until its data is removed.
    */
-  async delete(queueId: string, { confirm }: { readonly confirm: string }): Promise<void> {
-    await this.call({ method: 'DELETE', path: at('user', queueId), query: { confirm } });
+  async delete(instanceId: string, { confirm }: { readonly confirm: string }): Promise<void> {
+    await this.call({ method: 'DELETE', path: at('user', instanceId), query: { confirm } });
   }
 
   /** Replaces the tokens and returns the instance with the new ones. The old tokens stop working at once. */
-  rotateTokens(queueId: string): Promise<QueueInstance> {
-    return this.call({ method: 'POST', path: at('rotate-token', queueId) });
+  rotateTokens(instanceId: string): Promise<QueueInstance> {
+    return this.call({ method: 'POST', path: at('rotate-token', instanceId) });
   }
 
   /** Moves the instance to a team, which is billed for it from now on. Its data and tokens do not change. */
-  async moveToTeam(queueId: string, teamId: string): Promise<void> {
-    await this.call(jsonCall('POST', '/v2/queue/move-to-team', { queue_id: queueId, target_team_id: teamId }));
+  async moveToTeam(instanceId: string, teamId: string): Promise<void> {
+    await this.call(jsonCall('POST', '/v2/queue/move-to-team', { queue_id: instanceId, target_team_id: teamId }));
   }
 
   /** Sets the budget in whole dollars per calendar month (UTC). 0: no limit. */
-  async updateBudget(queueId: string, dollars: number): Promise<void> {
-    await this.call(jsonCall('PATCH', at('update-budget', queueId), { budget: dollars }));
+  async updateBudget(instanceId: string, dollars: number): Promise<void> {
+    await this.call(jsonCall('PATCH', at('update-budget', instanceId), { budget: dollars }));
   }
 
   /** Sets the URL that is notified when 80 % and 100 % of the budget are spent. Null: no notification. */
-  async setBudgetAlert(queueId: string, url: string | null): Promise<void> {
-    await this.call(jsonCall('POST', at('set-budget-alert', queueId), { url }));
+  async setBudgetAlert(instanceId: string, url: string | null): Promise<void> {
+    await this.call(jsonCall('POST', at('set-budget-alert', instanceId), { url }));
   }
 
   /** Sets the plan. For the operator of the installation only. */
-  async setPlan(queueId: string, plan: string): Promise<void> {
-    await this.call(jsonCall('POST', at('set-plan', queueId), { plan_name: plan }));
+  async setPlan(instanceId: string, plan: string): Promise<void> {
+    await this.call(jsonCall('POST', at('set-plan', instanceId), { plan_name: plan }));
   }
 
   /** Returns the rules for destinations that the instance may call, in addition to the rules of the installation. */
-  outboundRules(queueId: string): Promise<InstanceOutboundRules> {
-    return this.call({ method: 'GET', path: at('outbound-rules', queueId) });
+  outboundRules(instanceId: string): Promise<InstanceOutboundRules> {
+    return this.call({ method: 'GET', path: at('outbound-rules', instanceId) });
   }
 
   /**
    * Replaces both lists of destinations. `only` lists the only destinations that may be called; null: no such
    * restriction.
    */
-  async setOutboundRules(queueId: string, { deny, only }: NarrowedDestinations): Promise<void> {
-    await this.call(jsonCall('POST', at('set-outbound-rules', queueId), { deny, only }));
+  async setOutboundRules(instanceId: string, { deny, only }: NarrowedDestinations): Promise<void> {
+    await this.call(jsonCall('POST', at('set-outbound-rules', instanceId), { deny, only }));
   }
 
   /** Replaces the private destinations that the instance may call. For the operator of the installation only. */
-  async setAllowedDestinations(queueId: string, allow: readonly string[]): Promise<void> {
-    await this.call(jsonCall('POST', at('set-allowed-destinations', queueId), { allow }));
+  async setAllowedDestinations(instanceId: string, allow: readonly string[]): Promise<void> {
+    await this.call(jsonCall('POST', at('set-allowed-destinations', instanceId), { allow }));
   }
 
   /** Returns usage and limits. `period` is the time to look back, from an hour to 30 days. Default: 30 days. */
-  stats(queueId: string, { period }: { readonly period?: Duration } = {}): Promise<QueueStats> {
+  stats(instanceId: string, { period }: { readonly period?: Duration } = {}): Promise<QueueStats> {
     const query = period === undefined ? undefined : { period: durationText(period) };
-    return this.call({ method: 'GET', path: at('stats', queueId), ...(query ? { query } : {}) });
+    return this.call({ method: 'GET', path: at('stats', instanceId), ...(query ? { query } : {}) });
   }
 
   /** Returns the usage per day (UTC), including today. `days` is at most 366. Default: 30. */
-  usage(queueId: string, options: { readonly days?: number } = {}): Promise<InstanceUsage> {
-    return this.call({ method: 'GET', path: at('usage', queueId), query: options });
+  usage(instanceId: string, options: { readonly days?: number } = {}): Promise<InstanceUsage> {
+    return this.call({ method: 'GET', path: at('usage', instanceId), query: options });
   }
 
   /** Lists the plans of the installation. */
