@@ -35,5 +35,5 @@ if (process.argv.includes('--sentences')) {
   console.log(`${long.length} sentences have more than ${MAX_SENTENCE_WORDS} words`);
 }
 const problems = findings.length + unused.length + longSubjects.length;
-console.log(problems === 0 ? `No problems of language in ${texts.length} files` : `${problems} problems of language`);
+console.log(problems === 0 ? `No language problems in ${texts.length} files` : `${problems} language problems`);
 process.exitCode = problems === 0 ? 0 : 1;

@@ -175,16 +175,16 @@ export class Campaign {
   judge(sent, { status, text, how }, mayWait) {
     if (status >= 500 && status !== 503) this.find(`status ${status}`, sent, text.slice(-400));
     if (status === 503) this.find('status 503', sent, text.slice(-400));
-    if (how === 'late' && !mayWait) this.find('unanswered', sent, `no whole answer within ${TIMEOUT_MS} ms`);
+    if (how === 'late' && !mayWait) this.find('unanswered', sent, `no complete response within ${TIMEOUT_MS} ms`);
     if (sent.kind !== 'raw' && how === 'closed' && status === 0)
-      this.find('closed', sent, 'the connection was closed without an answer');
+      this.find('closed', sent, 'the connection was closed without a response');
     const given = sent.bytes.toString('utf8') + decodeURIComponentSafely(sent.target);
     // A value sent once may be stored and returned later.
     this.secrets = this.secrets.filter((secret) => !given.includes(secret));
     const seen = this.secrets.filter((secret) => text.includes(secret));
     // An operator may see all tenants.
     if (seen.length > 0 && !given.includes(this.operator))
-      this.find('leak', sent, `the answer has ${seen.join(', ')} of the other tenant: ${text.slice(-400)}`);
+      this.find('leak', sent, `the response contains ${seen.join(', ')} of the other tenant: ${text.slice(-400)}`);
   }
 
   stalled({ stallMs, cpuMs }) {
@@ -193,7 +193,7 @@ export class Campaign {
     this.find(
       'stall',
       this.recent.at(-1),
-      `the event loop stood for ${Math.round(stallMs)} ms (${Math.round(cpuMs)} ms of work) around: ${last.join(', ')}`,
+      `the event loop was blocked for ${Math.round(stallMs)} ms (${Math.round(cpuMs)} ms of work) around: ${last.join(', ')}`,
     );
   }
 
@@ -225,7 +225,7 @@ export class Campaign {
   checkMemory() {
     const most = Math.round(this.service.memory.most / 2 ** 20);
     if (most > this.heapMb + RSS_BEYOND_HEAP_MB)
-      this.find('memory', null, `the service had ${most} MiB at its most, with a heap of ${this.heapMb} MiB`);
+      this.find('memory', null, `the service had ${most} MiB at most, with a heap of ${this.heapMb} MiB`);
   }
 
   find(kind, sent, message) {

@@ -34,7 +34,7 @@ export function parseOrder(value: unknown): Order | string {
   if (typeof value !== 'object' || value === null) return 'the order must be a JSON object';
   const { orderId, customer, payWith, lines } = value as Partial<Record<keyof Order, unknown>>;
   if (typeof orderId !== 'string' || orderId === '') return 'orderId must be a non-empty string';
-  if (typeof customer !== 'string' || !customer.includes('@')) return 'customer must be an e-mail address';
+  if (typeof customer !== 'string' || !customer.includes('@')) return 'customer must be an email address';
   if (payWith !== 'card' && payWith !== 'bank') return 'payWith must be "card" or "bank"';
   if (!Array.isArray(lines) || lines.length === 0 || !lines.every(isLine))
     return 'lines must be a non-empty list of { product, quantity }';

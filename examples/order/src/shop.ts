@@ -70,7 +70,7 @@ export class Shop {
 
   async sendReceipt(order: Order): Promise<void> {
     await pause(30);
-    if (!order.customer.includes('@')) throw new Error('the customer has no e-mail address');
+    if (!order.customer.includes('@')) throw new Error('the customer has no email address');
   }
 
   /** Sends one apology per key, even if it is called again. */

@@ -1,4 +1,4 @@
-/** Starts the service: the only file that knows the order in which its parts are made. */
+/** Starts the service: the only file that knows the order in which its parts are created. */
 import type { Logger } from 'pino';
 import { AccessFiles } from './bootstrap/access-files.js';
 import type { Credentials } from './bootstrap/credentials.js';
@@ -92,7 +92,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
 
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
-/** Makes the parts, from those that depend on nothing. Nothing is delivered or accepted yet. */
+/** Creates the parts, starting with those that depend on nothing. Nothing is delivered or accepted yet. */
 async function openParts(prepared: Prepared, closers: Closers) {
   const base = await openFoundation(prepared, { closers, whenIdle: () => runtime.idle() });
   const { config, store, clock, upkeepClock, steadyClock, random, log, cluster, tracing } = base;

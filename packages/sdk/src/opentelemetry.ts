@@ -8,7 +8,7 @@ import { parseTraceparent } from './trace-context.js';
  * HTTP and over connections. Call it once, after the OpenTelemetry SDK is started. Without an SDK it has no effect.
  *
  * While the function of a step runs, its attempt is the active span. If your HTTP server is instrumented, it is the span of the
- * server, which is a child of the attempt. Returns a function that ends this.
+ * server, which is a child of the attempt. Returns a function that undoes this.
  */
 export function traceSteps(): () => void {
   setStepScope(({ traceparent, tracestate }) => {

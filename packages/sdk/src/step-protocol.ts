@@ -406,7 +406,7 @@ export interface CheckReply {
    * is `differs`.
    */
   readonly stepId?: number;
-  /** Explanation for people. */
+  /** Human-readable explanation. */
   readonly message: string;
 }
 

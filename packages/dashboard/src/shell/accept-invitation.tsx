@@ -9,7 +9,7 @@ import { FailureNotice } from '../components/states.js';
 
 export interface AcceptInvitationProps {
   readonly secret: string;
-  /** Called with the e-mail and key of the new user, or with null if the invitation was not accepted. */
+  /** Called with the email and key of the new user, or with null if the invitation was not accepted. */
   readonly onDone: (login: { readonly email: string; readonly apiKey: string } | null) => void;
 }
 

@@ -1,4 +1,4 @@
-/** Login page: with the identity provider if SSO is configured, or with the e-mail and an API key of a user. */
+/** Login page: with the identity provider if SSO is configured, or with the email and an API key of a user. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useId, useState } from 'react';
@@ -71,7 +71,7 @@ export default function Login() {
     <main className="login">
       <form className="login-card" onSubmit={submit}>
         <Brand />
-        <PageTitle title="Log in" lead="Enter the e-mail and an API key of your user." />
+        <PageTitle title="Log in" lead="Enter the email and an API key of your user." />
         {signInError === undefined ? null : (
           <p className="notice" data-tone="bad" role="alert">
             {signInError}
@@ -84,7 +84,7 @@ export default function Login() {
         ) : null}
         <div className="field">
           <label className="field-label" htmlFor={`${id}-email`}>
-            E-mail
+            Email
           </label>
           <input
             id={`${id}-email`}
@@ -124,7 +124,7 @@ export default function Login() {
               <code>.everstep</code>, and in the file that <code>EVERSTEP_ENV_FILE</code> names.
             </li>
             <li>
-              On your own machine: <code>everstep dev</code> prints a link that logs you in, at every start.
+              On your own machine: <code>everstep dev</code> prints a login link at every start.
             </li>
             <li>Other users: you received it when you accepted the invitation. An operator can create a recovery link.</li>
           </ul>

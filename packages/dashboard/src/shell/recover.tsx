@@ -9,7 +9,7 @@ import { FailureNotice } from '../components/states.js';
 
 export interface RecoverProps {
   readonly secret: string;
-  /** Called with the e-mail and the new key, or with null if the link was not used. */
+  /** Called with the email and the new key, or with null if the link was not used. */
   readonly onDone: (login: { readonly email: string; readonly apiKey: string } | null) => void;
 }
 

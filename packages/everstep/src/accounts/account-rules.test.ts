@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { AccountRules } from './account-rules.js';
 
-test('changes of all accounts on one store run one at a time, across all rule sets, also after a failure', async () => {
+test('changes of all accounts on one store run one at a time, across all rule sets, even after a failure', async () => {
   const { accounts } = await openSqliteStore({ file: ':memory:' });
   const options = { accounts, now: () => 1, random: { bytes: (count: number) => new Uint8Array(count) } };
   const [one, other] = [new AccountRules(options), new AccountRules(options)];

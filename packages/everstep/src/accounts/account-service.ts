@@ -233,7 +233,7 @@ export interface AccountService extends IdentityRules {
   endSessionsOf(principal: Principal, userId: string): Promise<Outcome<null>>;
   /** Returns read-write access for roles that may use the instance, and read-only access for roles that only see it. */
   accessTo(principal: Principal, instanceId: string): Promise<Outcome<InstanceAccess>>;
-  /** Returns the e-mails of the users who can log in and see the instance, sorted. */
+  /** Returns the emails of the users who can log in and see the instance, sorted. */
   usersOf(instanceId: string): Promise<readonly string[]>;
 
   /** For operators. Returns a secret that gives the user one API key. It is shown only once. */

@@ -97,7 +97,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: 'everstep/src/mail',
     may: [`types ${ENGINE}`, PORTS, LIMITS_FILE, 'types everstep/src/config/mail/mail-settings', PROTOCOL, 'nodemailer', NODE],
-    because: 'only this area knows how e-mail is sent',
+    because: 'only this area knows how email is sent',
   },
   {
     area: 'everstep/src/worker-connections',
@@ -268,7 +268,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: 'everstep/src/main',
     may: ['everstep/src', 'pino', PROTOCOL, NODE],
-    because: 'main is the only file that knows the order in which the parts are made',
+    because: 'main is the only file that knows the order in which the parts are created',
   },
   { area: 'sdk/src', may: [NODE], because: "the SDK adds no dependency to the user's app" },
   {

@@ -117,7 +117,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     paths: ['bootstrap/idle-memory.ts'],
   },
   {
-    because: 'dates of files and of backups are for people, and follow the clock of their machine',
+    because: 'dates of files and of backups are for display, and follow the clock of their machine',
     kinds: ['clock'],
     paths: ['backup/answering.ts', 'backup/taking.ts', 'stores/sqlite/connection/store-loss.ts'],
   },

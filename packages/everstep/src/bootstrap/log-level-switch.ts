@@ -5,7 +5,7 @@ import { LOG_LEVELS, type LogLevel } from '../config/log-levels.js';
 const isMoreDetailed = (a: LogLevel, b: LogLevel): boolean => LOG_LEVELS.indexOf(a) < LOG_LEVELS.indexOf(b);
 
 export class LogLevelSwitch {
-  /** The level of the settings, which applies again after a restart. */
+  /** The configured level, which applies again after a restart. */
   readonly configured: LogLevel;
   private readonly log: Pick<Logger, 'level' | 'info'>;
   private current: LogLevel;
@@ -31,7 +31,7 @@ export class LogLevelSwitch {
     log.level = level;
   }
 
-  /** Switches to `debug`, or back to the level of the settings. Returns the new level. */
+  /** Switches to `debug`, or back to the configured level. Returns the new level. */
   toggleDebug(by: string): LogLevel {
     const usual = this.configured === 'debug' ? 'info' : this.configured;
     this.set(this.current === 'debug' ? usual : 'debug', by);

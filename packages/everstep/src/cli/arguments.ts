@@ -37,7 +37,7 @@ export const length =
     return lengthMs;
   };
 
-/** Accepts one of the values, also without its prefix and in lower case: both `failed` and `RUN_FAILED`. */
+/** Accepts one of the values, even without its prefix and in lower case: both `failed` and `RUN_FAILED`. */
 export const choice =
   (name: string, values: readonly string[]) =>
   (text: string): string => {

@@ -1,4 +1,4 @@
-/** Output of commands: tables for people, JSON for programs. */
+/** Output of commands: human-readable tables, or JSON for programs. */
 
 /** Where a command prints its output. */
 export interface Screen {

@@ -47,7 +47,7 @@ export const ALERT_LIMITS = Object.freeze({
   /** Addresses of one destination. */
   maxMailAddresses: 5,
   maxMailAddressLength: 254,
-  /** Recipients of e-mail of an instance per hour, on each node. A notice with several recipients counts several times. */
+  /** Recipients of email of an instance per hour, on each node. A notice with several recipients counts several times. */
   maxMailRecipientsPerHour: 300,
   maxMailSubjectLength: 200,
   /** Retries of a notice, and the time limit of one attempt. */

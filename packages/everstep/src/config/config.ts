@@ -85,7 +85,7 @@ export interface Config {
   readonly metricsNames: number;
   readonly region: Region;
   readonly adminEmail: string;
-  /** SMTP server for e-mail about alerts; null: none is sent. */
+  /** SMTP server for email about alerts; null: none is sent. */
   readonly mail: MailSettings | null;
   /** Export of traces; null: none. */
   readonly tracing: TracingSettings | null;

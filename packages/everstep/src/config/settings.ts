@@ -174,7 +174,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_NODE_URL',
     flag: '--node-url <url>',
     option: 'nodeUrl',
-    help: 'URL at which workers reach this very node, if several share a database',
+    help: 'URL at which workers reach this node directly, if several share a database',
     defaultText: 'workers reach it through the URL of the service',
     fallback: () => null,
     parse: parsePublicUrl,

@@ -24,7 +24,7 @@ export const AuditLogEntry = Type.Object(
   {
     id,
     customer_id: customerId,
-    actor: Type.String({ description: 'E-mail of the user, or `operator`.' }),
+    actor: Type.String({ description: 'Email of the user, or `operator`.' }),
     action: Type.String({ description: 'Action, for example `queue.move-to-team`.' }),
     subject: Type.String({ description: 'Id of the object that was changed.' }),
     details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])),

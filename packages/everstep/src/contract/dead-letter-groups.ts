@@ -90,7 +90,7 @@ export const DeadLetterGroup = Type.Object(
     regressedAt: Type.Union([unixMs('Time when an entry arrived after the group was resolved', 'Null otherwise.'), Type.Null()]),
     assignment: Type.Union(
       [
-        Type.Object({ assignee: Type.String({ description: 'E-mail of the user who works on the group.' }), ...decided }, CLOSED),
+        Type.Object({ assignee: Type.String({ description: 'Email of the user who works on the group.' }), ...decided }, CLOSED),
         Type.Null(),
       ],
       { description: 'Null when no user is assigned.' },
@@ -120,7 +120,7 @@ export type DeadLetterGroupPage = Static<typeof DeadLetterGroupPage>;
 export const AssignDeadLetterGroup = Type.Object(
   {
     assignee: Type.Union([Type.String({ maxLength: LIMITS.maxEmailLength, ...like('email') }), Type.Null()], {
-      description: 'E-mail of a user with access to the queue instance. Null removes the assignment.',
+      description: 'Email of a user with access to the queue instance. Null removes the assignment.',
     }),
   },
   { ...CLOSED, description: 'Who works on a group of dead letters.' },
@@ -143,7 +143,7 @@ export const NoteText = Type.Object(
 );
 
 export const DeadLetterAssignees = Type.Object(
-  { assignees: Type.Array(Type.String(), { description: 'E-mails, sorted.' }) },
+  { assignees: Type.Array(Type.String(), { description: 'Emails, sorted.' }) },
   { ...CLOSED, description: 'Users who can be assigned to groups of dead letters.' },
 );
 export type DeadLetterAssignees = Static<typeof DeadLetterAssignees>;

@@ -17,7 +17,7 @@ export const ERROR_CODES = Object.freeze({
   'blocked-address': { status: 400, about: 'Everstep may not call this address or port.' },
   'missing-token': { status: 401, about: 'The request has no credential.' },
   'bad-token': { status: 401, about: 'The token is malformed, expired, revoked, or belongs to another region or installation.' },
-  'bad-credential': { status: 401, about: 'The e-mail or API key is wrong, or the Authorization header is not HTTP Basic.' },
+  'bad-credential': { status: 401, about: 'The email or API key is wrong, or the Authorization header is not HTTP Basic.' },
   'session-ended': { status: 401, about: 'The session of the cookie does not exist or has ended.' },
   'budget-exceeded': { status: 402, about: 'The monthly budget of the queue instance is spent.' },
   'read-only-token': { status: 403, about: 'The token can only read, and the operation requires write access.' },
@@ -49,7 +49,7 @@ export const ERROR_CODES = Object.freeze({
     status: 409,
     about: 'The state of the failure callback does not allow this, or there is no failure callback.',
   },
-  'no-mail-server': { status: 409, about: 'The installation has no SMTP server, so it cannot send e-mail.' },
+  'no-mail-server': { status: 409, about: 'The installation has no SMTP server, so it cannot send email.' },
   'repair-state': { status: 409, about: 'The state of the repair does not allow this.' },
   conflict: { status: 409, about: 'The current state of the object, or a limit, does not allow this.' },
   'steps-refused': {

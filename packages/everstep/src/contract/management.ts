@@ -113,7 +113,7 @@ export const TokenEntry = Type.Object(
     scopes: TokenScopes,
     is_permanent: Type.Boolean({ description: 'Whether the token was created together with the queue instance.' }),
     creation_time: creationTime,
-    created_by: Type.Optional(Type.String({ description: 'E-mail of the user who created the token.' })),
+    created_by: Type.Optional(Type.String({ description: 'Email of the user who created the token.' })),
     expiration_time: Type.Optional(
       Type.Integer({ format: 'int64', description: 'Time when the token expires, in Unix seconds.' }),
     ),

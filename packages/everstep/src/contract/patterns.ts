@@ -17,12 +17,12 @@ const PATTERNS = {
   /** Without a colon, because HTTP Basic ends the user name at the first colon. */
   email: {
     pattern: '^[^\\s@:\\u0000-\\u001f]+@[^\\s@:\\u0000-\\u001f]+$',
-    words: 'must be an e-mail address such as ada@example.com, without whitespace and colons',
+    words: 'must be an email address such as ada@example.com, without whitespace and colons',
   },
   /** Without quotes, comments and line breaks. */
   mailAddress: {
     pattern: MAIL_ADDRESS,
-    words: "must be an e-mail address such as ops@example.com: letters, digits and . _ + ' = & ~ - before the @",
+    words: "must be an email address such as ops@example.com: letters, digits and . _ + ' = & ~ - before the @",
   },
   ascii: { pattern: '^[\\x20-\\x7e]+$', words: 'must contain only printable ASCII characters' },
   label: { pattern: '^[^,\\u0000]*$', words: 'must not contain a comma or the character U+0000' },

@@ -73,7 +73,7 @@ export const DestinationEntry = Type.Object(
     ),
     noWorkerSince: Type.Optional(
       unixMs(
-        'For a worker URL: time since which no connected worker serves it',
+        'For a worker URL: time since which no connected worker has served it',
         'Its deliveries wait. Absent when a worker serves it.',
       ),
     ),

@@ -41,7 +41,7 @@ export const LoginLinkBody = Type.Object(
 
 export const LoginBody = Type.Object(
   {
-    email: Email('E-mail of the user.'),
+    email: Email('Email of the user.'),
     api_key: Type.String({ minLength: 1, maxLength: 256, description: 'Valid API key of the user.' }),
   },
   CLOSED,

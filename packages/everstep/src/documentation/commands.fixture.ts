@@ -1,4 +1,4 @@
-/** Finds `everstep` commands in texts for people and checks whether the program accepts them. */
+/** Finds `everstep` commands in user-facing text and checks whether the program accepts them. */
 import type { Command, Option } from 'commander';
 import { type Page, shellLinesOf, sourceLines } from './pages.fixture.js';
 

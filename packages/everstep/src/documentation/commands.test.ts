@@ -1,4 +1,4 @@
-/** Every command, option and variable in a text for people exists in the program. */
+/** Every command, option and variable in user-facing text exists in the program. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createProgram } from '../cli/program.js';

@@ -1,4 +1,4 @@
-/** Every header named in a text for people is one that the server reads or sends. */
+/** Every header named in user-facing text is one that the server reads or sends. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';

@@ -102,14 +102,14 @@ export function shellLinesOf({ blocks }: Page): readonly ShellLine[] {
   });
 }
 
-/** Returns the lines of a source that may contain a text for people: all except comments. */
+/** Returns the lines of a source that may contain user-facing text: all except comments. */
 export function sourceLines(text: string): readonly ShellLine[] {
   const lines = text.split('\n').map((content, at) => ({ text: content, line: at + 1 }));
   return lines.filter((each) => !/^\s*(\/\*|\*|\/\/)/.test(each.text));
 }
 
 const SHIPPED = /(?<!\.(test|fixture|bench))\.(tsx?|m?js)$/;
-/** Sources with texts for people: packages, scripts, examples and the benchmark, without tests. */
+/** Sources with user-facing text: packages, scripts, examples and the benchmark, without tests. */
 export const SOURCES: readonly string[] = [
   ...['packages/dashboard/src', 'packages/everstep/bin', 'packages/everstep/src', 'packages/sdk/src'],
   ...['scripts', 'examples', 'bench/src'],

@@ -112,7 +112,7 @@ export interface HttpApiDependencies {
   readonly storeRefusal?: () => string | null;
   /** Checks workflow and callback URLs before a run is accepted. */
   readonly addressPolicy?: DestinationPolicy;
-  /** Who may receive e-mail. Absent: there is no SMTP server. */
+  /** Who may receive email. Absent: there is no SMTP server. */
   readonly mailRecipients?: MailRecipients;
   /** Controls the virtual clock. Absent: the clock is real. */
   readonly virtualTime?: VirtualTime;

@@ -88,7 +88,7 @@ export interface ApiContext {
   /** Why the store rejects writes, for the operator; null while it accepts them. */
   readonly storeRefusal: () => string | null;
   readonly addressPolicy: DestinationPolicy | null;
-  /** Who may receive e-mail; null when there is no SMTP server. */
+  /** Who may receive email; null when there is no SMTP server. */
   readonly mailRecipients: MailRecipients | null;
   /** Null when the clock is real. */
   readonly virtualTime: VirtualTime | null;

@@ -58,7 +58,7 @@ async function withServer(
 const failureOf = (answer: MessageAnswer) => (answer.kind === 'failure' ? answer.failure : assert.fail('it was sent'));
 const LOGIN = { user: 'ann', password: 'secret' };
 
-describe('e-mail', () => {
+describe('email', () => {
   test('is sent over TLS with a login, once for all recipients', () =>
     withServer(SECURE, { login: LOGIN }, async ({ server, send, warnings }) => {
       const answer = await send(['ops@shop.test', 'ann@shop.test']);
@@ -86,7 +86,7 @@ describe('e-mail', () => {
 
   test('is not sent in plain text unless the operator allows it', async () => {
     await withServer({}, { login: LOGIN }, async ({ server, send }) => {
-      assert.match(failureOf(await send(['ops@shop.test'])).message, /^the SMTP server did not accept the e-mail \(E[A-Z]+\)$/);
+      assert.match(failureOf(await send(['ops@shop.test'])).message, /^the SMTP server did not accept the email \(E[A-Z]+\)$/);
       assert.deepEqual(server.mails, []);
     });
     await withServer({}, { tls: 'if-offered' }, async ({ server, send }) => {
@@ -137,7 +137,7 @@ describe('e-mail', () => {
         [true, true, false, false, false],
       );
       const { message, retry } = failureOf(await send(['ops@shop.test', 'bob@other.test']));
-      assert.match(message, /must not receive e-mail/);
+      assert.match(message, /must not receive email/);
       assert.equal(retry.kind, 'never');
       assert.deepEqual(server.mails, []);
     }));

@@ -1,4 +1,4 @@
-/** Sends e-mail through the SMTP server of the operator. All other messages are passed on. */
+/** Sends email through the SMTP server of the operator. All other messages are passed on. */
 import { parseJson } from '@everstep/sdk/protocol';
 import type { NodemailerError, SendMailOptions, Transporter } from 'nodemailer';
 import { LIMITS } from '../config/limits.js';
@@ -17,7 +17,7 @@ const BACKOFF = { kind: 'backoff' } as const;
 const NEVER = { kind: 'never' } as const;
 
 export interface MailSenderOptions {
-  /** Null: e-mail fails. */
+  /** Null: email fails. */
   readonly settings: MailSettings | null;
   /** Unix ms. */
   readonly now: () => number;
@@ -45,7 +45,7 @@ function contentOf({ body }: Message): MailContent | null {
   return subject === null || text === null ? null : { subject, text };
 }
 
-/** Sends e-mail. Implements both ports, so that what is refused when a destination is saved is also refused when it is sent. */
+/** Sends email. Implements both ports, so that what is refused when a destination is saved is also refused when it is sent. */
 export class MailSender implements MessageSender, MailRecipients {
   private readonly others: MessageSender;
   private readonly options: MailSenderOptions;
@@ -53,7 +53,7 @@ export class MailSender implements MessageSender, MailRecipients {
   /** Recipients in the current hour, by instance. */
   private sent: { readonly hour: number; readonly recipients: Map<string, number> } = { hour: 0, recipients: new Map() };
 
-  /** `others` sends the messages that are not e-mail. */
+  /** `others` sends the messages that are not email. */
   constructor(others: MessageSender, options: MailSenderOptions) {
     this.others = others;
     this.options = options;
@@ -81,12 +81,12 @@ export class MailSender implements MessageSender, MailRecipients {
     if (!settings) return failed('refused', 'no SMTP server is configured');
     if (!content) return failed('refused', 'the notice was created for a destination of another kind', NEVER);
     if (!to.every((address) => this.allows(address)))
-      return failed('refused', 'a recipient must not receive e-mail from this installation', NEVER);
+      return failed('refused', 'a recipient must not receive email from this installation', NEVER);
     const delayMs = this.waitFor(message.instanceId, to.length);
     if (delayMs > 0)
       return failed(
         'refused',
-        `the queue instance sends e-mail to at most ${LIMITS.maxMailRecipientsPerHour} recipients per hour`,
+        `the queue instance sends email to at most ${LIMITS.maxMailRecipientsPerHour} recipients per hour`,
         {
           kind: 'after',
           delayMs,
@@ -117,15 +117,15 @@ export class MailSender implements MessageSender, MailRecipients {
       }: Partial<NodemailerError> = error instanceof Error ? error : {};
       // The message of the error can contain addresses of the network and of people.
       if (!mail.signal?.aborted)
-        this.options.log.warn({ instanceId, code, responseCode: responseCode ?? null }, 'e-mail could not be sent');
+        this.options.log.warn({ instanceId, code, responseCode: responseCode ?? null }, 'email could not be sent');
       // Only responses about the sender and the recipients concern the user; others are about the login or the server.
       if (code === 'EENVELOPE')
         return failed(
           'refused',
-          `the SMTP server refused the e-mail: ${response.slice(0, MAX_RESPONSE_LENGTH)}`,
+          `the SMTP server refused the email: ${response.slice(0, MAX_RESPONSE_LENGTH)}`,
           permanent ? NEVER : BACKOFF,
         );
-      return failed(code === 'ETIMEDOUT' ? 'timeout' : 'network', `the SMTP server did not accept the e-mail (${code})`);
+      return failed(code === 'ETIMEDOUT' ? 'timeout' : 'network', `the SMTP server did not accept the email (${code})`);
     }
   }
 
@@ -141,7 +141,7 @@ export class MailSender implements MessageSender, MailRecipients {
     return 0;
   }
 
-  /** The library is loaded with the first e-mail, because loading it takes longer than the rest of the start. */
+  /** The library is loaded with the first email, because loading it takes longer than the rest of the start. */
   private async open(): Promise<Transporter> {
     const { settings, ca } = this.options;
     const { createTransport } = await import('nodemailer');

@@ -15,15 +15,15 @@ export interface ServiceMetrics {
   close(): void;
 }
 
-/** `places`: number of workflows, keys, queues and apps with time series of their own. */
-export function createMetrics(places: number): ServiceMetrics {
+/** `maxNames`: number of workflows, keys, queues and apps with time series of their own. */
+export function createMetrics(maxNames: number): ServiceMetrics {
   const registry = new MetricRegistry();
   registry.observeProcess();
   let gauges: ServiceGauges | null = null;
   return {
-    observer: new Metrics(registry, places),
+    observer: new Metrics(registry, maxNames),
     observe(sources) {
-      gauges = new ServiceGauges(registry, sources, places);
+      gauges = new ServiceGauges(registry, sources, maxNames);
     },
     async page(accept) {
       await gauges?.read();

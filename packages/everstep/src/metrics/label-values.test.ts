@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LabelValues, labelOfUrl, OTHER } from './label-values.js';
 
-test('as many names as there are places have their own value, and all others share one', () => {
+test('up to `maxNames` names have their own value, and all others share one', () => {
   const values = new LabelValues(2);
   assert.deepEqual(
     ['a', 'b', 'c', 'a', 'd'].map((name) => values.valueOf(name)),
@@ -31,7 +31,7 @@ test('a million different names need bounded memory, and a frequent name keeps i
   assert.equal(values.valueOf('frequent'), 'frequent');
 });
 
-test('without places every name is "other"', () => {
+test('with a maximum of 0, every name is "other"', () => {
   assert.equal(new LabelValues(0).valueOf('a'), OTHER);
 });
 

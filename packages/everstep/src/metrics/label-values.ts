@@ -7,19 +7,19 @@
 export const OTHER = 'other';
 
 /** Names that are counted, for each name with its own time series. */
-const CANDIDATES_PER_PLACE = 8;
+const CANDIDATES_PER_NAME = 8;
 /** How much more frequent a name must be to replace one that has its own time series. */
 const REPLACES_FROM = 2;
 
 export class LabelValues {
-  private readonly places: number;
+  private readonly maxNames: number;
   /** Called with a name that loses its own time series. */
   private readonly dropped: (name: string) => void;
   private readonly counts = new Map<string, number>();
   private readonly shown = new Set<string>();
 
-  constructor(places: number, dropped: (name: string) => void = () => {}) {
-    this.places = places;
+  constructor(maxNames: number, dropped: (name: string) => void = () => {}) {
+    this.maxNames = maxNames;
     this.dropped = dropped;
   }
 
@@ -27,7 +27,7 @@ export class LabelValues {
   valueOf(name: string): string {
     const count = this.count(name);
     if (this.shown.has(name)) return name;
-    if (this.shown.size < this.places) {
+    if (this.shown.size < this.maxNames) {
       this.shown.add(name);
       return name;
     }
@@ -48,7 +48,7 @@ export class LabelValues {
       return known + 1;
     }
     let inherited = 0;
-    if (this.counts.size >= this.places * CANDIDATES_PER_PLACE) {
+    if (this.counts.size >= this.maxNames * CANDIDATES_PER_NAME) {
       const rarest = this.rarestOf(this.counts.keys(), (candidate) => !this.shown.has(candidate));
       if (rarest !== null) {
         inherited = this.counts.get(rarest) ?? 0;

@@ -28,10 +28,10 @@ function seriesOf(page: string): ReadonlyMap<string, number> {
 }
 
 async function withMetrics(
-  places: number,
+  maxNames: number,
   work: (metrics: ReturnType<typeof createMetrics>, series: () => Promise<ReadonlyMap<string, number>>) => Promise<void>,
 ): Promise<void> {
-  const metrics = createMetrics(places);
+  const metrics = createMetrics(maxNames);
   try {
     await work(metrics, async () => seriesOf((await metrics.page(undefined)).text));
   } finally {
@@ -117,9 +117,9 @@ test('keys, queues and apps beyond the number of names share one time series', a
         ],
       }),
       workers: () => [
-        { app: 'shop', places: 10, inFlight: 2 },
-        { app: 'shop', places: 10, inFlight: 1 },
-        { app: 'other-app', places: 1, inFlight: 0 },
+        { app: 'shop', slots: 10, inFlight: 2 },
+        { app: 'shop', slots: 10, inFlight: 1 },
+        { app: 'other-app', slots: 1, inFlight: 0 },
       ],
     });
     const found = await series();
@@ -140,7 +140,7 @@ test('a store that cannot be read does not break the page', async () => {
   });
 });
 
-test('the page has the requested format, also when both are requested at the same time', async () => {
+test('the page has the requested format, even when both are requested at the same time', async () => {
   await withMetrics(1, async (metrics) => {
     const openMetrics = 'application/openmetrics-text; version=1.0.0';
     const [first, second, third] = await Promise.all([openMetrics, undefined, openMetrics].map((accept) => metrics.page(accept)));

@@ -21,10 +21,10 @@ export class Metrics implements Observer {
   private readonly registry: MetricRegistry;
   private readonly workflows: LabelValues;
 
-  /** `places`: number of workflows with time series of their own. */
-  constructor(registry: MetricRegistry, places: number) {
+  /** `maxNames`: number of workflows with time series of their own. */
+  constructor(registry: MetricRegistry, maxNames: number) {
     this.registry = registry;
-    this.workflows = new LabelValues(places, (name) => {
+    this.workflows = new LabelValues(maxNames, (name) => {
       for (const counter of BY_WORKFLOW) void registry.remove(counter, 'workflow', name);
     });
   }

@@ -8,7 +8,7 @@ import type { MetricRegistry } from './registry.js';
 /** A connection of a worker. */
 export interface WorkerPlaces {
   readonly app: string;
-  readonly places: number;
+  readonly slots: number;
   readonly inFlight: number;
 }
 
@@ -40,7 +40,7 @@ interface Sum {
 const oldest = (a: number | null, b: number | null): number | null => (a === null ? b : b === null ? a : Math.min(a, b));
 
 /** Sums the counts by name: the names with the most deliveries, and all others as `other`. */
-function sumsOf(gates: readonly GateCounts[], places: number): ReadonlyMap<string, Sum> {
+function sumsOf(gates: readonly GateCounts[], maxNames: number): ReadonlyMap<string, Sum> {
   const byName = new Map<string, Sum>();
   const add = (name: string, { waiting, inFlight, oldestSince }: Sum) => {
     const sum = byName.get(name) ?? { waiting: 0, inFlight: 0, oldestSince: null };
@@ -51,25 +51,25 @@ function sumsOf(gates: readonly GateCounts[], places: number): ReadonlyMap<strin
     });
   };
   for (const gate of gates) add(gate.name, gate);
-  if (byName.size <= places) return byName;
+  if (byName.size <= maxNames) return byName;
   const ranked = [...byName].sort(([, a], [, b]) => b.waiting + b.inFlight - (a.waiting + a.inFlight));
   byName.clear();
-  for (const [index, [name, sum]] of ranked.entries()) add(index < places ? name : OTHER, sum);
+  for (const [index, [name, sum]] of ranked.entries()) add(index < maxNames ? name : OTHER, sum);
   return byName;
 }
 
 export class ServiceGauges {
   private readonly registry: MetricRegistry;
   private readonly sources: GaugeSources;
-  private readonly places: number;
+  private readonly maxNames: number;
   private readonly apps: LabelValues;
 
-  /** `places`: number of keys, queues and apps with time series of their own. */
-  constructor(registry: MetricRegistry, sources: GaugeSources, places: number) {
+  /** `maxNames`: number of keys, queues and apps with time series of their own. */
+  constructor(registry: MetricRegistry, sources: GaugeSources, maxNames: number) {
     this.registry = registry;
     this.sources = sources;
-    this.places = places;
-    this.apps = new LabelValues(places);
+    this.maxNames = maxNames;
+    this.apps = new LabelValues(maxNames);
   }
 
   /** Reads all gauges. Never rejects: those of a store that cannot be read are absent. */
@@ -98,7 +98,7 @@ export class ServiceGauges {
     for (const kind of ['key', 'queue'] as const) {
       const sums = sumsOf(
         gates.filter((gate) => gate.kind === kind),
-        this.places,
+        this.maxNames,
       );
       for (const [name, { waiting, inFlight, oldestSince }] of sums) {
         if (kind === 'queue') registry.set('everstep_queue_waiting', { queue: name }, waiting);
@@ -114,20 +114,20 @@ export class ServiceGauges {
 
   private readWorkers(): void {
     const { registry } = this;
-    const byApp = new Map<string, { connections: number; places: number; inFlight: number }>();
-    for (const { app, places, inFlight } of this.sources.workers()) {
+    const byApp = new Map<string, { connections: number; slots: number; inFlight: number }>();
+    for (const { app, slots, inFlight } of this.sources.workers()) {
       const label = this.apps.valueOf(app);
-      const sum = byApp.get(label) ?? { connections: 0, places: 0, inFlight: 0 };
+      const sum = byApp.get(label) ?? { connections: 0, slots: 0, inFlight: 0 };
       sum.connections += 1;
-      sum.places += places;
+      sum.slots += slots;
       sum.inFlight += inFlight;
       byApp.set(label, sum);
     }
     for (const name of ['everstep_workers_connected', 'everstep_worker_places', 'everstep_worker_requests_in_flight'] as const)
       registry.reset(name);
-    for (const [app, { connections, places, inFlight }] of byApp) {
+    for (const [app, { connections, slots, inFlight }] of byApp) {
       registry.set('everstep_workers_connected', { app }, connections);
-      registry.set('everstep_worker_places', { app }, places);
+      registry.set('everstep_worker_places', { app }, slots);
       registry.set('everstep_worker_requests_in_flight', { app }, inFlight);
     }
   }

@@ -25,7 +25,7 @@ export interface WebhookSignature {
   readonly secret: string;
 }
 
-/** A message that is sent by e-mail. */
+/** A message that is sent by email. */
 export interface MailTarget {
   /** The same for all attempts. */
   readonly id: string;
@@ -54,7 +54,7 @@ export interface Message {
   readonly signed: SignedMessage | null;
   /** Present: the message is signed by the rules of Standard Webhooks. */
   readonly webhook?: WebhookSignature;
-  /** Present: the message is an e-mail. Its body is the JSON of a subject and a text, and its URL is not called. */
+  /** Present: the message is an email. Its body is the JSON of a subject and a text, and its URL is not called. */
   readonly mail?: MailTarget;
   /**
    * `exact`: a header that cannot be sent is an error. `forwarded`: it is omitted, like headers that a step call does

@@ -21,7 +21,7 @@ export interface PoolName {
 export interface NodePool extends PoolName {
   readonly nodeId: string;
   /** Requests that they handle at the same time. */
-  readonly places: number;
+  readonly slots: number;
   readonly workflows: readonly string[];
 }
 

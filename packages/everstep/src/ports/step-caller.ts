@@ -73,7 +73,7 @@ export interface ReplayCheck {
 }
 
 /**
- * Result of a check. `stepId` is the first step that differs. The message is for people; for cannot-tell it gives the
+ * Result of a check. `stepId` is the first step that differs. The message is human-readable; for cannot-tell it gives the
  * reason and what to do.
  */
 export type ReplayVerdict =

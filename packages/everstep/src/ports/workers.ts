@@ -28,7 +28,7 @@ export interface WorkerChange {
   readonly app: string;
 }
 
-/** A connection of a worker, for people. */
+/** A connection of a worker, for display. */
 export interface WorkerStatus {
   readonly connectionId: string;
   /** Identifies the process of the worker, which may have several connections. */
@@ -50,7 +50,7 @@ export interface WorkerStatus {
   readonly lastError: string | null;
 }
 
-/** The connected workers for people: those of all nodes. */
+/** The connected workers of all nodes, for display. */
 export interface WorkerDirectory extends Pick<WorkerPresence, 'missingSince'> {
   /** Returns the connections of an instance in any order. */
   connectionsOf(instanceId: string): Promise<readonly WorkerStatus[]>;

@@ -36,7 +36,7 @@ async function readBounded({ body }: ProviderAnswer, maxBytes: number): Promise<
     bytes += part.value.byteLength;
     if (bytes > maxBytes) {
       await reader?.cancel();
-      throw new Error(`the answer of the identity provider exceeds ${maxBytes} bytes`);
+      throw new Error(`the response of the identity provider exceeds ${maxBytes} bytes`);
     }
     chunks.push(part.value);
   }

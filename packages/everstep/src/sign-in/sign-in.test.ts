@@ -164,7 +164,7 @@ describe('single sign-on', () => {
     const api = await open({ domains: ['corp.test'] });
     for (const email_verified of [false, undefined, 'false', 1])
       await fails(api, 'sso-email-unverified', { claims: { email_verified } });
-    await fails(api, 'sso-email-unverified', { claims: { email: 'no e-mail' } });
+    await fails(api, 'sso-email-unverified', { claims: { email: 'no email' } });
     await fails(api, 'sso-domain', { claims: { email: 'ann@other.test' } });
     await fails(api, 'sso-domain', { claims: { email: 'ann@corp.test.other.test' } });
   });

@@ -1,4 +1,4 @@
-/** Plays whole worlds: orders, forks, recovery from the DLQ, and the checks at the end. */
+/** Simulates whole worlds: orders, forks, recovery from the DLQ, and the checks at the end. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type RecordedOut, StepHistory, witnessedEnd } from '../../../sdk/dist/testing/step-history.fixture.js';

@@ -1,4 +1,4 @@
-/** Traces of one process: the trace contexts that it sends, and the observer that makes and exports spans. */
+/** Traces of one process: the trace contexts that it sends, and the observer that creates and exports spans. */
 import type { TracingSettings } from '../config/telemetry/tracing-settings.js';
 import { type Observer, observers } from '../ports/observer.js';
 import { PASSED_ON, type Traces } from '../ports/traces.js';
@@ -22,7 +22,7 @@ export interface TracingOptions extends Pick<SpanExporterOptions, 'clock' | 'log
   readonly observer: Observer;
 }
 
-/** `settings` null: no spans are made, and the observer is the given one. */
+/** `settings` null: no spans are created, and the observer is the given one. */
 export function createTracing(settings: TracingSettings | null, { clock, log, now, observer }: TracingOptions): Tracing {
   if (!settings) return { traces: PASSED_ON, observer, close: async () => {} };
   const traces = new RunTraces(createSampler(settings.sampler, settings.ratio));

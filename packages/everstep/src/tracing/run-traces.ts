@@ -1,4 +1,4 @@
-/** The place of runs in traces, derived from what is stored with them. */
+/** The position of runs in traces, derived from what is stored with them. */
 import { formatTraceparent, parseTraceparent } from '@everstep/sdk/protocol';
 import type { AttemptedTask, Run } from '../engine/runs/run.js';
 import type { AttemptTrace, Traces } from '../ports/traces.js';
@@ -6,7 +6,7 @@ import type { Sampler } from './sampler.js';
 import type { SpanLink } from './span.js';
 import { attemptSpanId, runSpanId, stepSpanId, traceIdOf } from './span-ids.js';
 
-/** What the place of a run depends on. */
+/** Properties that determine the position of a run in traces. */
 export type TracedRun = Pick<Run, 'key' | 'origin' | 'settings'>;
 
 /** Where a run belongs. */

@@ -1,5 +1,5 @@
 /**
- * Makes spans of what the service does, at the same points at which metrics count it. A span is made when it ends: its start is
+ * Creates spans of what the service does, at the same points at which metrics count it. A span is created when it ends: its start is
  * stored with the run, so it is correct after a restart too.
  */
 import { parseTraceparent, parseWorkerUrl, type SpanReference, type TraceContext } from '@everstep/sdk/protocol';
@@ -85,7 +85,7 @@ interface EndedStep {
   readonly notifiedBy?: TraceContext | undefined;
 }
 
-/** What spans are made of. */
+/** Data from which spans are created. */
 export type SpanPoints = Pick<Observer, 'committed' | 'delivered'>;
 
 /** Makes spans and passes them on. */
@@ -234,6 +234,6 @@ class SpanObserver implements SpanPoints {
   }
 }
 
-/** Returns an observer that makes spans. `now`: Unix ms, by the clock of the service. */
+/** Returns an observer that creates spans. `now`: Unix ms, by the clock of the service. */
 export const observeSpans = (traces: RunTraces, sink: SpanSink, now: () => number): SpanPoints =>
   new SpanObserver(traces, sink, now);

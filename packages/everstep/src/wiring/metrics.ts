@@ -15,7 +15,7 @@ export async function startMetrics(
   metrics.observe({
     now,
     workload: () => runtime.workload(),
-    workers: () => pools.links.map(({ profile, inFlight }) => ({ app: profile.app, places: profile.maxConcurrency, inFlight })),
+    workers: () => pools.links.map(({ profile, inFlight }) => ({ app: profile.app, slots: profile.maxConcurrency, inFlight })),
     acceptsWrites: () => writes.isOpen,
     measure: () => store.measure(),
     nodes: async () => (await cluster?.nodes()) ?? [],

@@ -37,7 +37,7 @@ export interface Opened {
     onFailure: (error: Error) => void,
     commands: Pick<AnsweringOptions, 'rotate' | 'record'>,
   ) => Promise<OpenedDocuments>;
-  /** Location of the store for people, without secrets. */
+  /** Location of the store for display, without secrets. */
   readonly place: string;
 }
 

@@ -12,15 +12,15 @@ function hashOf(text: string): number {
 }
 
 /**
- * Returns the node for a run; null without pools. A node with more places gets more runs. As long as a node has workers, its runs
+ * Returns the node for a run; null without pools. A node with more slots gets more runs. As long as a node has workers, its runs
  * stay with it, whichever other nodes come and go (rendezvous hashing).
  */
-export function chooseNode(pools: readonly Pick<NodePool, 'nodeId' | 'places'>[], runKey: string): string | null {
+export function chooseNode(pools: readonly Pick<NodePool, 'nodeId' | 'slots'>[], runKey: string): string | null {
   let best: string | null = null;
   let bestScore = Number.NEGATIVE_INFINITY;
-  for (const { nodeId, places } of pools) {
+  for (const { nodeId, slots } of pools) {
     const fraction = (hashOf(`${runKey} ${nodeId}`) + 0.5) / RANGE;
-    const score = -Math.max(1, places) / Math.log(fraction);
+    const score = -Math.max(1, slots) / Math.log(fraction);
     if (score <= bestScore) continue;
     best = nodeId;
     bestScore = score;

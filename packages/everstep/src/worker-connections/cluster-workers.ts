@@ -20,7 +20,7 @@ import type { WorkerPools } from './worker-pools.js';
 
 /** Interval at which a node publishes at most. */
 const PUBLISH_EVERY_MS = 100;
-/** Interval at which the requests in flight and the last errors are published, for people. */
+/** Interval at which the requests in flight and the last errors are published for display. */
 const STATUS_EVERY_MS = 5_000;
 const POLL_MS = 2_000;
 const RETRY_MS = 1_000;
@@ -115,11 +115,11 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     return Math.max(here, this.endedAt.get(poolName(instanceId, named.app)) ?? 0);
   }
 
-  /** While workers are connected to this node, only their places count: this node sends its deliveries to them. */
+  /** While workers are connected to this node, only their slots count: this node sends its deliveries to them. */
   capacityOf(pool: string): number {
     const here = this.options.local.capacityOf(pool);
     if (here > 0) return here;
-    return (this.elsewhere.get(pool) ?? []).reduce((sum, { places }) => sum + places, 0);
+    return (this.elsewhere.get(pool) ?? []).reduce((sum, { slots }) => sum + slots, 0);
   }
 
   isServedHere(instanceId: string, url: string): boolean {
@@ -273,8 +273,8 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
         isVisible = true;
         continue;
       }
-      const { places, workflows, connections } = pool;
-      const now = { instanceId, app, visible: JSON.stringify({ places, workflows }), connections: JSON.stringify(connections) };
+      const { slots, workflows, connections } = pool;
+      const now = { instanceId, app, visible: JSON.stringify({ slots, workflows }), connections: JSON.stringify(connections) };
       if (known?.visible === now.visible && known.connections === now.connections) continue;
       isVisible ||= known?.visible !== now.visible;
       put.push(pool);
@@ -302,7 +302,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     if (open.length === 0) return null;
     return {
       ...{ instanceId, app },
-      places: open.reduce((sum, { profile }) => sum + profile.maxConcurrency, 0),
+      slots: open.reduce((sum, { profile }) => sum + profile.maxConcurrency, 0),
       workflows: [...new Set(open.flatMap(({ profile }) => profile.workflows))].sort(),
       connections: links.map((link) => statusOf(link, board.nodeId)),
     };

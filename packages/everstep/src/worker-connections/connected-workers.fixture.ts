@@ -44,7 +44,7 @@ export class PlayedWorker {
         unsentBytes: () => this.unsentBytes,
         isPaused: () => this.isPaused,
       },
-      changed: (link) => pools.placesChanged(link),
+      changed: (link) => pools.slotsChanged(link),
       ended: (link) => pools.remove(link),
     });
     pools.add(this.link);

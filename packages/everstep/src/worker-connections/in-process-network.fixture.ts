@@ -27,7 +27,7 @@ function accept(node: NodeOfNetwork, hello: HelloFrame, socket: FrameSocket, con
   const { kind: _kind, token: _token, connection: _connection, protocol: _protocol, ...profile } = hello;
   return new WorkerLink({
     ...{ connectionId, instanceId: node.instanceId, profile, clock: node.clock, heartbeatMs: HEARTBEAT_MS, socket },
-    changed: (changed) => node.pools.placesChanged(changed),
+    changed: (changed) => node.pools.slotsChanged(changed),
     ended: (ended) => node.pools.remove(ended),
   });
 }

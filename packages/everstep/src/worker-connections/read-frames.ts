@@ -125,9 +125,9 @@ export function readHello(text: string): ReadHello {
   if (!isCount(maxConcurrency) || maxConcurrency < 1 || maxConcurrency > MAX_CONCURRENCY)
     return bad(`"maxConcurrency" must be a whole number from 1 to ${MAX_CONCURRENCY}`);
   if (!isText(workerId) || workerId === '' || !isText(sdk))
-    return bad(`"workerId" and "sdk" must be texts of at most ${MAX_TEXT_LENGTH} characters without control characters`);
+    return bad(`"workerId" and "sdk" must be strings of at most ${MAX_TEXT_LENGTH} characters without control characters`);
   if ((host !== undefined && !isText(host)) || (version !== undefined && !isText(version)))
-    return bad(`"host" and "version" must be texts of at most ${MAX_TEXT_LENGTH} characters without control characters`);
+    return bad(`"host" and "version" must be strings of at most ${MAX_TEXT_LENGTH} characters without control characters`);
   return {
     ok: true,
     hello: {

@@ -21,7 +21,7 @@ export interface FrameSocket {
   isPaused?(): boolean;
 }
 
-/** What a worker has said about itself, without its token. */
+/** What a worker reported about itself, without its token. */
 export type WorkerProfile = Omit<HelloFrame, 'kind' | 'token' | 'connection' | 'protocol'>;
 
 /** A request to a worker. The connection adds the id. */
@@ -73,9 +73,9 @@ export interface WorkerLinkOptions {
   readonly socket: FrameSocket;
   readonly clock: Clock;
   readonly heartbeatMs: number;
-  /** The number of free places, or whether it accepts work, has changed. */
+  /** The number of free slots, or whether it accepts work, has changed. */
   readonly changed: (link: WorkerLink) => void;
-  /** Called once, when the connection has ended. `reason` contains no text of the worker. */
+  /** Called once, when the connection has ended. `reason` contains no text from the worker. */
   readonly ended: (link: WorkerLink, reason: string) => void;
 }
 

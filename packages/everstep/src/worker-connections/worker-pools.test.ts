@@ -89,7 +89,7 @@ function wait(world: ConnectedWorkers, name: string, log: string[], workers: Rea
   return control;
 }
 
-it('assigns one waiting request to each place that becomes free, in order', () => {
+it('assigns one waiting request to each slot that becomes free, in order', () => {
   const world = new ConnectedWorkers();
   const a = world.connect({ maxConcurrency: 1 });
   const log: string[] = [];
@@ -153,7 +153,7 @@ it('knows since when no worker serves a workflow', async () => {
   assert.equal(since(), startedAt + 1_000);
 });
 
-it('counts the places of open connections, and reports each change', () => {
+it('counts the slots of open connections, and reports each change', () => {
   const world = new ConnectedWorkers();
   const changes: WorkerChange[] = [];
   world.pools.onChange((change) => changes.push(change));

@@ -88,8 +88,8 @@ export class WorkerPools implements WorkerPresence {
     this.notify(pool);
   }
 
-  /** The free places of the connection, or whether it accepts work, have changed. */
-  placesChanged(link: WorkerLink): void {
+  /** The free slots of the connection, or whether it accepts work, have changed. */
+  slotsChanged(link: WorkerLink): void {
     const pool = this.poolOf.get(link);
     if (!pool) return;
     this.assignWaiting(pool, link);
@@ -130,9 +130,9 @@ export class WorkerPools implements WorkerPresence {
   }
 
   /**
-   * Returns a connection that serves the workflow and has a free place: the one that holds the run, otherwise the least
+   * Returns a connection that serves the workflow and has a free slot: the one that holds the run, otherwise the least
    * loaded one. Returns 'busy' if all are full, and null if none serves it. Send the request before anything else happens,
-   * because only then its place is taken.
+   * because only then its slot is taken.
    */
   pick({ instanceId, app, workflow, runKey }: WorkerTarget): WorkerLink | 'busy' | null {
     const pool = this.pools.get(poolName(instanceId, app));
@@ -187,7 +187,7 @@ export class WorkerPools implements WorkerPresence {
   /** Assigns free connections to waiting requests, in order. `changed`: only this connection has become free. */
   private assignWaiting({ waiting }: Pool, changed?: WorkerLink): void {
     for (const each of waiting) {
-      // The usual reason to stop: one place has become free, and the first request has taken it.
+      // The usual reason to stop: one slot has become free, and the first request has taken it.
       if (changed?.isOpen && changed.free === 0) return;
       const link = this.pick(each.target);
       if (link !== 'busy') each.assign(link);

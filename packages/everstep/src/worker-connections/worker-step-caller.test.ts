@@ -168,7 +168,7 @@ it('never has more requests at a worker than it accepts', async () => {
     for (const worker of [a, b]) {
       const answers = worker.received.map((id) => ({ kind: 'answer', id, reply: DONE }) as const);
       worker.send(...answers);
-      // Before anything else runs, all places are free.
+      // Before anything else runs, all slots are free.
     }
   }
   assert.ok(calls.every(({ answer }) => answer?.kind === 'reply'));

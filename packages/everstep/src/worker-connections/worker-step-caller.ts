@@ -18,7 +18,7 @@ import { readNotice, readNoticeAnswer } from './notices.js';
 import type { ExchangeOptions, ExchangeOutcome, WorkerLink, WorkerRequest } from './worker-link.js';
 import type { WorkerPools, WorkerTarget } from './worker-pools.js';
 
-/** The loss of this number that occurs before a worker starts a request counts as a failed attempt. */
+/** After this many losses before a worker starts a request, the last one counts as a failed attempt. */
 const LOSSES_OF_ATTEMPT = 3;
 /** Requests whose losses are remembered. */
 const MAX_LOST_REQUESTS = 10_000;

@@ -181,7 +181,7 @@ export class Client {
     const batch = items.map(({ workflowUrl, ...options }) => {
       const body = triggerBody(options.body);
       if (body instanceof Uint8Array)
-        throw new TypeError('a batch can contain only text and JSON; trigger runs with bytes one by one');
+        throw new TypeError('a batch can contain only text and JSON; trigger runs with binary payloads one by one');
       return { destination: workflowUrl, headers: triggerHeaders(options), ...(body === undefined ? {} : { body }) };
     });
     const headers = { 'Content-Type': 'application/json' };

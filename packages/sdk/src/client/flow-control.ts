@@ -108,7 +108,7 @@ export class Destinations {
   }
 
   /** Holds a destination. Its deliveries wait until it is released, without using up attempts. */
-  hold(destination: DestinationName & { /** Reason for people. */ readonly reason?: string }): Promise<DestinationHeld> {
+  hold(destination: DestinationName & { /** Reason, for display. */ readonly reason?: string }): Promise<DestinationHeld> {
     return this.change('hold', destination);
   }
 

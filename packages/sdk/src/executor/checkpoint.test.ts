@@ -216,7 +216,7 @@ describe('a checkpoint', () => {
 describe('the attempts of steps in a checkpoint', () => {
   const attempt = { retried: 1 };
 
-  it('do not count those of the first step, also if the code between them fails', async () => {
+  it('do not count those of the first step, even if the code between them fails', async () => {
     for (const failing of ['step', 'code']) {
       const { service, endpoint } = pair(
         async (context) => {

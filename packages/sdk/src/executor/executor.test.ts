@@ -119,7 +119,7 @@ for (const options of holdings) {
       assert.equal((await driven(() => undefined, options)).result, undefined);
     });
 
-    it('cancels, also from one of several branches', async () => {
+    it('cancels, even from one of several branches', async () => {
       const service = await driven(async (context) => {
         await Promise.all([context.run('a', () => 1), context.cancel()]);
         return 'not reached';

@@ -26,7 +26,7 @@ describe('a thrown error is described', () => {
     assert.match(causes[0]?.stack ?? '', /^at /);
   });
 
-  test('with the first frame of the own code, relative to the directory of the app', () => {
+  test('with the first frame of user code, relative to the directory of the app', () => {
     const { source } = describeFailure(
       at(`    at pay (node:fs:1:1)\n    at charge (file://${process.cwd()}/src/charge.js:7:13)`),
       false,
@@ -34,7 +34,7 @@ describe('a thrown error is described', () => {
     assert.deepEqual(source, { file: 'src/charge.js', line: 7, column: 13, function: 'charge' });
   });
 
-  test('without frames of the SDK as own code', () => {
+  test('does not treat frames of the SDK as user code', () => {
     const { stack = '', source } = describeFailure(new Error('here'), false);
     assert.match(stack, /at .*@everstep\/sdk\/failures\/describe-failure\.test\.js:/);
     assert.equal(source, undefined);

@@ -91,7 +91,10 @@ export class HookCaller {
     if (this.reported.has(name)) return;
     this.reported.add(name);
     try {
-      console.warn(`The workflow hook ${name} failed; the run is not affected. Further errors of it are not logged.`, error);
+      console.warn(
+        `The workflow hook ${name} failed; the run is not affected. Further errors of this hook are not logged.`,
+        error,
+      );
     } catch {
       // A value that cannot be shown.
     }

@@ -187,7 +187,7 @@ describe('an endpoint with public keys', () => {
     assert.equal((await worker.send({ headers: ed25519() })).status, 200);
   });
 
-  it('fetches its keys, also from a URL in the environment', async (t) => {
+  it('fetches its keys, including from a URL in the environment', async (t) => {
     let fetches = 0;
     const server = createServer((_request, response) => {
       fetches++;

@@ -96,7 +96,7 @@ export class StepHistory {
     this.checkpointSteps = checkpointSteps;
   }
 
-  /** Called at the start of the code of a run, also for a replay. `run` is a unique name of the run. */
+  /** Called at the start of the code of a run, including for a replay. `run` is a unique name of the run. */
   witness(run: string): StepWitness {
     return new StepWitness((step, seen) => {
       const token = `${step}#${++this.tokens}`;

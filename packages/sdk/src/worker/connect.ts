@@ -33,9 +33,9 @@ export interface ConnectOptions<Name extends string = string> {
   readonly token?: string;
   /** Maximum number of requests that each connection handles at the same time. Default: 100. */
   readonly maxConcurrency?: number;
-  /** Version of the app, for people. */
+  /** Version of the app, for display. */
   readonly version?: string;
-  /** Host name, for people. Default: HOSTNAME of the environment. */
+  /** Host name, for display. Default: HOSTNAME of the environment. */
   readonly host?: string;
   /**
    * Drains the worker when the process receives one of these signals, then lets the signal take effect. Default:

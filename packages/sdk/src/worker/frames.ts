@@ -26,7 +26,7 @@ export interface HelloFrame {
   readonly maxConcurrency: number;
   /** Identifies the process. All connections of a process send the same id. */
   readonly workerId: string;
-  /** For people: host name, version of the app, name and version of the SDK. */
+  /** For display: host name, version of the app, name and version of the SDK. */
   readonly host?: string;
   readonly version?: string;
   readonly sdk: string;

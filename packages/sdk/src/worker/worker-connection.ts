@@ -24,7 +24,7 @@ export type WorkAnswer = Extract<WorkerFrame, { kind: 'answer' | 'noticed' }>;
 
 /** Why a connection has ended. */
 export interface ConnectionEnd {
-  /** For people. */
+  /** For display. */
   readonly message: string;
   /** Set if the service rejected the worker. */
   readonly rejection?: Rejected;

@@ -1,4 +1,4 @@
-/** Copies text to the clipboard, also on pages that are served over plain HTTP, where browsers offer no clipboard API. */
+/** Copies text to the clipboard, even on pages that are served over plain HTTP, where browsers offer no clipboard API. */
 
 /** Returns whether the text was copied. `near` is the element that the user pressed; its dialog keeps the focus meanwhile. */
 export async function copyText(text: string, near: HTMLElement): Promise<boolean> {

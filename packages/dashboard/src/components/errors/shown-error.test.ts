@@ -21,7 +21,7 @@ describe('a shown error', () => {
     assert.equal(startOfLong('x'.repeat(5_000))?.length, 600);
   });
 
-  test('has frames of the own code apart from those of packages and Node.js', () => {
+  test('separates frames of user code from those of packages and Node.js', () => {
     assert.deepEqual(partsOfStack([PACKAGE, OWN, OWN, NODE, PACKAGE]), [
       { own: false, frames: [PACKAGE.text] },
       { own: true, frames: [OWN.text, OWN.text] },

@@ -21,7 +21,7 @@ const MINUTE_MS = 60_000;
 const WORKFLOW: ConditionField = {
   name: 'workflowUrl',
   label: 'Workflow URL (optional)',
-  hint: 'Empty: every workflow.',
+  hint: 'Leave empty to match every workflow.',
   type: 'text',
   initial: '',
 };
@@ -32,16 +32,16 @@ export const KINDS: Readonly<Record<Kind, { readonly text: string; readonly fiel
     fields: [
       WORKFLOW,
       { name: 'label', label: 'Label (optional)', type: 'text', initial: '' },
-      { name: 'endAfterMs', label: 'Ends after minutes without a failure', type: 'minutes', initial: '15' },
+      { name: 'endAfterMs', label: 'Ends without failures for (minutes)', type: 'minutes', initial: '15' },
     ],
   },
   'error-group': { text: 'New or regressed error', fields: [WORKFLOW] },
   'failure-rate': {
-    text: 'Many runs fail',
+    text: 'High failure rate',
     fields: [
       WORKFLOW,
-      { name: 'percent', label: 'Failed runs in percent', type: 'number', unit: '%', initial: '10' },
-      { name: 'windowMs', label: 'Window in minutes (at most 60)', type: 'minutes', initial: '5' },
+      { name: 'percent', label: 'Failed runs (%)', type: 'number', unit: '%', initial: '10' },
+      { name: 'windowMs', label: 'Window (minutes, at most 60)', type: 'minutes', initial: '5' },
       { name: 'minRuns', label: 'Minimum number of runs in the window', type: 'number', unit: 'runs or more', initial: '10' },
     ],
   },
@@ -55,7 +55,7 @@ export const KINDS: Readonly<Record<Kind, { readonly text: string; readonly fiel
   },
   'schedule-missed': {
     text: 'A schedule is late',
-    fields: [{ name: 'forMs', label: 'Late by minutes', type: 'minutes', initial: '5' }],
+    fields: [{ name: 'forMs', label: 'Late by (minutes)', type: 'minutes', initial: '5' }],
   },
   'run-age': {
     text: 'A run is active too long',
@@ -68,13 +68,13 @@ export const KINDS: Readonly<Record<Kind, { readonly text: string; readonly fiel
   'no-worker': {
     text: 'No worker is connected',
     fields: [
-      { name: 'workflowUrl', label: 'Worker URL', hint: 'Such as worker://shop/order.', type: 'text', initial: '' },
-      { name: 'forMs', label: 'For minutes', type: 'minutes', initial: '5' },
+      { name: 'workflowUrl', label: 'Worker URL', hint: 'For example, worker://shop/order.', type: 'text', initial: '' },
+      { name: 'forMs', label: 'For (minutes)', type: 'minutes', initial: '5' },
     ],
   },
   budget: {
     text: 'The budget is spent',
-    fields: [{ name: 'percent', label: 'Share of the budget in percent', type: 'number', unit: '%', initial: '80' }],
+    fields: [{ name: 'percent', label: 'Share of the budget (%)', type: 'number', unit: '%', initial: '80' }],
   },
   'store-trouble': { text: 'The store refused writes', fields: [] },
 };

@@ -14,7 +14,7 @@ import { NamedSection } from './named-section.js';
 import { useMailAvailable } from './use-destinations.js';
 
 type Kind = AlertDestinationEntry['kind'];
-const KINDS = { webhook: 'Signed webhook', slack: 'Slack-compatible webhook', email: 'E-mail' } as const satisfies Record<
+const KINDS = { webhook: 'Signed webhook', slack: 'Slack-compatible webhook', email: 'Email' } as const satisfies Record<
   Kind,
   string
 >;
@@ -47,7 +47,7 @@ const COLUMNS: readonly Column<AlertDestinationEntry>[] = [
   },
 ];
 
-/** `url`: the text of the field, which contains several addresses of e-mail. */
+/** `url`: the text of the field, which contains several addresses of email. */
 const targetOf = (kind: Kind, url: string) =>
   kind === 'email' ? { to: url.split(/[\s,;]+/).filter((address) => address !== '') } : { url: url.trim() };
 
@@ -56,7 +56,7 @@ const HINTS: Readonly<Record<Kind, string>> = {
   slack: 'It is stored encrypted and not shown again.',
   email: 'Up to 5 addresses, separated by commas.',
 };
-const NO_MAIL = 'This installation cannot send e-mail. Ask the operator to configure an SMTP server (EVERSTEP_SMTP_URL).';
+const NO_MAIL = 'This installation cannot send email. Ask the operator to configure an SMTP server (EVERSTEP_SMTP_URL).';
 
 const isKind = (text: string): text is Kind => text in KINDS;
 
@@ -95,7 +95,7 @@ function DestinationForm({ row, onClose, onSecret }: FormProps) {
     >
       <TextField label="Name" value={name} onChange={setName} disabled={row !== null} />
       <ChoiceField label="Kind" value={kind} choices={KINDS} onChange={(value) => (isKind(value) ? setKind(value) : undefined)} />
-      <TextField label={kind === 'email' ? 'E-mail addresses' : 'URL'} value={url} onChange={setUrl} hint={HINTS[kind]} />
+      <TextField label={kind === 'email' ? 'Email addresses' : 'URL'} value={url} onChange={setUrl} hint={HINTS[kind]} />
       {lacksMail ? <p role="alert">{NO_MAIL}</p> : null}
       {row?.kind === 'webhook' && kind === 'webhook' ? (
         <label className="line">

@@ -113,13 +113,13 @@ function RuleForm({ row, onClose }: { readonly row: AlertRuleEntry | null; reado
       />
       <TextField
         label="Quiet from (optional)"
-        hint="Such as 22:00. Notices wait until the quiet hours end."
+        hint="For example, 22:00. Notices wait until the quiet hours end."
         value={quiet.from}
         onChange={(from) => setQuiet({ ...quiet, from })}
       />
       {quiet.from === '' ? null : (
         <>
-          <TextField label="Quiet until" hint="Such as 07:00." value={quiet.to} onChange={(to) => setQuiet({ ...quiet, to })} />
+          <TextField label="Quiet until" hint="For example, 07:00." value={quiet.to} onChange={(to) => setQuiet({ ...quiet, to })} />
           <TextField label="Time zone" value={quiet.timeZone} onChange={(timeZone) => setQuiet({ ...quiet, timeZone })} />
         </>
       )}

@@ -1,4 +1,4 @@
-/** The destinations of an instance, and whether it can send e-mail. */
+/** The destinations of an instance, and whether it can send email. */
 import type { AlertDestinationEntry } from '../../../../everstep/src/contract/alerts/alerts.js';
 import { useApi } from '../../api/queries.js';
 

@@ -23,7 +23,7 @@ export const WAYS: Readonly<Record<QuickstartWay, { readonly text: string; reado
   curl: { text: 'curl', lead: 'Starts a run with one request. The run waits until an app serves its workflow.' },
   upstash: {
     text: '@upstash/workflow',
-    lead: 'The published SDK, unmodified. Its app must be reachable for this server: on the same machine with everstep dev.',
+    lead: 'The published SDK, unmodified. This server must be able to reach its app; everstep dev reaches apps on the same machine.',
   },
 };
 

@@ -216,7 +216,7 @@ function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
       {member === null ? (
         <div className="field">
           <label className="field-label" htmlFor={ids.email}>
-            E-mail
+            Email
           </label>
           <input
             id={ids.email}

@@ -14,7 +14,7 @@ export interface UserAction {
     | 'recover'
     | 'delete';
   readonly text: string;
-  /** Start of the notification on success; the e-mail of the user follows. */
+  /** Start of the notification on success; the email of the user follows. */
   readonly done: string;
   readonly danger?: true;
   /** Whether the action applies to the user. */

@@ -52,7 +52,7 @@ export default function UsersPage() {
     { id: 'state', header: 'State', width: '120px', cell: stateOf },
     {
       id: 'email',
-      header: 'E-mail',
+      header: 'Email',
       width: 'minmax(0, 3fr)',
       cell: ({ email }) => (
         <div className="clip" title={email}>
@@ -185,7 +185,7 @@ function UserDialog({ pending: { action, user }, onClose, onLink }: UserDialogPr
       {mustType ? (
         <div className="field">
           <label className="field-label" htmlFor={field}>
-            Type the user's e-mail to confirm
+            Type the user's email to confirm
           </label>
           <input
             id={field}

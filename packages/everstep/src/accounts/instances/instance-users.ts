@@ -1,7 +1,7 @@
 /** The users who have access to an instance. */
 import type { AccountStore } from '../../ports/stores/account-store.js';
 
-/** Returns the e-mails of the users who can log in and see the instance, sorted. Empty if the instance has no owner. */
+/** Returns the emails of the users who can log in and see the instance, sorted. Empty if the instance has no owner. */
 export async function usersOf(accounts: AccountStore, instanceId: string): Promise<readonly string[]> {
   const owner = (await accounts.findInstance({ instanceId }))?.accountId;
   if (owner === undefined) return [];

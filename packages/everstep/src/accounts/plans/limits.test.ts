@@ -143,7 +143,7 @@ test('if midnight passes while the count is read, the new day is used', async (t
   });
 });
 
-test('the daily count comes from the store, also after a restart', async (t) => {
+test('the daily count comes from the store, even after a restart', async (t) => {
   const world = await open(t, { plan: 'small' });
   await world.start(2);
   const again = await world.restart();

@@ -42,7 +42,7 @@ test('a token can be rebuilt from its record', async () => {
   assert.equal(await authority.tokenOf(record), token);
 });
 
-test('a token of another region is refused with an error that names both, also when cached', async () => {
+test('a token of another region is refused with an error that names both, even when cached', async () => {
   await createInstance('qi_us', AMERICA);
   const token = await authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
   const refused = await authority.verify(token, EUROPE);

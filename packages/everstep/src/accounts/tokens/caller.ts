@@ -6,7 +6,7 @@ export type Access = TokenRecord['access'];
 
 /** The caller of an instance operation: the holder of a token, or a user with a session. */
 export interface Caller {
-  /** Name for the audit log and for people: `token <id>`, or the email of the user. */
+  /** Name for the audit log and for display: `token <id>`, or the email of the user. */
   readonly actor: string;
   readonly instanceId: string;
   readonly region: string;

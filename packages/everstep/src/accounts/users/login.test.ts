@@ -77,7 +77,7 @@ test('a wrong key, the hash of the key, no key, and an unknown email are refused
     assert.equal(await attempt(KEY, { email }), 'refused', email);
 });
 
-test('failed logins of an account from an address are limited in a sliding window, also for the valid key', async () => {
+test('failed logins of an account from an address are limited in a sliding window, even for the valid key', async () => {
   for (let i = 0; i < LIMITS.maxFailedLogins; i++) {
     assert.equal(await attempt('ek_wrong'), 'refused');
     at += 100;

@@ -60,7 +60,7 @@ describe('the demo of npm start', () => {
     assert.match(failed, /RUN_FAILED after .*charge payment.*\n.*dead letter queue as dlq_\w+/);
     assert.match(
       failed,
-      /failure function was called: CALLBACK_SUCCESS\n.*the shop sent this mail: Dear ada@example\.com, your order bank-/,
+      /failure function was called: CALLBACK_SUCCESS\n.*the shop sent this email: Dear ada@example\.com, your order bank-/,
     );
     const kept = [...resumed.matchAll(/= .. ?(\w+ \w+) +kept from the failed run/g)].map(([, name]) => name);
     assert.deepEqual(kept.sort(), ['check fraud', 'notify warehouse', 'reserve stock', 'validate order']);

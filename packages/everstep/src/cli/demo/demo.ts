@@ -254,6 +254,6 @@ class Show {
     const response = await fetch(`${app.url}/apologies/${workflowRunId}`, { signal });
     if (!response.ok) return;
     const { apology } = (await response.json()) as { readonly apology: string };
-    this.print(`     the shop sent this mail: ${apology}`);
+    this.print(`     the shop sent this email: ${apology}`);
   }
 }

@@ -107,13 +107,13 @@ test('tls: an expired certificate is a problem, one that expires soon a warning'
   says(judgeCertificate('c', { ...valid, validFrom: NOW + 1 }, NOW), 'problem', /valid only from/);
 });
 
-test('addresses: one that does not lead to this version of the server is reported', () => {
+test('addresses: one that another program or version serves is reported', () => {
   const [name, url] = ['EVERSTEP_PUBLIC_URL', 'https://e.test'];
   says(judgeAddress(name, url, reply(), '1.0.0'), 'ok', /EVERSTEP_PUBLIC_URL \(https:\/\/e\.test\) answers/);
   says(judgeAddress(name, url, reply(), null), 'ok', /answers/);
   says(judgeAddress(name, url, failed, null), 'problem', /does not answer/);
   says(judgeAddress(name, url, reply({ body: '<html>' }), null), 'problem', /another program/);
-  says(judgeAddress(name, url, reply(), '1.1.0'), 'warning', /version 1\.0\.0, this one has 1\.1\.0/);
+  says(judgeAddress(name, url, reply(), '1.1.0'), 'warning', /version 1\.0\.0, but this server has version 1\.1\.0/);
 });
 
 test('store: fsync off and a newer schema are problems, an older schema and a slow database warnings', () => {

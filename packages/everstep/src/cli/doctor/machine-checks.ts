@@ -15,7 +15,7 @@ const MIN_MEMORY_BYTES = 512 * MIB;
 const BASE_BYTES = 160 * MIB;
 const HEAP_SHARE = 0.6;
 
-/** Returns a size for people: `1.5 GiB`. */
+/** Returns a human-readable size: `1.5 GiB`. */
 export function size(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   let [value, unit] = [bytes, 0];

@@ -59,7 +59,7 @@ function risksOf(config: Config): readonly Risk[] {
     },
     {
       applies: config.mail?.tls === 'if-offered',
-      message: 'EVERSTEP_SMTP_TLS is optional: the password and e-mail are sent in plain text if the SMTP server offers no TLS',
+      message: 'EVERSTEP_SMTP_TLS is optional: the password and email are sent in plain text if the SMTP server offers no TLS',
       fix: 'Remove it, unless the SMTP server is in a trusted network and has no TLS.',
     },
     {
@@ -78,6 +78,6 @@ function risksOf(config: Config): readonly Risk[] {
 export function judgeSettings(config: Config): readonly Finding[] {
   const { ok, warning } = findingsOf('settings');
   const found = risksOf(config).filter(({ applies }) => applies);
-  if (found.length === 0) return [ok('no setting is known to be risky in production')];
+  if (found.length === 0) return [ok('no risky settings found')];
   return found.map(({ message, fix }) => warning(message, fix));
 }

@@ -92,12 +92,12 @@ export function judgeAddress(name: string, url: string, health: Reply | NoReply,
   const version = versionIn(health);
   if (version === null)
     return problem(
-      `${name} (${url}) leads to another program (status ${health.status})`,
+      `${name} (${url}) is served by another program (status ${health.status})`,
       'Make the proxy forward all paths to Everstep.',
     );
   if (own !== null && version !== own)
     return warning(
-      `${name} (${url}) leads to a server of version ${version}, this one has ${own}`,
+      `${name} (${url}) is served by version ${version}, but this server has version ${own}`,
       'Finish the upgrade of all nodes, or correct the URL.',
     );
   return ok(`${name} (${url}) answers`);

@@ -23,7 +23,7 @@ test('an SMTP server requires TLS unless a setting says otherwise', () => {
   assert.deepEqual(mailOf(list)?.recipients, ['@shop.test', 'ops@other.test']);
 });
 
-test('without an SMTP server there is no e-mail', () => {
+test('without an SMTP server there is no email', () => {
   const parsed = parse({});
   assert.ok(parsed.ok);
   assert.equal(parsed.config.mail, null);
@@ -35,7 +35,7 @@ for (const [what, env, problem] of [
   ['the scheme is wrong', { EVERSTEP_SMTP_URL: 'https://secret@mail.test' }, /^EVERSTEP_SMTP_URL must be a URL such as/],
   ['the URL has options', { EVERSTEP_SMTP_URL: 'smtp://mail.test/?tls.rejectUnauthorized=false' }, /without a path/],
   ['an escape is wrong', { EVERSTEP_SMTP_URL: 'smtp://%ff:secret@mail.test' }, /percent-encoded/],
-  ['the sender has a line break', { EVERSTEP_SMTP_FROM: 'a@shop.test\r\nBcc: b@shop.test' }, /must be an e-mail address/],
+  ['the sender has a line break', { EVERSTEP_SMTP_FROM: 'a@shop.test\r\nBcc: b@shop.test' }, /must be an email address/],
   ['the mode is unknown', { EVERSTEP_SMTP_TLS: 'none' }, /must be required or optional/],
   ['a recipient is invalid', { EVERSTEP_SMTP_RECIPIENTS: 'shop.test,*@x' }, /"\*@x" is invalid/],
 ] as const) {

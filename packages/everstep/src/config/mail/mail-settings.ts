@@ -12,7 +12,7 @@ export interface MailSettings {
   readonly tls: 'from-start' | 'upgrade' | 'if-offered';
   /** Address of the sender. */
   readonly from: string;
-  /** Addresses, and domains with an `@` in front, that may receive e-mail; empty: any. Lower case. */
+  /** Addresses, and domains with an `@` in front, that may receive email; empty: any. Lower case. */
   readonly recipients: readonly string[];
 }
 
@@ -54,7 +54,7 @@ function parseSmtpUrl(text: string): SmtpUrl {
 
 function parseFrom(text: string): string {
   if (ADDRESS.test(text)) return text;
-  throw new Error('must be an e-mail address such as everstep@example.com');
+  throw new Error('must be an email address such as everstep@example.com');
 }
 
 function parseTls(text: string): 'required' | 'optional' {
@@ -70,7 +70,7 @@ function parseRecipients(text: string): readonly string[] {
     .filter((entry) => entry !== '');
   for (const entry of entries)
     if (!ADDRESS.test(entry) && !DOMAIN.test(entry))
-      throw new Error(`must be domains or e-mail addresses, separated by commas; "${entry}" is invalid`);
+      throw new Error(`must be domains or email addresses, separated by commas; "${entry}" is invalid`);
   return Object.freeze(entries.map((entry) => (entry.includes('@') ? entry : `@${entry}`)));
 }
 
@@ -81,8 +81,8 @@ export const MAIL_SETTINGS = {
     env: 'EVERSTEP_SMTP_URL',
     flag: '--smtp-url <url>',
     option: 'smtpUrl',
-    help: 'SMTP server for e-mail about alerts, smtp://user:password@host:port or smtps://; prefer EVERSTEP_SMTP_URL_FILE',
-    defaultText: 'none: no e-mail is sent',
+    help: 'SMTP server for email about alerts, smtp://user:password@host:port or smtps://; prefer EVERSTEP_SMTP_URL_FILE',
+    defaultText: 'none: no email is sent',
     isSecret: true,
     fallback: () => null,
     parse: parseSmtpUrl,
@@ -91,7 +91,7 @@ export const MAIL_SETTINGS = {
     env: 'EVERSTEP_SMTP_FROM',
     flag: '--smtp-from <address>',
     option: 'smtpFrom',
-    help: 'address of the sender of e-mail; required with an SMTP server',
+    help: 'address of the sender of email; required with an SMTP server',
     defaultText: 'none',
     fallback: () => null,
     parse: parseFrom,
@@ -100,7 +100,7 @@ export const MAIL_SETTINGS = {
     env: 'EVERSTEP_SMTP_TLS',
     flag: '--smtp-tls <mode>',
     option: 'smtpTls',
-    help: 'required, or optional: the password and e-mail are sent in plain text if the SMTP server offers no TLS',
+    help: 'required, or optional: the password and email are sent in plain text if the SMTP server offers no TLS',
     defaultText: 'required',
     fallback: () => 'required',
     parse: parseTls,
@@ -109,7 +109,7 @@ export const MAIL_SETTINGS = {
     env: 'EVERSTEP_SMTP_RECIPIENTS',
     flag: '--smtp-recipients <list>',
     option: 'smtpRecipients',
-    help: 'comma-separated domains and e-mail addresses that may receive e-mail',
+    help: 'comma-separated domains and email addresses that may receive email',
     defaultText: 'any',
     fallback: () => Object.freeze([]),
     parse: parseRecipients,

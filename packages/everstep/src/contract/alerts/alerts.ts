@@ -13,7 +13,7 @@ const DestinationName = Type.String({ minLength: 1, maxLength: LIMITS.maxAlertNa
 export const AlertDestinationKind = Type.Enum(['webhook', 'slack', 'email'], {
   type: 'string',
   description:
-    '`webhook`: a signed request. `slack`: a URL that accepts the messages of Slack webhooks. `email`: e-mail through the SMTP server of the installation.',
+    '`webhook`: a signed request. `slack`: a URL that accepts the messages of Slack webhooks. `email`: email through the SMTP server of the installation.',
 });
 
 export const AlertDestinationEntry = Type.Object(
@@ -21,9 +21,9 @@ export const AlertDestinationEntry = Type.Object(
     name,
     kind: AlertDestinationKind,
     url: Type.String({
-      description: 'URL of the destination. Of a Slack URL, only the host is shown. That of e-mail starts with `mailto:`.',
+      description: 'URL of the destination. Of a Slack URL, only the host is shown. That of email starts with `mailto:`.',
     }),
-    to: Type.Optional(Type.Array(Type.String(), { description: 'Addresses that receive the e-mail.' })),
+    to: Type.Optional(Type.Array(Type.String(), { description: 'Addresses that receive the email.' })),
     secret: Type.Optional(
       Type.String({ description: 'Secret that signs the requests of a webhook. Present only in the response that creates it.' }),
     ),
@@ -54,7 +54,7 @@ export const PutAlertDestination = Type.Object(
     to: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.maxMailAddressLength, ...like('mailAddress') }), {
         ...{ minItems: 1, maxItems: LIMITS.maxMailAddresses },
-        description: 'Addresses that receive the e-mail. Required for `email`.',
+        description: 'Addresses that receive the email. Required for `email`.',
       }),
     ),
     rotateSecret: Type.Optional(
@@ -222,9 +222,9 @@ export const AlertEntry = Type.Object(
     subject: Type.String({ description: 'What the alert is about, such as the URL of a workflow.' }),
     summary: Type.String({ description: 'One sentence that describes the alert.' }),
     openedAt: unixMs('Time when the alert was opened'),
-    lastAt: unixMs('Time when the condition was last found'),
+    lastAt: unixMs('Time when the condition was last met'),
     endedAt: Type.Optional(unixMs('Time when the alert ended', 'Absent while it is open.')),
-    occurrences: Type.Integer({ description: 'How often the condition was found.' }),
+    occurrences: Type.Integer({ description: 'Number of times the condition was met.' }),
     workflowUrl: Type.Optional(Type.String()),
     workflowRunId: Type.Optional(Type.String({ description: 'Id of the run that caused it last.' })),
     stepName: Type.Optional(Type.String({ description: 'Name of the step that failed.' })),

@@ -40,7 +40,7 @@ export const Reason = Type.Object(
     heldSince: unixMs('time when the destination was held', '`destination-held`'),
     reason: Type.Optional(Type.String({ description: 'For `destination-held`: why the destination is held.' })),
     nextProbeAt: unixMs('time when the next probe delivery is sent', '`destination-held`'),
-    since: unixMs('time since which no worker that serves the workflow is connected', '`no-worker`'),
+    since: unixMs('time since which no worker that serves the workflow has been connected', '`no-worker`'),
     url: Type.Optional(Type.String({ description: 'For `in-flight` and `no-worker`: URL of the request.' })),
   },
   { ...CLOSED, description: 'Reason why a run is waiting. `kind` determines which other fields are present.' },

@@ -10,7 +10,7 @@ export const INSIGHT_WINDOWS = ['1h', '6h', '24h', '7d', '30d', '90d'] as const;
 export const InsightWindow = Type.Enum([...INSIGHT_WINDOWS], {
   type: 'string',
   default: '24h',
-  description: 'Time until now that the response covers.',
+  description: 'Time range that the response covers, up to now.',
 });
 export type InsightWindow = Static<typeof InsightWindow>;
 
@@ -63,10 +63,12 @@ export const AttentionItem = Type.Object(
       description:
         '`dead-letter-group`: an error that is new, regressed, or no longer snoozed. `held-destination`: deliveries to it wait until it is released. `no-worker`: deliveries wait for a worker. `paused-key`: deliveries wait for a flow control key. `oldest-pending`: a delivery was due more than five minutes ago. `store-unavailable`: the store accepts no writes.',
     }),
-    subject: Type.String({ description: 'Fingerprint, destination, workflow URL or key that the item is about; else empty.' }),
+    subject: Type.String({
+      description: 'Fingerprint, destination, workflow URL or key that the item is about; otherwise empty.',
+    }),
     text: Type.String({ description: 'Error message or reason.' }),
     count: Type.Integer({ minimum: 0, description: 'Number of dead letters or waiting deliveries.' }),
-    since: Type.Union([unixMs('Time since which it needs attention'), Type.Null()]),
+    since: Type.Union([unixMs('Time when it started to need attention'), Type.Null()]),
   },
   { ...CLOSED, description: 'Something that needs attention now.' },
 );
@@ -119,7 +121,10 @@ export const WorkflowInsights = Type.Object(
         },
         CLOSED,
       ),
-      { description: 'Steps, slowest first by 95 % of their durations. Sleeps and waits are not included. At most 100.' },
+      {
+        description:
+          'Steps, slowest first by the 95th percentile of their durations. Sleeps and waits are not included. At most 100.',
+      },
     ),
     recentFailures: Type.Array(
       Type.Object(

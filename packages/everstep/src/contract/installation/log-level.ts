@@ -11,9 +11,9 @@ export const LogLevelEntry = Type.Object(
     level: LogLevelName,
     configured_level: Type.Enum([...LOG_LEVELS], {
       type: 'string',
-      description: 'Level of the settings, which applies again after a restart.',
+      description: 'Configured level, which applies again after a restart.',
     }),
-    node_id: Type.String({ description: 'Node that answered. Other nodes have their own level.' }),
+    node_id: Type.String({ description: 'Node that responded. Other nodes have their own level.' }),
   },
   { ...CLOSED, description: 'Level of the log of one server.' },
 );

@@ -6,7 +6,7 @@ import { unixMs } from '../fields/unix-ms.js';
 const CLOSED = { additionalProperties: false } as const;
 
 export const MissingWorker = Type.Object(
-  { app: Type.String(), since: unixMs('Time since which no connected worker serves the workflow') },
+  { app: Type.String(), since: unixMs('Time since which no connected worker has served the workflow') },
   {
     ...CLOSED,
     description:
@@ -49,7 +49,7 @@ export const UnservedWorkflow = Type.Object(
     app: Type.String(),
     workflow: Type.String({ description: 'Name of the workflow.' }),
     workflowUrl: Type.String(),
-    since: unixMs('Time since which no connected worker serves the workflow'),
+    since: unixMs('Time since which no connected worker has served the workflow'),
     waitListSize: Type.Integer({
       description: 'Number of deliveries that wait for a worker. With several nodes: those of the node that sent the response.',
     }),

@@ -7,7 +7,7 @@
 const FAMILIES: readonly string[] = ['telemetry-', 'feature-set', 'workflow-', 'callback-', 'failure-callback-', 'forward-'];
 
 const NAMES: ReadonlySet<string> = new Set([
-  // Sent with every message, also with one that starts a run.
+  // Sent with every message, even with one that starts a run.
   'method',
   // Sent with deliveries. Endpoints pass them on unchanged, without the `Forward-` prefix.
   'message-id',

@@ -124,7 +124,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     const keyboard = new Keyboard(page);
     await page.goto('/');
     await page.getByRole('heading', { name: 'Log in' }).waitFor();
-    await keyboard.write('textbox', 'E-mail', world.variable('EVERSTEP_ADMIN_EMAIL'));
+    await keyboard.write('textbox', 'Email', world.variable('EVERSTEP_ADMIN_EMAIL'));
     await keyboard.write('textbox', 'API key', world.variable('EVERSTEP_ADMIN_API_KEY'));
     await keyboard.press('Enter');
     await page.waitForURL('**/q/**');

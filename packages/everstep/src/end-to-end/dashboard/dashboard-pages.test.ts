@@ -74,7 +74,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
       const window = await world.window(size);
       await window.page.goto('/');
       await window.settled();
-      await window.page.getByLabel('E-mail').waitFor();
+      await window.page.getByLabel('Email').waitFor();
       await window.screenshot(`login-${viewport}`);
       assert.deepEqual(await window.faults(), []);
       await window.page.close();

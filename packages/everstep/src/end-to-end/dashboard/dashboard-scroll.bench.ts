@@ -201,7 +201,7 @@ try {
   await context.addInitScript(OBSERVE);
   const page = await context.newPage();
   await page.goto('/login');
-  await page.getByLabel('E-mail').fill(variable('EVERSTEP_ADMIN_EMAIL'));
+  await page.getByLabel('Email').fill(variable('EVERSTEP_ADMIN_EMAIL'));
   await page.getByLabel('API key').fill(variable('EVERSTEP_ADMIN_API_KEY'));
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.waitForURL('**/q/**');

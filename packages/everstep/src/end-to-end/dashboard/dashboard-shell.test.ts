@@ -24,7 +24,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     const [, , instanceId] = new URL(first.page.url()).pathname.split('/');
     const window = await world.window();
     await window.page.goto(`/q/${instanceId}/runs?state=RUN_FAILED&q=a+b`);
-    await window.page.getByLabel('E-mail').waitFor();
+    await window.page.getByLabel('Email').waitFor();
     await window.logIn(email(), apiKey());
     const { pathname, searchParams } = new URL(window.page.url());
     assert.equal(pathname, `/q/${instanceId}/runs`);
@@ -35,7 +35,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   test('a rejected login shows the reason and does not leak the key into the URL', async () => {
     const window = await world.window();
     await window.page.goto('/');
-    await window.page.getByLabel('E-mail').fill(email());
+    await window.page.getByLabel('Email').fill(email());
     await window.page.getByLabel('API key').fill('not-the-key');
     await window.page.getByRole('button', { name: 'Log in' }).click();
     await window.page.getByRole('alert').getByText('bad-credential').waitFor();
@@ -53,20 +53,20 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     assert.equal(kept.find(({ name }) => name === 'everstep_session')?.httpOnly, true);
     await page.getByRole('button', { name: email() }).click();
     await page.getByRole('menuitem', { name: 'Log out', exact: true }).click();
-    await page.getByLabel('E-mail').waitFor();
+    await page.getByLabel('Email').waitFor();
     // Pages poll, so the other tab notices the logout without a click.
-    await other.getByLabel('E-mail').waitFor();
+    await other.getByLabel('Email').waitFor();
     await page.context().addCookies(kept);
     await other.goto('/');
-    await other.getByLabel('E-mail').waitFor();
+    await other.getByLabel('Email').waitFor();
   });
 
   test('logout everywhere ends sessions in other browsers', async () => {
     const [here, elsewhere] = [await world.loggedIn(), await world.loggedIn()];
     await here.page.getByRole('button', { name: email() }).click();
     await here.page.getByRole('menuitem', { name: 'Log out everywhere' }).click();
-    await here.page.getByLabel('E-mail').waitFor();
-    await elsewhere.page.getByLabel('E-mail').waitFor();
+    await here.page.getByLabel('Email').waitFor();
+    await elsewhere.page.getByLabel('Email').waitFor();
   });
 
   test('the theme follows the system until the user selects one', async () => {

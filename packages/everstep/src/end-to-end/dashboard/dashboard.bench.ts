@@ -53,7 +53,7 @@ try {
   const first = await opened.browser.newContext({ baseURL: url });
   const login = await first.newPage();
   await login.goto('/login');
-  await login.getByLabel('E-mail').fill(variable('EVERSTEP_ADMIN_EMAIL'));
+  await login.getByLabel('Email').fill(variable('EVERSTEP_ADMIN_EMAIL'));
   await login.getByLabel('API key').fill(variable('EVERSTEP_ADMIN_API_KEY'));
   await login.getByRole('button', { name: 'Log in' }).click();
   await login.waitForURL('**/q/**');

@@ -273,7 +273,7 @@ export class Window {
   }
 
   async logIn(email: string, apiKey: string): Promise<void> {
-    await this.page.getByLabel('E-mail').fill(email);
+    await this.page.getByLabel('Email').fill(email);
     await this.page.getByLabel('API key').fill(apiKey);
     await this.page.getByRole('button', { name: 'Log in' }).click();
     await this.page.waitForURL('**/q/**');

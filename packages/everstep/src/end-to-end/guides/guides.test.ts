@@ -276,7 +276,7 @@ test('workers: a connected app runs its workflows; without it, runs wait', async
   const { workflowRunId: waiting } = await service.triggerAndSettle('worker://shop/pack', { body });
   assert.equal(await service.stateOf(waiting), 'RUN_STARTED');
   const explained = await service.client.runs.explain(waiting);
-  assert.match(explained.summary, /No worker for app shop that serves worker:\/\/shop\/pack is connected since/);
+  assert.match(explained.summary, /No worker for app shop that serves worker:\/\/shop\/pack has been connected since/);
   const worker = workers.start(service.url, service.token);
   try {
     await worker.connected;

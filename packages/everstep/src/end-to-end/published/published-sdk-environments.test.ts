@@ -24,7 +24,7 @@ const clientOf = (of: ServiceProcess): Client =>
   new Client({ baseUrl: of.env.get('QSTASH_URL') ?? '', token: of.env.get('QSTASH_TOKEN') ?? '' });
 const client = clientOf(service);
 
-test('works with Express, also when the journal is fetched', async (t) => {
+test('works with Express, even when the journal is fetched', async (t) => {
   const app = express();
   app.use(express.json());
   app.use(

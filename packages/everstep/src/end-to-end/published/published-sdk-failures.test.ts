@@ -298,7 +298,7 @@ test('an endpoint with another or no protocol version fails the run and names bo
   assert.match(await failure('/silent'), /submitted neither a step nor the end of the run/);
 });
 
-test('a run started without the SDK begins with an introduction of the endpoint', async (t) => {
+test('a run started without the SDK first calls the endpoint to determine its protocol version', async (t) => {
   const app = new Hono();
   app.post(
     '/hello',

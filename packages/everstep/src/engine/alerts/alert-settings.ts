@@ -114,7 +114,7 @@ export function shownUrl(destination: AlertDestination): string {
   return `${protocol}//${host}/`;
 }
 
-/** Condition of a rule that is evaluated from events. The others compare what holds at the moment. */
+/** Condition of a rule that is evaluated from events. The others check the current state. */
 export type EventCondition = Extract<AlertCondition, { readonly kind: 'run-failed' | 'error-group' }>;
 
 export const isAboutEvents = (condition: AlertCondition): condition is EventCondition =>

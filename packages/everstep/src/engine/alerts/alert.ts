@@ -1,9 +1,9 @@
-/** Alerts: opened and ended by the rules. One alert at most is open for a rule and a subject. */
+/** Alerts: opened and ended by the rules. At most one alert is open for a rule and a subject. */
 import type { AlertKind } from './alert-settings.js';
 
 /** What an alert is about. Values depend on the kind of the rule. */
 export interface AlertDetails {
-  /** One sentence for people. */
+  /** One human-readable sentence. */
   readonly summary: string;
   readonly workflowUrl?: string;
   /** The run that caused it last. */
@@ -22,11 +22,11 @@ export interface Alert {
   /** What the rule found, such as the URL of a workflow. */
   readonly subject: string;
   readonly openedAt: number;
-  /** When the condition was last found. */
+  /** When the condition was last met. */
   readonly lastAt: number;
   /** Null while it is open. */
   readonly endedAt: number | null;
-  /** How often the condition was found. */
+  /** Number of times the condition was met. */
   readonly occurrences: number;
   readonly details: AlertDetails;
   /** The notice that is still to be sent; null if there is none. */

@@ -1,4 +1,4 @@
-/** The bodies of notices about alerts: JSON for webhooks, and text for Slack and e-mail. */
+/** The bodies of notices about alerts: JSON for webhooks, and text for Slack and email. */
 import { LIMITS } from '../../config/limits.js';
 import type { Alert, NoticeKind } from './alert.js';
 import type { AlertDestination } from './alert-settings.js';
@@ -14,7 +14,7 @@ export interface NoticeOrigin {
   readonly dashboardUrl: string;
 }
 
-/** The content of an e-mail. */
+/** The content of an email. */
 export interface MailContent {
   readonly subject: string;
   readonly text: string;

@@ -14,7 +14,7 @@ export interface GroupNote extends Decided {
 }
 
 export interface GroupTriage {
-  /** `assignee` is the e-mail of a user. */
+  /** `assignee` is the email of a user. */
   readonly assignment: (Decided & { readonly assignee: string }) | null;
   /** `until` is Unix ms. It stays when its time is over, until a user acts. */
   readonly snooze: (Decided & { readonly until: number }) | null;

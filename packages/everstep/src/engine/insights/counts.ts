@@ -1,5 +1,5 @@
 /**
- * Counters of runs and steps in a period: what `count-insights` writes add up to. Stores keep them as short texts, which only
+ * Counters of runs and steps in a period: what `count-insights` writes add up to. Stores keep them as short strings, which only
  * this module reads and writes.
  */
 import type { RunStatus } from '../runs/run.js';
@@ -35,7 +35,7 @@ export const OTHER = null;
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
-/** Longer names of steps are cut. */
+/** Longer names of steps are truncated. */
 const MAX_STEP_NAME = 200;
 
 /** A step that was recorded, or an attempt that failed. */
@@ -74,10 +74,10 @@ export const noStepCounts = (): StepCounts => ({ finished: 0, failures: 0, total
 export const startOfMinute = (at: number): number => at - (at % MINUTE_MS);
 export const startOfHour = (at: number): number => at - (at % HOUR_MS);
 
-/** Texts of a store are well-formed and have no U+0000. */
+/** Strings in a store are well-formed and have no U+0000. */
 function stepNameOf(name: string | null): string {
   if (name === null) return CODE;
-  // The first half of a character that was cut is not text.
+  // A truncated surrogate pair is not valid text.
   const short = name.length > MAX_STEP_NAME ? name.slice(0, MAX_STEP_NAME).replace(/[\uD800-\uDBFF]$/, '') : name;
   return short.includes('\0') ? short.replaceAll('\0', '\uFFFD') : short;
 }

@@ -105,7 +105,7 @@ function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Dra
       if (depthOf(draft.state) >= LIMITS.maxInvokeDepth) {
         throw new PlanRefused(
           `step "${step.name}" invokes a workflow ${LIMITS.maxInvokeDepth + 1} invocations deep; the limit is ` +
-            `${LIMITS.maxInvokeDepth}. Check whether a workflow invokes itself without end`,
+            `${LIMITS.maxInvokeDepth}. Check whether a workflow invokes itself endlessly`,
         );
       }
       const key = newKey(draft.context);

@@ -118,7 +118,7 @@ export function parseCron(source: string, timeZone: string): ParsedCron {
     if (problem !== null) return refused(explain(parts, problem));
   }
   if (croner(cron, known).nextRun(new Date(SEARCH_FROM)) === null) {
-    return refused('the expression never ticks: there is no such day');
+    return refused('the expression never matches: there is no such day');
   }
   // Uses the runtime's spelling of the zone, unless the runtime knows it by another name. A caller that specifies
   // Asia/Kolkata reads Asia/Kolkata back.

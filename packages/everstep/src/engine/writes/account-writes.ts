@@ -28,7 +28,7 @@ export type DayCountKind =
   | 'step-daily-limit-reached'
   | 'step-storage-quota-exceeded'
   | 'step-too-many-active-runs'
-  /** Counter of the installation, with an empty instance id: login attempts for unknown e-mail addresses. */
+  /** Counter of the installation, with an empty instance id: login attempts for unknown email addresses. */
   | 'unknown-login';
 
 /** Adds to a counter of a day. */
@@ -59,7 +59,7 @@ export interface AuditNote {
   readonly auditId: string;
   /** Unix ms. */
   readonly at: number;
-  /** E-mail of the user, the token, `anonymous`, or `operator` for actions of the installation itself. */
+  /** Email of the user, the token, `anonymous`, or `operator` for actions of the installation itself. */
   readonly actor: string;
   /** Such as `queue.move-to-team`. */
   readonly action: string;

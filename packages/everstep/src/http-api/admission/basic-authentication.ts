@@ -1,11 +1,11 @@
-/** Authenticates management API requests: the e-mail and the API key of HTTP Basic. */
+/** Authenticates management API requests: the email and the API key of HTTP Basic. */
 import type { AccountService, Principal } from '../../accounts/account-service.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { shown } from '../parameters/unacceptable.js';
 
 const CHALLENGE = { 'www-authenticate': 'Basic realm="Everstep management API", charset="UTF-8"' } as const;
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
-const FORM = 'send "Authorization: Basic <base64 of e-mail:API key>"';
+const FORM = 'send "Authorization: Basic <base64 of email:API key>"';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 interface BasicCredential {
@@ -38,7 +38,7 @@ export function basicCredentialOf(authorization: string | undefined): BasicCrede
   if (credential) return credential;
   throw new ApiError(
     'bad-credential',
-    `the value after "Basic" is not the base64 of an e-mail, a colon and an API key; ${FORM}`,
+    `the value after "Basic" is not the base64 of an email, a colon and an API key; ${FORM}`,
     CHALLENGE,
   );
 }
@@ -59,7 +59,7 @@ export async function logIn(accounts: AccountService, authorization: string | un
     case 'refused':
       throw new ApiError(
         'bad-credential',
-        'no user has this e-mail and API key, or the key was revoked; check both, or ask an operator for a recovery link',
+        'no user has this email and API key, or the key was revoked; check both, or ask an operator for a recovery link',
         CHALLENGE,
       );
     case 'wait':

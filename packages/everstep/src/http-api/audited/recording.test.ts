@@ -117,7 +117,7 @@ test('does not record triggers, notifications and reads', async () => {
   assert.equal((await latest()).auditId, before.auditId);
 });
 
-test('records the session of a user, also for documents of a search index', async () => {
+test('records the session of a user, including for documents of a search index', async () => {
   const login = await things.world.send<{ csrf_token: string }>({
     method: 'POST',
     url: '/v2/session',

@@ -175,7 +175,7 @@ const setInstanceBudgetAlert = accountOperation({
     const { url } = given(body);
     const alertUrl = url === null ? null : readAlertUrl(url);
     const allowed = alertUrl === null ? null : addressPolicy?.check(alertUrl, path.id);
-    if (allowed && !allowed.ok) throw new ApiError('blocked-address', `the body.url must not be called: ${allowed.message}`);
+    if (allowed && !allowed.ok) throw new ApiError('blocked-address', `body.url must not be called: ${allowed.message}`);
     done(await accounts.setBudgetAlert(principal, { instanceId: path.id, url: alertUrl }));
     return OK;
   },
@@ -299,7 +299,7 @@ function readAlertUrl(url: string): string {
   try {
     return parseDestination(url);
   } catch (error) {
-    if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-body', `the body.url ${error.message}`);
+    if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-body', `body.url ${error.message}`);
     throw error;
   }
 }

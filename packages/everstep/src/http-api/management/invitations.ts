@@ -57,7 +57,7 @@ const acceptInvitation = openOperation({
   tag: TAG,
   summary: 'Accept an invitation as a new user',
   description:
-    'Creates the user and adds it to the team. The response contains the first API key of the user, which is shown once. Fails with 409 if a user with this e-mail exists: that user accepts with `joinTeam`. Requires no login.',
+    'Creates the user and adds the user to the team. The response contains the first API key of the user, which is shown once. Fails with 409 if a user with this email exists: that user accepts with `joinTeam`. Requires no login.',
   method: 'POST',
   path: '/v2/invitations/accept',
   unknownQuery: 'refuse',
@@ -78,7 +78,7 @@ const joinTeam = accountOperation({
   audit: OWN_ENTRY,
   tag: TAG,
   summary: 'Accept an invitation as the current user',
-  description: 'The invitation must be for the e-mail address of the current user.',
+  description: 'The invitation must be for the email address of the current user.',
   method: 'POST',
   path: '/v2/invitations/join',
   unknownQuery: 'refuse',

@@ -106,20 +106,20 @@ test('accepts a budget of 0 or 20 to 10000 and rejects others with 400', async (
   }
 });
 
-test('rejects invalid names, e-mails, regions and roles and says what to send', async () => {
+test('rejects invalid names, emails, regions and roles and says what to send', async () => {
   const { team_id: team } = (await call<TeamEntry>('owner', 'POST', '/v2/team', { team_name: 'words' })).body;
   const table: readonly (readonly [url: string, body: Record<string, unknown>, words: RegExp])[] = [
     [
       '/v2/team',
       { team_name: ' ' },
-      /^the body\.team_name must contain a character other than whitespace, and no control characters$/,
+      /^body\.team_name must contain a character other than whitespace, and no control characters$/,
     ],
-    ['/v2/apikeys', { name: 'a\u0000b' }, /^the body\.name must contain a character other than whitespace/],
-    ['/v2/queue/users', { name: 'a', region: 'mars' }, /^the body\.region must be one of us-east-1, eu-central-1$/],
+    ['/v2/apikeys', { name: 'a\u0000b' }, /^body\.name must contain a character other than whitespace/],
+    ['/v2/queue/users', { name: 'a', region: 'mars' }, /^body\.region must be one of us-east-1, eu-central-1$/],
     [
       '/v2/teams/member',
       { team_id: team, member_email: 'ada', member_role: 'dev' },
-      /member_email must be an e-mail address such as/,
+      /member_email must be an email address such as/,
     ],
     [
       '/v2/teams/member',
@@ -379,7 +379,7 @@ test('one table of the guides lists the rights of the roles, as implemented', ()
   );
 });
 
-test('keys, e-mails and bodies are not logged', async () => {
+test('keys, emails and bodies are not logged', async () => {
   await call('owner', 'POST', '/v2/team', { team_name: 'a-name-nobody-should-log' });
   const text = JSON.stringify(things.world.logged);
   assert.match(text, /"route":"\/v2\/team"/);

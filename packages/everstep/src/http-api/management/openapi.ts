@@ -56,7 +56,7 @@ export function managementOpenApiDocument(serviceVersion: string): object {
     securityOf: ({ access }) => (access === 'session' ? [{ session: [] }] : null),
     securitySchemes: {
       session: SESSION_SECURITY,
-      basic: { type: 'http', scheme: 'basic', description: 'User name: e-mail of the user. Password: an API key of the user.' },
+      basic: { type: 'http', scheme: 'basic', description: 'User name: email of the user. Password: an API key of the user.' },
     },
     operations: MANAGEMENT_OPERATIONS,
     named: NAMED,

@@ -69,7 +69,7 @@ const createSession = openOperation({
     const { email, api_key: apiKey } = given(body);
     const { callerIp: address, isHttps } = request;
     return loggedIn(await accounts.beginSession({ email, apiKey, address, isHttps }), request, accounts, {
-      refused: 'no user has this e-mail and API key, or the key was revoked; check both, or ask an operator for a recovery link',
+      refused: 'no user has this email and API key, or the key was revoked; check both, or ask an operator for a recovery link',
     });
   },
 });

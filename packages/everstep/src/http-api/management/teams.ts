@@ -9,7 +9,7 @@ import { presentInvitation, presentMember, presentTeam } from './presenters.js';
 
 const TAG = 'Teams';
 const teamId = RecordId('Id of the team.');
-const memberEmail = Email('E-mail of the user, case-insensitive.');
+const memberEmail = Email('Email of the user, case-insensitive.');
 
 const listTeams = accountOperation({
   operationId: 'listTeams',
@@ -83,7 +83,7 @@ const putMember = accountOperation({
   tag: TAG,
   summary: 'Invite a user to a team or change the role of a member',
   description:
-    'If the e-mail does not belong to a member, the response has the status `invited` and an `invitation_secret`, which is shown once and which you pass on. The response is the same whether or not a user with this e-mail exists. A new invitation replaces an earlier one for the same e-mail.',
+    'If the email does not belong to a member, the response has the status `invited` and an `invitation_secret`, which is shown once and which you pass on. The response is the same whether or not a user with this email exists. A new invitation replaces an earlier one for the same email.',
   method: 'POST',
   path: '/v2/teams/member',
   unknownQuery: 'refuse',

@@ -34,12 +34,12 @@ const unread = (length: number): readonly unknown[] =>
   );
 
 test('a list that is too long is rejected without reading its items', () => {
-  assert.equal(messageOf({ scopes: unread(100_000) }), 'the body.scopes must not have more than 6 items');
+  assert.equal(messageOf({ scopes: unread(100_000) }), 'body.scopes must not have more than 6 items');
   assert.equal(
     messageOf({ scopes: ['read'], entries: [{ scopes: ['read'] }, { scopes: unread(7) }] }),
-    'the body.entries.1.scopes must not have more than 6 items',
+    'body.entries.1.scopes must not have more than 6 items',
   );
-  assert.equal(messageOf({ scopes: ['read'], entries: unread(4) }), 'the body.entries must not have more than 3 items');
+  assert.equal(messageOf({ scopes: ['read'], entries: unread(4) }), 'body.entries must not have more than 3 items');
 });
 
 test('of very many unknown fields, the first ones are named', () => {

@@ -33,6 +33,9 @@ const pointerText = (pointer: string): string =>
       .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~')),
   );
 
+/** Names a value or a part of it: `the body`, `body.items.0.id`. */
+const nameOf = (what: string, part: string): string => (part === '' ? what : `${what.replace(/^the /, '')}${part}`);
+
 type Problem = ReturnType<Validator['Errors']>[number];
 
 /** Returns what the value must be. The validator's own messages for patterns and choices do not say what to do. */
@@ -72,13 +75,13 @@ function unknownFields(problems: readonly Problem[]): { readonly pointer: string
  * Describes the problem. For a choice between schemas, uses the one that the value matches best; for a choice between
  * types, names all of them.
  */
-function describeProblem(problems: readonly Problem[]): string {
+function describeProblem(problems: readonly Problem[], what: string): string {
   const [first] = problems;
-  if (!first) return ' does not have the expected form';
+  if (!first) return `${what} does not have the expected form`;
   const within = problems.filter(({ instancePath }) => instancePath.startsWith(first.instancePath));
   const deepest = within.reduce((a, b) => (b.instancePath.split('/').length > a.instancePath.split('/').length ? b : a));
   const there = within.filter(({ instancePath, keyword }) => instancePath === deepest.instancePath && keyword !== 'anyOf');
-  const where = pointerText(deepest.instancePath);
+  const where = nameOf(what, pointerText(deepest.instancePath));
   const precise = there.find(({ keyword }) => keyword !== 'type');
   if (precise) return `${where} ${wordsOf(precise, there)}`;
   const types = there.flatMap((problem) => (problem.keyword === 'type' ? [problem.params.type].flat() : []));
@@ -128,7 +131,8 @@ function findLongList(
  */
 export function validate<Schema extends TSchema>(schema: Schema, value: unknown, what: string): Static<Schema> {
   const long = findLongList(schema, value);
-  if (long) throw new ApiError('bad-body', `${what}${pointerText(long.pointer)} must not have more than ${long.limit} items`);
+  if (long)
+    throw new ApiError('bad-body', `${nameOf(what, pointerText(long.pointer))} must not have more than ${long.limit} items`);
   const validator = validatorOf(schema);
   // The value is valid by its schema, so it has the type of the schema.
   if (validator.Check(value)) return value as Static<Schema>;
@@ -137,16 +141,20 @@ export function validate<Schema extends TSchema>(schema: Schema, value: unknown,
   if (unknown) {
     const named = unknown.names.slice(0, NAMED_FIELDS).map(shown).join(', ');
     const others = unknown.names.length > NAMED_FIELDS ? ' and others' : '';
-    throw new ApiError('bad-body', `${what}${pointerText(unknown.pointer)} has an unknown field: ${named}${others}`);
+    throw new ApiError('bad-body', `${nameOf(what, pointerText(unknown.pointer))} has an unknown field: ${named}${others}`);
   }
-  throw new ApiError('bad-body', `${what}${describeProblem(problems)}`);
+  throw new ApiError('bad-body', describeProblem(problems, what));
 }
 
 function refusal(text: string, isJson: boolean): ApiError | null {
   const fault = findJsonFault(text, { isJson });
-  if (fault?.kind === 'twice') return new ApiError('bad-body', `the body${pathText(fault.path)} is given twice; give it once`);
+  if (fault?.kind === 'twice')
+    return new ApiError('bad-body', `${nameOf('the body', pathText(fault.path))} is given twice; give it once`);
   if (fault)
-    return new ApiError('bad-body', `the body is not valid JSON: the body${pathText(fault.path)} is ${shown(fault.word)}`);
+    return new ApiError(
+      'bad-body',
+      `the body is not valid JSON: ${nameOf('the body', pathText(fault.path))} is ${shown(fault.word)}`,
+    );
   return isJson ? null : new ApiError('bad-body', 'the body is not valid JSON: syntax error');
 }
 

@@ -21,7 +21,7 @@ test('masks ids and URLs of webhooks everywhere', () => {
   });
 });
 
-test('masks webhooks of the published SDK, also in base64', () => {
+test('masks webhooks of the published SDK, including in base64', () => {
   const eventId = 'evt_a1B2c3D4e5F6g7H';
   const path = `/v2/workflows/hooks/qi_1/wfr_1/${eventId}`;
   const out = Buffer.from(JSON.stringify({ method: 'POST', url: `${path}?a=1` })).toString('base64');
@@ -46,7 +46,7 @@ test('does not mask events that users name', () => {
   assert.deepEqual(shown(body), body);
 });
 
-test('masks values of secret headers in every header map, also in JSON text', () => {
+test('masks values of secret headers in every header map, including in JSON text', () => {
   const header = { Authorization: ['Bearer hush'], 'X-Api-Key': 'hush', 'X-Order': ['1'] };
   const out = JSON.stringify({ status: 200, headers: { 'Set-Cookie': ['a=hush'], Date: ['d'] } });
   const body = { header, nested: [{ responseHeaders: header }], sourceHeader: header, out };

@@ -40,7 +40,7 @@ test('hides data that is nested too deeply to search for fields', () => {
   assert.equal(shownJson(JSON.stringify({ text: deep }), redact), JSON.stringify({ text: REDACTED }));
 });
 
-test('hides fields at every depth, also in JSON text in JSON', () => {
+test('hides fields at every depth, including in JSON text in JSON', () => {
   const redact = redaction({ fields: ['iban', 'pin'] });
   const value = { iban: 'DE1', to: [{ pin: { deep: 1 }, name: 'x' }], inner: '{"iban":"DE2","n":1}', Iban: 'shown' };
   const expected = { iban: REDACTED, to: [{ pin: REDACTED, name: 'x' }], inner: `{"iban":${R},"n":1}`, Iban: 'shown' };

@@ -9,7 +9,7 @@ const scope: CursorScope = { operation: 'logs', instanceId: 'qi_1', filters: { l
 const state = { after: '17', horizon: '20', left: 3 };
 const isBadCursor = (error: unknown) => error instanceof ApiError && error.code === 'bad-cursor';
 
-test('a cursor returns its state, also after a restart', async () => {
+test('a cursor returns its state, even after a restart', async () => {
   for (const made of [state, { after: '', horizon: null, left: null }]) {
     const cursor = await seal.seal(scope, made);
     assert.match(cursor, /^[\w.-]+$/, 'it needs no encoding in a URL');
@@ -67,11 +67,11 @@ test('does not need the store after prepare, and prepare can be repeated after a
   const prepared = createCursorSeal({
     secret: async () => {
       reads++;
-      if (away) throw new Error('the store takes no writes');
+      if (away) throw new Error('the store accepts no writes');
       return 'a secret of the installation';
     },
   });
-  await assert.rejects(prepared.prepare(), /takes no writes/);
+  await assert.rejects(prepared.prepare(), /accepts no writes/);
   away = false;
   await prepared.prepare();
   away = true;

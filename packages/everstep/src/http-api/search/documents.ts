@@ -64,7 +64,7 @@ function read<Body>(body: Body | undefined): Body {
 
 function readFilter(source: string): Filter {
   const parsed = parseFilter(source);
-  if (!parsed.ok) throw new ApiError('bad-body', `the body.filter is invalid: ${parsed.message}`);
+  if (!parsed.ok) throw new ApiError('bad-body', `body.filter is invalid: ${parsed.message}`);
   return parsed.filter;
 }
 
@@ -88,7 +88,7 @@ function readCursor(cursor: string | number | undefined): string | null {
   if (id !== '' && Buffer.from(id).toString('base64url') === text) return id;
   throw new ApiError(
     'bad-body',
-    `the body.cursor ${shown(text)} was not returned by a previous page; omit it to start from the beginning`,
+    `body.cursor ${shown(text)} was not returned by a previous page; omit it to start from the beginning`,
   );
 }
 

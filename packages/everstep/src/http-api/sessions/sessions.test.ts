@@ -119,7 +119,7 @@ describe('sessions', () => {
     assert.equal(await isIn({ headers: { ...old, 'x-forwarded-proto': 'https' } }), true);
   });
 
-  test('a wrong key, an unknown e-mail and a revoked key get the same response and count as failed logins', async () => {
+  test('a wrong key, an unknown email and a revoked key get the same response and count as failed logins', async () => {
     const { dev } = people.principals;
     const revoked = doneValue(await world.accounts.createApiKey(dev, 'revoked'));
     doneValue(await world.accounts.revokeApiKey(dev, revoked.record.apiKeyId));

@@ -98,7 +98,7 @@ export class BadBodies {
   /** Yields bodies that must be rejected. `right` may omit optional fields. */
   *of(schema: BodySchema, right: unknown): Generator<BadBody> {
     for (const { path, value, named } of this.wrong(schema, right, []))
-      yield { text: write(put(right, path, value)), named: named ?? nameIn(path) ?? 'the body' };
+      yield { text: write(put(right, path, value)), named: named ?? nameIn(path) ?? 'body' };
     for (const [path, value] of this.objectsIn(right, [])) {
       for (const [name, given] of entriesOf(value)) {
         const twice = `${write(value).slice(0, -1)},${JSON.stringify(name)}:${write(given)}}`;

@@ -229,7 +229,7 @@ export class Things {
     return doneValue(await accounts.createApiKey(this.people.principals.owner, this.name())).record.apiKeyId;
   }
 
-  /** Returns the e-mail of an additional member of the team. */
+  /** Returns the email of an additional member of the team. */
   async member(): Promise<string> {
     const email = `${this.name()}@w.test`;
     const { teamId, principals } = this.people;

@@ -298,7 +298,7 @@ export class WorkerAcceptor {
       ...{ connectionId, instanceId, profile, clock },
       heartbeatMs: LIMITS.workerHeartbeatMs,
       socket: workerSocket,
-      changed: (changed) => pools.placesChanged(changed),
+      changed: (changed) => pools.slotsChanged(changed),
       ended: (ended, reason) => {
         this.links.delete(ended);
         pools.remove(ended);

@@ -48,7 +48,7 @@ export class AlertRounds {
   private readonly turns = new InstanceTurns();
   /** When ended alerts were last removed. */
   private tidiedAt = Number.NEGATIVE_INFINITY;
-  /** When the rules that compare what holds at the moment were last evaluated. */
+  /** When the rules that check the current state were last evaluated. */
   private comparedAt = Number.NEGATIVE_INFINITY;
   /** Since when the store refuses writes, as far as rounds have seen. */
   private refusedSince: number | null = null;

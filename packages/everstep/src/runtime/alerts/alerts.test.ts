@@ -159,7 +159,7 @@ describe('alert rules', () => {
     );
   });
 
-  test('e-mail is retried with the same id, and contains the link and the end of the alert', async () => {
+  test('email is retried with the same id, and contains the link and the end of the alert', async () => {
     let isDown = true;
     const sender = new ScriptedSender(() => ({
       ...{ kind: 'answered', status: isDown ? 503 : 250, headers: {}, body: new Uint8Array() },
@@ -290,7 +290,7 @@ describe('alert rules', () => {
   });
 });
 
-describe('rules that compare what holds at the moment', () => {
+describe('rules that check the current state', () => {
   const subjects = async (bench: Bench) => (await bench.store.alerts.open(OF)).map(({ subject }) => subject);
 
   test('a failure rate opens an alert and ends it when the window has passed', async () => {

@@ -1,4 +1,4 @@
-/** Reads whether the conditions of alert rules hold at the moment. Rules about failures are evaluated from events instead. */
+/** Reads whether the conditions of alert rules currently hold. Rules about failures are evaluated from events instead. */
 import type { AlertCondition, AlertRule, EventCondition } from '../../engine/alerts/alert-settings.js';
 import type { Finding } from '../../engine/alerts/evaluation.js';
 import { MINUTE_MS, startOfMinute } from '../../engine/insights/counts.js';
@@ -36,7 +36,7 @@ export interface ConditionReaderOptions {
   readonly budgetOf: (instanceId: string) => Promise<BudgetShare | null>;
 }
 
-/** A rule that compares what holds at the moment. */
+/** A rule that checks the current state. */
 export interface ComparingRule extends AlertRule {
   readonly condition: Exclude<AlertCondition, EventCondition>;
 }

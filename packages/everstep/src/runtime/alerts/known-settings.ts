@@ -62,7 +62,7 @@ export class AlertSettingsCache implements KnownAlertSettings {
   }
 
   /**
-   * Replaces the settings of the instance by those that `of` returns. If `of` returns a word, nothing changes. `of` is called
+   * Replaces the settings of the instance by those that `of` returns. If `of` returns a refusal, nothing changes. `of` is called
    * again if another process has changed the settings in the meantime.
    */
   async change<Refusal extends string>(

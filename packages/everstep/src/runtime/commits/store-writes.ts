@@ -59,7 +59,7 @@ export class StoreWrites implements StoreWritesState {
     return this.fault === null;
   }
 
-  /** Why the store takes no writes, for the operator: `the store refuses writes: disk full`; null while it takes them. */
+  /** Why the store accepts no writes, for the operator: `the store refuses writes: disk full`; null while it accepts them. */
   get refusal(): string | null {
     return this.fault;
   }
@@ -201,11 +201,11 @@ export const faultOf = (error: StoreUnavailableError): string =>
 /** Nothing is sent while the results could not be recorded. */
 class NotSentError extends StoreUnavailableError {
   constructor() {
-    super('nothing is sent while the store takes no writes');
+    super('nothing is sent while the store accepts no writes');
   }
 }
 
-/** The same caller; its calls reject with StoreUnavailableError, and send nothing, while the store takes no writes. */
+/** The same caller; its calls reject with StoreUnavailableError, and send nothing, while the store accepts no writes. */
 export function whileOpen(caller: StepCaller, writes: StoreWritesState): StepCaller {
   return {
     call: async (...parameters) => {

@@ -102,7 +102,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     this.slots = new SlotQueue(deps, this);
     const { commits } = parts;
     this.gates = new DeliveryGates({ store, clock, log, commits, exit: this, slots: this.slots, workers, transitMs: transitOf });
-    // After the gates, which also listen: deliveries that pass there need the new places.
+    // After the gates, which also listen: deliveries that pass there need the new slots.
     workers.onChange(() => this.limitsChanged());
     const { cluster } = deps;
     if (cluster) {

@@ -1,4 +1,4 @@
-/** Deliveries to worker URLs: they wait for a worker without using an attempt, and for a free place of one. */
+/** Deliveries to worker URLs: they wait for a worker without using an attempt, and for a free slot of one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isWorkerUrl, poolName, type WorkerChange, type WorkerPresence } from '../../ports/workers.js';
@@ -10,19 +10,19 @@ const CONNECT_AT = 1_700_000_000_000;
 /** Workers of the app `shop` that a test connects and disconnects. */
 class FakeWorkers implements WorkerPresence {
   private readonly listeners: ((change: WorkerChange) => void)[] = [];
-  private places = 0;
+  private slots = 0;
 
   missingSince(_instanceId: string, url: string): number | null {
-    return isWorkerUrl(url) && this.places === 0 ? CONNECT_AT : null;
+    return isWorkerUrl(url) && this.slots === 0 ? CONNECT_AT : null;
   }
   capacityOf(pool: string): number {
-    return pool === poolName('qi_1', 'shop') ? this.places : 0;
+    return pool === poolName('qi_1', 'shop') ? this.slots : 0;
   }
   onChange(listener: (change: WorkerChange) => void): void {
     this.listeners.push(listener);
   }
-  setPlaces(places: number): void {
-    this.places = places;
+  setSlots(slots: number): void {
+    this.slots = slots;
     for (const listener of this.listeners) listener({ instanceId: 'qi_1', app: 'shop' });
   }
 }
@@ -46,7 +46,7 @@ test('a run waits until a worker is connected, and uses no attempt', async () =>
         { origin: ORDER, noWorkerSince: CONNECT_AT, hold: null, failures: 0, lastError: null, waiting: 1, probeAt: null },
       ]);
       assert.equal(finish.calls.length, 0);
-      workers.setPlaces(1);
+      workers.setSlots(1);
       assert.equal((await endOf(bench, run))?.status, 'succeeded');
       assert.deepEqual(
         finish.calls.map(({ request }) => request.retried),
@@ -58,10 +58,10 @@ test('a run waits until a worker is connected, and uses no attempt', async () =>
   );
 });
 
-test('no more deliveries are in flight than the workers have places; other destinations are not affected', async () => {
+test('no more deliveries are in flight than the workers have slots; other destinations are not affected', async () => {
   const workers = new FakeWorkers();
   const caller = new ScriptedCaller(() => new Promise(() => {}));
-  workers.setPlaces(2);
+  workers.setSlots(2);
   await withRuntime(
     caller,
     async (bench) => {
@@ -73,10 +73,10 @@ test('no more deliveries are in flight than the workers have places; other desti
       assert.equal(inFlight(), 2);
       assert.equal(caller.calls.length, 3);
       assert.deepEqual(await reasonsOf(bench, runs[4]?.run.workflowRunId ?? ''), [{ kind: 'queued', because: 'workers' }]);
-      workers.setPlaces(4);
+      workers.setSlots(4);
       await settle();
       assert.equal(inFlight(), 4);
-      workers.setPlaces(0);
+      workers.setSlots(0);
       await settle();
       assert.deepEqual(await reasonsOf(bench, runs[4]?.run.workflowRunId ?? ''), [
         { kind: 'no-worker', url: ORDER, since: CONNECT_AT },
@@ -102,13 +102,13 @@ test('a run that waits for a worker takes no slot of its flow control key', asyn
   );
 });
 
-test('a run that waited for a place releases the slot of its flow control key when the last worker leaves', async () => {
+test('a run that waited for a slot releases the slot of its flow control key when the last worker leaves', async () => {
   const workers = new FakeWorkers();
   const caller = new ScriptedCaller(({ workflowUrl, request }) =>
     isWorkerUrl(workflowUrl) ? new Promise(() => {}) : progress(request, { end: { kind: 'finished', result: '1' } }),
   );
   const settings = { ...SETTINGS, flowControl: { key: 'k', parallelism: 1 } };
-  workers.setPlaces(1);
+  workers.setSlots(1);
   await withRuntime(
     caller,
     async (bench) => {
@@ -118,7 +118,7 @@ test('a run that waited for a place releases the slot of its flow control key wh
       const { run } = await bench.trigger({ settings });
       await settle();
       assert.deepEqual(await reasonsOf(bench, waiting.run.workflowRunId), [{ kind: 'queued', because: 'workers' }]);
-      workers.setPlaces(0);
+      workers.setSlots(0);
       assert.equal((await endOf(bench, run))?.status, 'succeeded');
       assert.equal(caller.calls.length, 2);
     },

@@ -57,7 +57,7 @@ test('a probe that was not made shows nothing: the next may pass at once', () =>
   assert.deepEqual(after(tripped, [{ kind: 'not-made' }], { probe: true }), { ...tripped, probeAt: 100 });
 });
 
-test('a hold by hand remains, whatever the destination responds', () => {
+test('a manual hold remains, whatever the destination responds', () => {
   const held = restoredState({ origin, by: 'hand', reason: 'maintenance', since: 1 }, ON, 50);
   assert.equal(held.probeAt, null);
   for (const probe of [true, false]) {

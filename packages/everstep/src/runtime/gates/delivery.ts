@@ -14,7 +14,7 @@ export interface DeliveryLimits {
   readonly queue?: string;
   /** Scheme, host and port of the destination; a worker URL as a whole. */
   readonly origin: string;
-  /** Pool of workers that the delivery needs a place in. Absent: it is sent over HTTP. */
+  /** Pool of workers that the delivery needs a slot in. Absent: it is sent over HTTP. */
   readonly pool?: string;
   /**
    * Several nodes: the node whose gates have let it pass, and count it until this node reports its end. The gates of this node

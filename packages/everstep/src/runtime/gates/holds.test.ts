@@ -110,7 +110,7 @@ test('holds remain after a restart: the breaker waits a full interval and keeps 
   assert.equal(world.starts.length, 1);
 });
 
-test('a hold by hand is never probed, remains after a restart, and ends by hand', async () => {
+test('a manual hold is never probed, survives a restart, and is only released manually', async () => {
   const world = new GateWorld();
   await world.get(world.breaker(true), 0);
   await hold(world);
@@ -128,7 +128,7 @@ test('a hold by hand is never probed, remains after a restart, and ends by hand'
   assert.equal(world.store.holds.size, 0);
 });
 
-test('a hold of the breaker that is released by hand releases all, and the count restarts', async () => {
+test('a hold of the breaker that is released manually releases all, and the count restarts', async () => {
   const world = await tripped();
   world.offerMany(4, null);
   assert.equal(await release(world), true);
@@ -138,7 +138,7 @@ test('a hold of the breaker that is released by hand releases all, and the count
   assert.equal(world.starts.length, 5);
 });
 
-test('a hold by hand replaces one of the breaker: the result of its probe does not count', async () => {
+test('a manual hold replaces one of the breaker: the result of its probe does not count', async () => {
   const world = await tripped();
   world.offerMany(3, null);
   await world.pass(1_000);
@@ -149,7 +149,7 @@ test('a hold by hand replaces one of the breaker: the result of its probe does n
   assert.equal(world.store.holds.get(ORIGIN)?.by, 'hand');
 });
 
-test('switching the breaker off ends its holds and keeps those by hand', async () => {
+test('switching the breaker off ends its holds and keeps manual ones', async () => {
   const world = await tripped();
   await hold(world, OTHER);
   world.offerMany(2, null);
@@ -191,7 +191,7 @@ test('a hold that cannot be stored at first applies, and is stored a second late
   assert.equal(world.store.holds.get(ORIGIN)?.by, 'breaker');
 });
 
-test('a hold by hand that could not be stored is rejected and holds nothing', async () => {
+test('a manual hold that could not be stored is rejected and holds nothing', async () => {
   const world = new GateWorld();
   await destinations(world);
   world.store.broken = true;

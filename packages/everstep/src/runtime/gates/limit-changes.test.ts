@@ -87,7 +87,7 @@ test('if one of two limits is pinned, the other is that of the latest trigger', 
   assert.deepEqual([(await status(world))?.rate, (await status(world))?.ratePinned], [3, true]);
 });
 
-test('nothing passes a paused key until it is resumed, also after a restart', async () => {
+test('nothing passes a paused key until it is resumed, even after a restart', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k' });
   assert.equal((await change(world, { kind: 'pause' }))?.paused, true);

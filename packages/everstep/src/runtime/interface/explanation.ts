@@ -14,7 +14,7 @@ export type QueuedBecause =
   | 'long-deliveries'
   /** Its host has as many deliveries in flight as allowed, of all accounts or of its own. */
   | 'host'
-  /** All places of the connected workers are in use. */
+  /** All slots of the connected workers are in use. */
   | 'workers'
   /** Its run is so large that it must wait for memory. */
   | 'memory';

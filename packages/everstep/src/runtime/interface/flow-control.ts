@@ -52,7 +52,7 @@ export interface FlowControlService {
 export interface DestinationStatus {
   /** Scheme, host and port; a worker URL as a whole. */
   readonly origin: string;
-  /** Unix ms since which no connected worker serves it; absent if one does, or if it is not a worker URL. */
+  /** Unix ms since which no connected worker has served it; absent if one does, or if it is not a worker URL. */
   readonly noWorkerSince?: number;
   readonly hold: DestinationHold | null;
   /** Consecutive failures. */

@@ -33,7 +33,7 @@ export interface CheckedRun {
   readonly outcome: 'fits' | 'differs' | 'cannot-tell';
   readonly stepId: number | null;
   readonly stepName: string | null;
-  /** Text for people. */
+  /** Human-readable text. */
   readonly message: string;
 }
 

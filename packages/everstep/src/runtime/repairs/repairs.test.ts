@@ -233,7 +233,7 @@ test('flow control limits for a run without a key leave its entry unchanged, wit
     await pass(bench, 500);
     const [item] = await itemsOf(bench, planned);
     assert.equal(item?.state, 'failed');
-    assert.match(item?.error ?? '', /has no key of its own/);
+    assert.match(item?.error ?? '', /the run has no key/);
     assert.deepEqual(await lettersOf(bench), [item?.dlqId]);
   });
 });

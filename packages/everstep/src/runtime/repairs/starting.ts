@@ -38,7 +38,7 @@ const GONE: Change = { state: 'gone', newRun: null, error: null };
 const NO_KEY: Change = {
   state: 'failed',
   newRun: null,
-  error: 'flow control limits without a key were given, and its run has no key of its own: nothing was done with it',
+  error: 'the overrides contain flow control limits without a key, and the run has no key; the entry was not changed',
 };
 
 export class Starting {

@@ -80,7 +80,7 @@ test('after the timeout of the request the remaining results are cannot-tell', a
     bench.clock.move(LIMITS.checksTimeoutMs);
     const checked = await checking;
     assert.deepEqual([...new Set(checked.map(({ outcome }) => outcome))], ['cannot-tell']);
-    assert.match(checked[19]?.message ?? '', /ask again/);
+    assert.match(checked[19]?.message ?? '', /check this run again/);
     assert.equal(caller.checks.length, LIMITS.checksAtOnce);
   });
 });

@@ -19,7 +19,7 @@ export interface ReplayChecksOptions {
 }
 
 const cannotTell = (message: string): CheckedRun => ({ outcome: 'cannot-tell', stepId: null, stepName: null, message });
-const NO_TIME = `the time for one request was up (${LIMITS.checksTimeoutMs} ms); ask again for this run`;
+const NO_TIME = `the request reached its time limit (${LIMITS.checksTimeoutMs} ms); check this run again`;
 
 function checkOf(run: Run, journal: readonly JournalEntry[], payload: RunPayload): ReplayCheck {
   const { key, workflowRunId: id, createdAt, workflowUrl, settings } = run;
@@ -60,12 +60,12 @@ async function checkOne({ store, stepCaller }: ReplayChecksOptions, runKey: stri
   const run = await store.loadRun({ runKey });
   if (run && run.journalBytes > LIMITS.maxCheckedJournalBytes)
     return cannotTell(
-      `the journal has ${run.journalBytes} bytes, more than the ${LIMITS.maxCheckedJournalBytes} that are sent to be checked`,
+      `the journal has ${run.journalBytes} bytes, over the limit of ${LIMITS.maxCheckedJournalBytes} for replay checks`,
     );
   const payload = run && (await store.loadPayload({ runKey }));
   if (!run || !payload) return cannotTell('the run was removed');
   if (run.settings.message) return cannotTell('a plain message has no steps, so there is nothing to replay');
-  if (!stepCaller.check) return cannotTell('steps do not travel in a way on which endpoints can be asked');
+  if (!stepCaller.check) return cannotTell('this server cannot send replay checks to endpoints');
   const recorded = await store.loadJournal({ runKey, from: 0 });
   // Steps that were recorded since are no longer tasks.
   const journal = recorded.map(

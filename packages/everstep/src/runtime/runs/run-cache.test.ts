@@ -46,7 +46,7 @@ test('runs with a delivery in flight are kept, however many there are, and other
   await store.close();
 });
 
-test('a state that is older than that of the store is dropped, also while it is being read', async () => {
+test('a state that is older than that of the store is dropped, even while it is being read', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
   const run = newRun();
   let version = 3;

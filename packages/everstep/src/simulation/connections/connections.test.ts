@@ -22,10 +22,10 @@ const FAULTS: readonly (readonly [string, WorldFaults])[] = [
   ['connections that become silent', { ...CALM, connections: { ...NO_CONNECTION_FAULTS, silence: 0.02, maxDelayMs: 500 } }],
   ['workers that are killed', { ...CALM, connections: { ...NO_CONNECTION_FAULTS, workers: 3, restartWorker: 0.1 } }],
   ['connections that both sides drain', { ...CALM, connections: { ...NO_CONNECTION_FAULTS, drain: 0.1, maxDelayMs: 500 } }],
-  ['one worker with one place', { ...CALM, connections: { ...NO_CONNECTION_FAULTS, ...ROUGH, workers: 1, maxConcurrency: 1 } }],
+  ['one worker with one slot', { ...CALM, connections: { ...NO_CONNECTION_FAULTS, ...ROUGH, workers: 1, maxConcurrency: 1 } }],
   ['a service that is killed repeatedly', { ...CALM, crash: 0.01 }],
   [
-    'all faults at once, and several workers with few places',
+    'all faults at once, and several workers with few slots',
     {
       network: NETWORK,
       store: { refuse: 0.02, loseAnswer: 0.03 },

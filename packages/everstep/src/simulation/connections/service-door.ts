@@ -65,7 +65,7 @@ export class ServiceDoor {
         send: (message) => connection.send('service', message),
         close: (_code, reason) => connection.close('service', reason),
       },
-      changed: (changed) => pools.placesChanged(changed),
+      changed: (changed) => pools.slotsChanged(changed),
       ended: (ended) => pools.remove(ended),
     });
     this.connections.set(connection, link);

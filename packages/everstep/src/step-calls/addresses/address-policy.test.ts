@@ -183,7 +183,7 @@ const refusal = (policy: AddressPolicy, url: string) => {
   return verdict;
 };
 
-test('ports of well-known services that do not use HTTP are refused, also for public addresses and names', async () => {
+test('ports of well-known services that do not use HTTP are refused, including for public addresses and names', async () => {
   for (const port of [1, 22, 25, 53, 465, 3306, 5432, 6000, 6379, 11_211, 27_017])
     for (const host of ['8.8.8.8', 'example.org', '[2606:4700::1111]']) {
       const { message } = refusal(strict, `http://${host}:${port}/`);

@@ -192,7 +192,7 @@ export function deadLetterConformance(open: OpenStore): void {
     );
 
     test(
-      'a position after the newest entry excludes later ones, also if the newest was taken',
+      'a position after the newest entry excludes later ones, even if the newest was taken',
       withStore(open, async (store, underTest) => {
         const [first, second, third] = [sampleRun(1), sampleRun(2), sampleRun(3)];
         assert.deepEqual(await store.listDeadLetterIds({ ...page, horizon: await store.deadLetterHorizon(page) }), {

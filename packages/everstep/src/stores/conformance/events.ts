@@ -29,7 +29,7 @@ const placesOf = (found: readonly WaiterRecord[]) => found.map(({ workflowRunId,
 export function eventConformance(open: OpenStore): void {
   describe('waits for events', () => {
     test(
-      'a wait is found under each of its events with all of its data, also after a restart',
+      'a wait is found under each of its events with all of its data, even after a restart',
       withStore(open, async (store, underTest) => {
         await apply(store, [creation(run), ...putTasks(runKey, [waitTask(2, T0 + 9, ['paid', 'refunded', 'paid'], T0 + 9)])]);
         const expected: Omit<WaiterRecord, 'eventId'> = {
@@ -96,7 +96,7 @@ export function eventConformance(open: OpenStore): void {
     );
 
     test(
-      'all waits of an instance are listed by event and then by the longest waiter, page by page, also after one that is gone',
+      'all waits of an instance are listed by event and then by the longest waiter, page by page, even after one that is gone',
       withStore(open, async (store) => {
         const [first, second, foreign] = [sampleRun(1), sampleRun(2), sampleRun(3, { instanceId: OTHER_INSTANCE })];
         const wait = (slot: number, since: number, events: readonly string[]) => ({
@@ -183,7 +183,7 @@ export function eventConformance(open: OpenStore): void {
     );
 
     for (const reopens of [false, true]) {
-      const when = reopens ? ', also when the store was opened in between' : '';
+      const when = reopens ? ', even when the store was opened in between' : '';
       for (const kind of ['park-tasks', 'delete-tasks'] as const) {
         test(
           `${kind === 'park-tasks' ? 'a parked' : 'a deleted'} wait no longer waits${when}`,
@@ -231,7 +231,7 @@ export function eventConformance(open: OpenStore): void {
 
   describe('events that arrive early', () => {
     test(
-      'are kept in the order of their arrival, each with its content, also after a restart',
+      'are kept in the order of their arrival, each with its content, even after a restart',
       withStore(open, async (store, underTest) => {
         const request = {
           ...keptEvent(2, 'whk_1'),

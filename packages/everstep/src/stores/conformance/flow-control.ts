@@ -101,7 +101,7 @@ export function flowControlConformance(open: OpenStore): void {
     );
 
     test(
-      'keep what was granted in their window until another window replaces it, also after a restart',
+      'keep what was granted in their window until another window replaces it, even after a restart',
       withStore(open, async (store, underTest) => {
         const limits = { key: 'a', rate: 5, periodMs: 1000 };
         await apply(store, [put(limits), setWindow('a', { startedAt: T0 + 5, granted: 2 })]);

@@ -63,7 +63,7 @@ const page = { instanceId: INSTANCE, order: 'oldest-first', after: null, horizon
 export function messageConformance(open: OpenStore): void {
   describe('plain messages', () => {
     test(
-      'are read as they were created, also after a restart',
+      'are read as they were created, even after a restart',
       withStore(open, async (store, underTest) => {
         const callback = { url: 'http://c.example/', headers: { 'x-a': 'b' }, method: 'PUT', maxRetries: 0, delayMs: 5 };
         const run = message(1, { queue: 'q', urlGroup: 'g', endpointName: 'e', scheduleId: 's', notBefore: T0, callback });
@@ -170,7 +170,7 @@ export function messageConformance(open: OpenStore): void {
 
   describe('queues', () => {
     test(
-      'are read as they were written, by name, separately for each instance, also after a restart',
+      'are read as they were written, by name, separately for each instance, even after a restart',
       withStore(open, async (store, underTest) => {
         await apply(store, [putQueue(queue('b')), putQueue(queue('a', { paused: false })), putQueue(queue('b'), OTHER_INSTANCE)]);
         await apply(store, [putQueue(queue('b', { parallelism: 7, updatedAt: T0 + 9 }))]);
@@ -208,7 +208,7 @@ export function messageConformance(open: OpenStore): void {
     );
 
     test(
-      'that are deleted and named again are new ones, also in one batch',
+      'that are deleted and named again are new ones, even in one batch',
       withStore(open, async (store) => {
         const remove = { kind: 'delete-queue', instanceId: INSTANCE, name: 'q' } as const;
         const made = queue('q', { parallelism: 1, paused: false, createdAt: T0 + 70, updatedAt: T0 + 70 });

@@ -62,7 +62,7 @@ const set = (n: number, state: 'started' | 'gone', newRun: Run | null = null): S
 export function repairConformance(open: OpenStore): void {
   describe('repairs', () => {
     test(
-      'are read as they were written, also after a restart',
+      'are read as they were written, even after a restart',
       withStore(open, async (store, underTest) => {
         await store.repairs.create({ record: record(), driver: null });
         assert.deepEqual(await store.repairs.find(ID), record());

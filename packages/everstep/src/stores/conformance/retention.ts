@@ -272,7 +272,7 @@ export function retentionConformance(open: OpenStore): void {
     );
 
     test(
-      'keeps what a waiting invocation needs, also while its run may be resumed, and no longer',
+      'keeps what a waiting invocation needs, even while its run may be resumed, and no longer',
       withStore(open, async (store) => {
         const [parent, child, failedChild] = [sampleRun(1), sampleRun(2), sampleRun(3)];
         const invocation = (slot: number, invoked: Run): StoreWrite => {

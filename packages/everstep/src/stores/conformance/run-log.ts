@@ -81,7 +81,7 @@ export function runLogConformance(open: OpenStore): void {
     );
 
     test(
-      'has the request of a call if requested, also in a run that was derived from its own',
+      'has the request of a call if requested, even in a run that was derived from its own',
       withStore(open, async (store, underTest) => {
         const [{ key: runKey }, { key: copyKey }] = [sampleRun(1), sampleRun(2)];
         const { response: _none, ...sent } = sampleExchange(0);

@@ -102,7 +102,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'are read as they were written, also after a restart',
+      'are read as they were written, even after a restart',
       withStore(open, async (store, underTest) => {
         const schedules = [
           sampleSchedule(1),

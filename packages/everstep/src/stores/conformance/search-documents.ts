@@ -305,7 +305,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'an emptied namespace releases its disk space, also after an interruption; new documents in it stay',
+    'an emptied namespace releases its disk space, even after an interruption; new documents in it stay',
     withDocuments(async (documents, { reopen }) => {
       if (!reopen) return;
       const many = Array.from({ length: 4000 }, (_, n) =>

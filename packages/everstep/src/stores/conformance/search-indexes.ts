@@ -37,7 +37,7 @@ const CHANGES: readonly (readonly [name: string, change: Change])[] = [
 export function searchIndexConformance(open: OpenStore): void {
   describe('records of search indexes', () => {
     test(
-      'they are found by id and listed by account, in the order of their creation, also after a restart',
+      'they are found by id and listed by account, in the order of their creation, even after a restart',
       withPeople(open, async ({ searchIndexes }, { reopen }) => {
         for (const [id, account] of [
           ['idx_b', 'usr_ann'],

@@ -73,7 +73,7 @@ export function taskKindConformance(open: OpenStore): void {
   describe('kinds of tasks', () => {
     for (const [name, task] of KINDS) {
       test(
-        `${name} is read as it was written, also after a restart`,
+        `${name} is read as it was written, even after a restart`,
         withStore(open, async (store, underTest) => {
           await apply(store, [creation(run), ...putTasks(runKey, [task])]);
           assert.deepEqual(await tasksOf(store), [task]);

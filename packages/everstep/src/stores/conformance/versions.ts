@@ -33,7 +33,7 @@ export function versionConformance(open: OpenStore): void {
     );
 
     test(
-      'units of one batch that were decided one on the other are all accepted, also after a restart',
+      'units of one batch that were decided one on the other are all accepted, even after a restart',
       withStore(open, async (store, underTest) => {
         await apply(store, [creation(run), ...putTasks(runKey, [advanceTask(T0)])]);
         const units = [0, 1, 2].map((n) => decidedOn(n, record(n)));

@@ -100,7 +100,7 @@ export interface OpenedNode {
   readonly cluster: Cluster & NodeWorkers;
   /** Runs limited by plans, counted for all nodes together. */
   readonly sharedDailyRuns: SharedDailyRuns;
-  /** For people: the URL without its secrets. */
+  /** For display: the URL without its secrets. */
   readonly place: string;
   /** Does the work while no other process on the same database does such work; the others wait. */
   exclusively<Result>(work: () => Promise<Result>): Promise<Result>;

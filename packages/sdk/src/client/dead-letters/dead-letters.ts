@@ -138,12 +138,12 @@ export class DeadLetters {
     return this.call({ method: 'POST', path: groupPath(fingerprint, '/resolve') });
   }
 
-  /** Returns the e-mails of users who can be assigned to groups. */
+  /** Returns the emails of users who can be assigned to groups. */
   async assignees(): Promise<readonly string[]> {
     return (await this.call<DeadLetterAssignees>({ method: 'GET', path: `${DLQ}/assignees` })).assignees;
   }
 
-  /** Sets the user who works on the group, by e-mail. Null removes the assignment. */
+  /** Sets the user who works on the group, by email. Null removes the assignment. */
   assignGroup(fingerprint: string, assignee: string | null): Promise<DeadLetterGroup> {
     return this.call(jsonCall('PUT', groupPath(fingerprint, '/assignee'), { assignee }));
   }

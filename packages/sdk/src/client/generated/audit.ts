@@ -19,7 +19,7 @@ export interface AuditLogEntry {
   readonly id: string;
   /** Account that owns the object: a user or a team. */
   readonly customer_id: string;
-  /** E-mail of the user, or `operator`. */
+  /** Email of the user, or `operator`. */
   readonly actor: string;
   /** Action, for example `queue.move-to-team`. */
   readonly action: string;

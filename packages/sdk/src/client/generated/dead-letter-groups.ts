@@ -78,7 +78,7 @@ export interface DeadLetterGroup {
   readonly regressedAt: number | null;
   /** Null when no user is assigned. */
   readonly assignment: {
-    /** E-mail of the user who works on the group. */
+    /** Email of the user who works on the group. */
     readonly assignee: string;
     /** Time of the change, in Unix milliseconds. */
     readonly at: number;
@@ -122,6 +122,6 @@ export interface DeadLetterGroupNote {
 
 /** Users who can be assigned to groups of dead letters. */
 export interface DeadLetterAssignees {
-  /** E-mails, sorted. */
+  /** Emails, sorted. */
   readonly assignees: readonly string[];
 }

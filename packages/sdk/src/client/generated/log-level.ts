@@ -6,8 +6,8 @@ export type LogLevelName = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 /** Level of the log of one server. */
 export interface LogLevel {
   readonly level: LogLevelName;
-  /** Level of the settings, which applies again after a restart. */
+  /** Configured level, which applies again after a restart. */
   readonly configured_level: LogLevelName;
-  /** Node that answered. Other nodes have their own level. */
+  /** Node that responded. Other nodes have their own level. */
   readonly node_id: string;
 }

@@ -199,7 +199,7 @@ export interface InstanceToken {
   readonly is_permanent: boolean;
   /** Time of creation, in Unix seconds. */
   readonly creation_time: number;
-  /** E-mail of the user who created the token. */
+  /** Email of the user who created the token. */
   readonly created_by?: string;
   /** Time when the token expires, in Unix seconds. */
   readonly expiration_time?: number;

@@ -66,8 +66,8 @@ export interface DestinationEntry {
   /** Time when the destination was held, in Unix milliseconds. */
   readonly heldSince?: number;
   /**
-   * For a worker URL: time since which no connected worker serves it, in Unix milliseconds. Its deliveries wait. Absent when a
-   * worker serves it.
+   * For a worker URL: time since which no connected worker has served it, in Unix milliseconds. Its deliveries wait. Absent when
+   * a worker serves it.
    */
   readonly noWorkerSince?: number;
   /** Number of consecutive failed deliveries. */

@@ -5,7 +5,7 @@
  */
 export interface MissingWorker {
   readonly app: string;
-  /** Time since which no connected worker serves the workflow, in Unix milliseconds. */
+  /** Time since which no connected worker has served the workflow, in Unix milliseconds. */
   readonly since: number;
 }
 
@@ -48,7 +48,7 @@ export interface UnservedWorkflow {
   /** Name of the workflow. */
   readonly workflow: string;
   readonly workflowUrl: string;
-  /** Time since which no connected worker serves the workflow, in Unix milliseconds. */
+  /** Time since which no connected worker has served the workflow, in Unix milliseconds. */
   readonly since: number;
   /** Number of deliveries that wait for a worker. With several nodes: those of the node that sent the response. */
   readonly waitListSize: number;

@@ -75,7 +75,7 @@ function putDestination(shell: Shell): Command {
   const command = withConnection(new Command('put'))
     .description('Create or replace a destination. Prints the secret of a new webhook, which cannot be read again.')
     .argument('<name>', 'name')
-    .argument('<destinations...>', 'URL that receives the notices, or e-mail addresses')
+    .argument('<destinations...>', 'URL that receives the notices, or email addresses')
     .requiredOption('--kind <kind>', 'webhook, slack or email')
     .option('--rotate-secret', 'create a new secret for an existing webhook');
   return command.action(async (name: string, destinations: readonly string[]) => {

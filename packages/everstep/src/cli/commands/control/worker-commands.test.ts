@@ -35,7 +35,7 @@ describe('commands with worker URLs', () => {
   test('everstep trigger reports that no worker is connected, and the run waits for one', async () => {
     const { code, stdout, stderr } = await world.everstep('trigger', ORDER, '--run-id', 'first', '--body', 'A1');
     assert.deepEqual([code, stdout], [0, 'first\n']);
-    assert.match(stderr, /^No worker for app shop is connected since \d{4}-.* UTC\. The run waits until one connects\.\n$/);
+    assert.match(stderr, /^No worker for app shop has been connected since \d{4}-.* UTC\. The run waits until one connects\.\n$/);
     assert.match(await world.textOf('runs', 'explain', 'first'), /No worker for app shop that serves worker:\/\/shop\/order/);
     assert.match(await world.textOf('destinations', 'list'), /worker:\/\/shop\/order .* no connected worker .* 1 /);
     assert.match(

@@ -18,7 +18,7 @@ const CHANGES: readonly Change[] = [
   {
     name: 'assign',
     description: 'Assign a user to a group.',
-    argument: ['e-mail', 'user with access to the queue instance'],
+    argument: ['email', 'user with access to the queue instance'],
     change: ({ dlq }, fingerprint, email) => dlq.assignGroup(fingerprint, email),
     done: ({ assignment }) => `assigned to ${assignment?.assignee ?? ''}`,
   },

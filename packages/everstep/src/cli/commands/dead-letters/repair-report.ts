@@ -1,4 +1,4 @@
-/** Formats repairs for people. */
+/** Formats repairs as human-readable text. */
 import type { Repair, RepairItem } from '@everstep/sdk';
 import { duration, instant, type Screen, shorten, styled, table } from '../../output.js';
 

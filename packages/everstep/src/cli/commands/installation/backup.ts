@@ -147,7 +147,7 @@ export function verifyCommand(shell: Shell): Command {
         'invariants hold: for example, that no journal has gaps. This command changes nothing. A running server copies its store\n' +
         'within the data directory; the copy is checked and then removed, so you need free disk space of the size of the store.\n' +
         'Run it on the machine of the server, as the same operating system user. Of a PostgreSQL database, the invariants are\n' +
-        'checked in one read-only transaction, also while nodes use it.',
+        'checked in one read-only transaction, even while nodes use it.',
     )
     .option(DATA_DIR, 'data directory of the server (or EVERSTEP_DATA_DIR)')
     .option('--store <path-or-url>', 'store file or database, if it is not in the data directory (or EVERSTEP_STORE)')

@@ -57,7 +57,7 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
 }
 
 const noWorkerNotice = ({ app, since }: MissingWorker): string =>
-  `No worker for app ${app} is connected since ${instant(since)} UTC. The run waits until one connects.\n`;
+  `No worker for app ${app} has been connected since ${instant(since)} UTC. The run waits until one connects.\n`;
 
 interface Triggered {
   readonly workflowRunId: string;

@@ -80,7 +80,7 @@ function checkedUrl(text: string, { addressPolicy }: ApiContext, instanceId: str
 /** Throws ApiError if the installation has no SMTP server. */
 function recipientsOf({ mailRecipients }: ApiContext): MailRecipients {
   if (mailRecipients) return mailRecipients;
-  throw new ApiError('no-mail-server', 'e-mail requires an SMTP server; ask the operator to set EVERSTEP_SMTP_URL');
+  throw new ApiError('no-mail-server', 'email requires an SMTP server; ask the operator to set EVERSTEP_SMTP_URL');
 }
 
 /** Returns the destination without duplicate addresses. Throws ApiError if a field is missing or does not belong to the kind. */
@@ -96,7 +96,7 @@ function requestOf(
     const recipients = recipientsOf(context);
     const refused = to.find((address) => !recipients.allows(address));
     if (refused !== undefined)
-      throw new ApiError('bad-body', `"to": ${shown(refused)} must not receive e-mail from this installation`);
+      throw new ApiError('bad-body', `"to": ${shown(refused)} must not receive email from this installation`);
     return { ...named, kind, to: [...new Set(to)], rotateSecret: false };
   }
   if (kind !== 'email' && url !== undefined)

@@ -14,7 +14,7 @@ interface Answered {
 const put = (world: ApiWorld, body: object) =>
   world.call<Answered>('PUT', `${URL_OF}/ops`, { headers, body: JSON.stringify(body) });
 
-test('a destination of e-mail has a few plain addresses that the operator allows', async () => {
+test('a destination of email has a few plain addresses that the operator allows', async () => {
   const world = await ApiWorld.open({ mailRecipients: { allows: (address) => address.endsWith('@shop.test') } });
   try {
     const { status, body } = await put(world, { kind: 'email', to: ['ops@shop.test', 'a.b+c@shop.test', 'ops@shop.test'] });
@@ -23,11 +23,11 @@ test('a destination of e-mail has a few plain addresses that the operator allows
     const listed = await world.call<{ readonly mailAvailable: boolean }>('GET', URL_OF);
     assert.equal(listed.body.mailAvailable, true);
     for (const [to, error] of [
-      [['ann@other.test'], /"to": "ann@other\.test" must not receive e-mail/],
-      [['ops@shop.test\r\nBcc: all@shop.test'], /must be an e-mail address such as ops@example\.com/],
-      [['"a b"@shop.test'], /must be an e-mail address/],
-      [['a@shop.test,b@shop.test'], /must be an e-mail address/],
-      [['user%other.test@shop.test'], /must be an e-mail address/],
+      [['ann@other.test'], /"to": "ann@other\.test" must not receive email/],
+      [['ops@shop.test\r\nBcc: all@shop.test'], /must be an email address such as ops@example\.com/],
+      [['"a b"@shop.test'], /must be an email address/],
+      [['a@shop.test,b@shop.test'], /must be an email address/],
+      [['user%other.test@shop.test'], /must be an email address/],
       [[`${'a'.repeat(250)}@shop.test`], /254/],
       [[], /to must not have fewer than 1 items/],
       [Array.from({ length: 6 }, (_, index) => `a${index}@shop.test`), /to must not have more than 5 items/],
@@ -47,7 +47,7 @@ test('a destination of e-mail has a few plain addresses that the operator allows
   }
 });
 
-test('e-mail is refused with a code of its own if there is no SMTP server', async () => {
+test('email is refused with a code of its own if there is no SMTP server', async () => {
   const world = await ApiWorld.open();
   try {
     const refused = await put(world, { kind: 'email', to: ['ops@shop.test'] });

@@ -25,7 +25,7 @@ const get = async (id: string) => (await world.call<ScheduleEntry>('GET', `/v2/s
 const run = (id: string) => world.call<StartedRun>('POST', `/v2/schedules/${id}/run`);
 const fires = (id: string, query = '') => world.call<{ fires: number[] }>('GET', `/v2/schedules/${id}/next${query}`);
 
-test('lists the requested number of ticks, also of a paused schedule', async () => {
+test('lists the requested number of ticks, even of a paused schedule', async () => {
   await create('daily');
   const { body } = await fires('daily', '?count=50');
   assert.equal(body.fires.length, 50);

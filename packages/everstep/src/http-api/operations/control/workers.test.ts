@@ -22,7 +22,7 @@ function connect(profile: Partial<WorkerProfile>, instanceId = 'qi_1'): WorkerLi
     ...{ connectionId: `con_${++connections}`, instanceId, clock: CLOCK, heartbeatMs: 10_000 },
     profile: { ...defaults, ...profile },
     socket: { send: () => {}, close: () => {} },
-    changed: (changed) => world.workers.pools.placesChanged(changed),
+    changed: (changed) => world.workers.pools.slotsChanged(changed),
     ended: (ended) => world.workers.pools.remove(ended),
   });
   world.workers.pools.add(link);
@@ -33,7 +33,7 @@ const list = async (query = ''): Promise<WorkerPage> => (await world.call<Worker
 const trigger = async (url: string, headers: Readonly<Record<string, string>> = {}): Promise<TriggeredRun> =>
   (await world.call<TriggeredRun>('POST', `/v2/trigger/${encodeURIComponent(url)}`, { headers })).body;
 
-test('lists the connections of the own queue instance only', async () => {
+test('lists only the connections of its own queue instance', async () => {
   const links = [
     connect({ version: '1.4', host: 'a1', workflows: ['refund', 'order'] }),
     connect({ app: 'mail', workflows: ['send'], workerId: 'w2' }),

@@ -44,7 +44,7 @@ export const listRunAttempts = operation({
   operationId: 'listRunAttempts',
   tag: 'Runs',
   summary: 'List the attempts of a run',
-  description: `Oldest first. A failed attempt shows what was sent, without secrets, and the first ${LIMITS.maxKeptAttemptBodyBytes} bytes of the answer; those of versions that did not keep them show neither. An attempt that succeeded shows the result of its step. Of bodies of requests ${LIMITS.maxKeptAttemptRequestBytes} bytes are shown: of calls, callbacks and messages as they were kept, of steps made again from the input and the journal; of a call that succeeded at its first attempt the request is not stored, and request is null. The ID may also be that of a plain message.`,
+  description: `Returns attempts oldest first. A failed attempt contains the request, without secrets, and the first ${LIMITS.maxKeptAttemptBodyBytes} bytes of the response, unless an earlier version recorded it. A successful attempt contains the result of its step. Request bodies are limited to ${LIMITS.maxKeptAttemptRequestBytes} bytes. Those of calls, callbacks and messages are stored; those of steps are reconstructed from the input and the journal. The request of a call that succeeded at its first attempt is not stored and is null. The id can also be that of a plain message.`,
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}/attempts',
   unknownQuery: 'refuse',

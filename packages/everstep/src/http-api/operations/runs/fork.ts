@@ -20,7 +20,7 @@ function resultsOf({ results = [] }: ForkRequest): EngineForkRequest['results'] 
     if (given.has(stepId))
       throw new ApiError(
         'bad-body',
-        `the body.results.${index} sets the result of step ${stepId} a second time; give one result per step`,
+        `body.results.${index} sets the result of step ${stepId} a second time; give one result per step`,
       );
     given.add(stepId);
     return { stepId, out: result === undefined ? null : JSON.stringify(result) };
@@ -32,7 +32,7 @@ function refuseShown(run: RunRecord, text: string | null, field: string): void {
   if (!run.settings.redact || !text?.includes(REDACTED)) return;
   throw new ApiError(
     'bad-body',
-    `the body.${field} contains ${REDACTED}, the placeholder that the logs show for a hidden value; send the real value`,
+    `body.${field} contains ${REDACTED}, the placeholder that the logs show for a hidden value; send the real value`,
   );
 }
 
@@ -71,7 +71,7 @@ export const forkRun = operation({
     refuseShown(run, input?.body ?? null, 'input.body');
     const bytes = input ? Buffer.from(input.body) : null;
     if (bytes && bytes.byteLength > LIMITS.maxBodyBytes) {
-      throw new ApiError('body-too-large', `the body.input.body must not be larger than ${LIMITS.maxBodyBytes} bytes`);
+      throw new ApiError('body-too-large', `body.input.body must not be larger than ${LIMITS.maxBodyBytes} bytes`);
     }
     if (bytes) allowSize(context, instanceId, bytes);
     const runAdmission = await allowRuns(context, instanceId);

@@ -28,7 +28,7 @@ test('a redacted body is in no log, journal or dead letter, but reaches the work
   assert.equal(world.endpoints.calls.at(-1)?.request.input?.body.data, PAYLOAD);
 });
 
-test('redacts headers and responses of a dead letter, also after a restart', async () => {
+test('redacts headers and responses of a dead letter, even after a restart', async () => {
   const trigger = {
     'svc-redact-fields': 'body, header[x-key], header[x-reason]',
     'svc-forward-x-key': 'secret-of-a-header',

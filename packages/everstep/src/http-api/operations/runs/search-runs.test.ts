@@ -61,7 +61,7 @@ test('supports all filters of the run log', async () => {
   assert.deepEqual(await search({ q: 'order', fromDate: '2', toDate: '1' }), { runs: [], searchedUntil: null, complete: true });
 });
 
-test('an exact id comes first, also when it was used several times', async () => {
+test('an exact id comes first, even when it was used several times', async () => {
   for (let n = 0; n < 3; n++) await world.trigger('ok', { 'svc-workflow-runid': 'daily', ...ended });
   await world.trigger('ok', { 'svc-workflow-runid': 'daily-2', ...ended });
   assert.deepEqual(await find('daily'), ['daily', 'daily', 'daily', 'daily-2']);

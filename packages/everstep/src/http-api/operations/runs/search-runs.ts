@@ -1,6 +1,6 @@
 /**
- * Search over runs by what people remember of them. Nothing is indexed for it: runs are looked through in order, a
- * bounded number in one request, and the answer says how far that came. An id is found by its index, at once.
+ * Search over runs by words in their id, labels, URL and error. There is no index for it: each request scans a bounded number
+ * of runs, newest first, and the response says how far it came. An exact id is found with the index of ids.
  */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';

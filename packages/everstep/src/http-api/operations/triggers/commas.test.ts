@@ -256,7 +256,7 @@ test('logs, search and cancel accept filters with any comma', async () => {
   assert.equal(await cancel('label=log-x%2Clog-b&workflowUrl=http%3A%2F%2Fn%2F%2Chttp%3A%2F%2Fw.test%2F'), 1);
 });
 
-test('events and cancel of messages accept filters with any comma, also in a body', async () => {
+test('events and cancel of messages accept filters with any comma, including in a body', async () => {
   const send = async (label: string, key = label) => {
     const { body } = await world.call<{ messageId: string }>('POST', '/v2/publish/http://w.test/hang', {
       headers: { 'upstash-label': label, 'upstash-flow-control-key': key, 'upstash-flow-control-value': 'parallelism=1' },

@@ -18,8 +18,8 @@ import { presentTriggered, triggerCommand } from './trigger-command.js';
 const RAW = /^(?:https?|worker):/i;
 
 /**
- * The workflow URL behind `before` in the path. Written raw, it has the query of the request; percent-encoded, it has its
- * own, and what follows it belongs to it too.
+ * Returns the workflow URL that follows `before` in the path. A raw URL ends with the query of the request. A percent-encoded
+ * URL contains its own query, and anything after it in the path belongs to it too.
  */
 export function destinationOf({ path, query }: Target, before = TRIGGER_PATH): string {
   const written = path.slice(before.length);

@@ -29,7 +29,7 @@ const NO_SLOT: Readonly<Record<QueuedBecause, string>> = {
   'fair-share': 'the account has used its fair share of slots',
   'long-deliveries': 'the delivery has a long timeout, and the account has used its fair share of long deliveries',
   host: 'the limit of deliveries to its host is reached',
-  workers: 'all places of the connected workers are in use',
+  workers: 'all slots of the connected workers are in use',
   memory: 'the events and requests that its run sends need more memory than its account has available',
 };
 
@@ -103,7 +103,12 @@ export function presentReason(reason: WaitReason, isCall: boolean, redact: Redac
     case 'no-worker': {
       const { url, since } = reason;
       const app = parseWorkerUrl(url)?.app ?? url;
-      return { kind, message: `No worker for app ${app} that serves ${url} is connected since ${isoOf(since)}.`, url, since };
+      return {
+        kind,
+        message: `No worker for app ${app} that serves ${url} has been connected since ${isoOf(since)}.`,
+        url,
+        since,
+      };
     }
     case 'queued':
       return { kind, message: queuedMessage(reason.because ?? null), ...optional('because', reason.because ?? null) };

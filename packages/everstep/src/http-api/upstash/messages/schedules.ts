@@ -210,7 +210,7 @@ export const scheduleOperations: readonly Operation[] = [
     'Pause a schedule',
     'The schedule does not tick until it is resumed. Messages that it already published are still delivered.',
   ),
-  pausing('resume', 'Resume a schedule', 'The schedule continues with its next tick. Missed ticks are not made up for.'),
+  pausing('resume', 'Resume a schedule', 'The schedule continues with its next tick. Missed ticks are skipped.'),
   createSchedule,
   listSchedules,
   getSchedule,

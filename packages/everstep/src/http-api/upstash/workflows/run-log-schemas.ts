@@ -21,7 +21,7 @@ const StepError = Type.Object({
 
 export const LoggedStep = Type.Object({
   stepId: Type.Optional(Type.Integer()),
-  stepName: Type.Optional(Type.String({ description: 'Absent while the step is not known.' })),
+  stepName: Type.Optional(Type.String({ description: 'Absent while the step is unknown.' })),
   stepType: Type.Optional(Type.Enum([...SHOWN_STEP_TYPES], { type: 'string' })),
   callType: Type.Literal('step'),
   messageId: Type.String(),

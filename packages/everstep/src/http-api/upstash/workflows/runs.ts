@@ -180,7 +180,7 @@ const startWorkflow = operation({
   tag: 'Runs',
   summary: 'Start a workflow run',
   description:
-    'Starts a run without the SDK. Unless the request contains a version of the step protocol, the endpoint introduces itself before the first step.',
+    'Starts a run without the SDK. If the request does not state a version of the step protocol, Everstep first calls the endpoint to determine it.',
   method: 'POST',
   path: `${TRIGGER_PATH}{workflowUrl}`,
   dialect: 'upstash',

@@ -20,7 +20,7 @@ export interface NamedToken {
   /** SHA-256 of the token, hex. */
   readonly tokenHash: string;
   readonly scopes: readonly TokenScope[];
-  /** E-mail of the user who created it. */
+  /** Email of the user who created it. */
   readonly createdBy: string;
   readonly createdAt: number;
   /** Null: it does not expire. */

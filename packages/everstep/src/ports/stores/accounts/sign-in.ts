@@ -18,7 +18,7 @@ export interface SignInStore {
     readonly at: number;
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
-  /** Creates a user without an API key. Returns false if the e-mail address or the identity is taken. */
+  /** Creates a user without an API key. Returns false if the email address or the identity is taken. */
   createUserOfIdentity(query: {
     readonly identity: Identity;
     readonly user: UserRecord;

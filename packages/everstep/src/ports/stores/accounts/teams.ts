@@ -19,7 +19,7 @@ export interface MemberRecord {
   readonly addedAt: number;
 }
 
-/** A pending invitation of an e-mail address to a team. It is deleted when it is accepted, declined or revoked. */
+/** A pending invitation of an email address to a team. It is deleted when it is accepted, declined or revoked. */
 export interface InvitationRecord {
   readonly invitationId: string;
   readonly teamId: string;
@@ -61,7 +61,7 @@ export interface TeamStore {
     readonly audit?: AuditEntry;
   }): Promise<'done' | 'not-found' | 'last-owner'>;
   /**
-   * Replaces an earlier invitation of the same e-mail address to the same team. Deletes invitations that expired by
+   * Replaces an earlier invitation of the same email address to the same team. Deletes invitations that expired by
    * `createdAt`.
    */
   putInvitation(query: { readonly invitation: InvitationRecord; readonly audit?: AuditEntry }): Promise<void>;

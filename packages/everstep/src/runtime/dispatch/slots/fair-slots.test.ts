@@ -75,7 +75,7 @@ test('explain reports that a delivery waits because its account has used its sha
   );
 });
 
-test('long deliveries take at most the slots for long deliveries, also when they are read from the store', async () => {
+test('long deliveries take at most the slots for long deliveries, even when they are read from the store', async () => {
   const caller = endpoints();
   await withRuntime(caller, async (bench) => {
     const notBefore = bench.clock.now() + HOUR_MS;

@@ -79,7 +79,7 @@ class Work {
   }
 }
 
-test('of the slots for which others wait, every second one may be reserved, and no other delivery takes it', () => {
+test('of the slots for which others wait, every other one may be reserved, and no other delivery takes it', () => {
   const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 2 });
   const work = new Work(queue);
   for (let i = 0; i < 20; i++) queue.add(to('a', `other${i}`), 'continuing', 0);
@@ -154,7 +154,7 @@ test('an instance at its limit does not block others at the same destination', (
   assert.deepEqual(started.slice(6), ['r1']);
 });
 
-test('it returns how many more deliveries of an instance could start, also after its limit was lowered or raised', () => {
+test('it returns how many more deliveries of an instance could start, even after its limit was lowered or raised', () => {
   let most: number | null = 3;
   const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 10, maxInFlightOf: () => most });
   const work = new Work(queue);
@@ -173,7 +173,7 @@ test('it returns how many more deliveries of an instance could start, also after
   assert.deepEqual([work.started.length, queue.reservableOf('qi_1')], [5, Number.POSITIVE_INFINITY]);
 });
 
-test('of the slots of an instance for which others wait, every second one may be reserved, and no other delivery takes it', () => {
+test('of the slots of an instance for which others wait, every other one may be reserved, and no other delivery takes it', () => {
   const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 10, maxInFlightOf: () => 1 });
   const work = new Work(queue);
   for (let i = 0; i < 20; i++) queue.add(to('a', `other${i}`), 'continuing', 0);

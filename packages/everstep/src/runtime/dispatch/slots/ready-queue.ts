@@ -8,7 +8,7 @@
  *
  * Within an instance, runs that have started take three of four slots, so a burst of new runs does not slow down every run.
  * Starts that a rate counts must be made at once, or they would fall into another window: slots are reserved for them before
- * they arrive. If other deliveries wait as well, these starts get at most every second slot, so neither kind starves the
+ * they arrive. If other deliveries wait as well, these starts get at most every other slot, so neither kind starves the
  * other.
  */
 import { FairShare } from '../../../fairness/fair-share.js';
@@ -52,7 +52,7 @@ interface Known {
   readonly queued: Queued;
 }
 
-/** Returns how many of the free slots counted starts may take while others wait: every second one; they take turns for a single one. */
+/** Returns how many of the free slots counted starts may take while others wait: every other one; they take turns for a single one. */
 const inTurn = (free: number, lastCounted: boolean): number =>
   Math.min(free, Math.max(Math.floor(free / 2), lastCounted ? 0 : 1));
 
@@ -212,7 +212,7 @@ export class ReadyQueue {
 
   /**
    * Assigns the free slots and passes each delivery that gets one to `start`. `freshAllowed` returns how many first
-   * deliveries of an instance may be among them. An account that was served waits behind the others, also in later calls.
+   * deliveries of an instance may be among them. An account that was served waits behind the others, including in later calls.
    */
   drain(freshAllowed: (instanceId: string) => number, start: (delivery: Delivery) => void): void {
     const freshLeft = new Map<string, number>();

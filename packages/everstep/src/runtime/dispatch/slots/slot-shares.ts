@@ -6,7 +6,7 @@ import { type DeliveryLimits, hostOf } from '../../gates/delivery.js';
 export interface SlotLimits {
   readonly maxInFlight: number;
   readonly maxInFlightPerHost: number;
-  /** Returns the number of places in a pool of workers, which may change at any time. Absent: there are no workers. */
+  /** Returns the number of slots in a pool of workers, which may change at any time. Absent: there are no workers. */
   readonly capacityOf?: (pool: string) => number;
   /** Limit of deliveries with a long timeout; if absent, as many as there are slots. */
   readonly maxLongInFlight?: number;
@@ -20,7 +20,7 @@ const isPool = (host: string): boolean => host.includes(' ');
 /** What has taken the slots of one host. */
 type HostShare = Pick<FairShare, 'free' | 'isUnused' | 'countFor' | 'allows' | 'take' | 'give'>;
 
-/** The places of a pool of workers, which belongs to one instance. */
+/** The slots of a pool of workers, which belongs to one instance. */
 class PoolPlaces implements HostShare {
   private readonly capacity: () => number;
   private taken = 0;
@@ -108,7 +108,7 @@ export class SlotShares {
     const host = hostOf(limits);
     let share = this.hosts.get(host);
     if (!share) {
-      share = isPool(host) ? this.placesOf(host) : new FairShare(this.limits.maxInFlightPerHost, this.owners);
+      share = isPool(host) ? this.slotsOf(host) : new FairShare(this.limits.maxInFlightPerHost, this.owners);
       this.hosts.set(host, share);
     }
     share.take(instanceId);
@@ -127,10 +127,10 @@ export class SlotShares {
   }
 
   private at(host: string): HostShare {
-    return this.hosts.get(host) ?? (isPool(host) ? this.placesOf(host) : this.unusedHost);
+    return this.hosts.get(host) ?? (isPool(host) ? this.slotsOf(host) : this.unusedHost);
   }
 
-  private placesOf(pool: string): HostShare {
+  private slotsOf(pool: string): HostShare {
     return new PoolPlaces(() => this.poolCapacity(pool));
   }
 

@@ -20,7 +20,7 @@ const sample = (name: string, overrides: Partial<InvitationRecord> = {}): Invita
 export function invitationConformance(open: OpenStore): void {
   describe('invitations', () => {
     test(
-      'are found by id and by secret, and listed by team and by inviter, also after a restart',
+      'are found by id and by secret, and listed by team and by inviter, even after a restart',
       withStore(open, async (store, underTest) => {
         await addUsers(store.accounts, 'ann', 'ben');
         await addTeam(store.accounts, 'kin', 'ann');
@@ -45,7 +45,7 @@ export function invitationConformance(open: OpenStore): void {
     );
 
     test(
-      'replace an earlier one of the same e-mail to the same team, and delete expired ones',
+      'replace an earlier one of the same email to the same team, and delete expired ones',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann');
         await addTeam(accounts, 'kin', 'ann');

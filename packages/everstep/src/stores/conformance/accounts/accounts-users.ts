@@ -85,7 +85,7 @@ export function userConformance(open: OpenStore): void {
     );
 
     test(
-      'are deleted with everything of theirs, and their e-mail can be used again',
+      'are deleted with everything of theirs, and their email can be used again',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         await addTeam(accounts, 'kin', 'ann');

@@ -18,7 +18,7 @@ const [ann, ben] = [sampleUser('ann'), sampleUser('ben')];
 export function accountConformance(open: OpenStore): void {
   describe('accounts', () => {
     test(
-      'a secret keeps its first value, also after a restart',
+      'a secret keeps its first value, even after a restart',
       withStore(open, async (store, underTest) => {
         assert.equal(await store.accounts.secret({ name: 'jwt', value: 'one' }), 'one');
         assert.equal(await store.accounts.secret({ name: 'jwt', value: 'two' }), 'one');
@@ -66,7 +66,7 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
-      'users are found by id and by e-mail, regardless of case',
+      'users are found by id and by email, regardless of case',
       withStore(open, async (store, underTest) => {
         const [mixed, apiKey] = [{ ...ben, email: 'Ben@Example.com' }, sampleApiKey('ben')];
         await addUsers(store.accounts, 'ann');
@@ -82,7 +82,7 @@ export function accountConformance(open: OpenStore): void {
     );
 
     test(
-      'a second user with the same e-mail or key is rejected and leaves nothing behind',
+      'a second user with the same email or key is rejected and leaves nothing behind',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann');
         for (const email of [ann.email, 'ANN@example.com']) {

@@ -37,7 +37,7 @@ function withBudgets(open: OpenStore, body: (store: Store, underTest: StoreUnder
 export function budgetAlertConformance(open: OpenStore): void {
   describe('alerts of budgets', () => {
     test(
-      'are noted once for each share of an instance and month, and are pending from then on, also after a restart',
+      'are noted once for each share of an instance and month, and are pending from then on, even after a restart',
       withBudgets(open, async (store, underTest) => {
         const noted = (percent: number, more: Partial<PendingBudgetAlert> = {}) => note(store.accounts, alert(percent, more));
         assert.equal(await noted(80), true);

@@ -165,7 +165,7 @@ export function instanceRemovalConformance(open: OpenStore): void {
     );
 
     test(
-      'lose their rows in small steps, also after a restart, while those of others and billed usage stay',
+      'lose their rows in small steps, even after a restart, while those of others and billed usage stay',
       withTwo(open, async (store, reopen) => {
         const before = await left(store, OTHER_INSTANCE);
         assert.deepEqual(await left(store, INSTANCE), before);

@@ -68,7 +68,7 @@ export function instanceConformance(open: OpenStore): void {
 
   describe('the guard of an open task', () => {
     test(
-      'holds while the task exists with its message, also after its run has ended',
+      'holds while the task exists with its message, even after its run has ended',
       withStore(open, async (store) => {
         const run = sampleRun(1);
         const runKey = run.key;

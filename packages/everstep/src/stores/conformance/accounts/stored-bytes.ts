@@ -89,7 +89,7 @@ const schedule = (n: number, bodyBytes: number): Schedule => ({
 
 type Numbers = (below: number) => number;
 
-/** One change after the other, of everything that counts. */
+/** Makes changes one at a time, to every kind of record that counts. */
 class Changes {
   private readonly store: Store;
   private readonly numbers: Numbers;

@@ -78,7 +78,7 @@ function randomWrite(below: (limit: number) => number): InsightCounts {
 export function insightConformance(open: OpenStore): void {
   describe('counters of insights', () => {
     test(
-      'are equal to what was counted, by minute and by hour, for any batches, also after they were added up and after a restart',
+      'are equal to what was counted, by minute and by hour, for any batches, even after they were added up and after a restart',
       withStore(open, async (store, underTest) => {
         const below = seededNumbers(21);
         const writes = Array.from({ length: 900 }, () => randomWrite(below));

@@ -91,7 +91,7 @@ if (typeof schemas === 'string') {
   });
 
   describe('accounts that several nodes change concurrently', () => {
-    onEmpty('an e-mail, an id or a key is given once', async () => {
+    onEmpty('an email, an id or a key is given once', async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const results = await Promise.allSettled(
           Array.from({ length: 4 }, (_, n) => {

@@ -79,7 +79,7 @@ export class Notices {
     try {
       await client.connect();
       await client.query(`LISTEN ${this.channel}`);
-      if (primary.url !== url) throw new Error('another server is the primary by now');
+      if (primary.url !== url) throw new Error('another server is now the primary');
     } catch (error) {
       client.removeAllListeners('end');
       await client.end().catch(() => undefined);

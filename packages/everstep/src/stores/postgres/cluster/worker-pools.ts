@@ -33,7 +33,7 @@ const poolOf = (row: Row): NodePool => ({
   nodeId: text(row, 'node_id'),
   instanceId: text(row, 'instance_id'),
   app: text(row, 'app'),
-  places: integer(row, 'places'),
+  slots: integer(row, 'places'),
   workflows: json<readonly string[]>(row, 'workflows'),
 });
 
@@ -58,8 +58,8 @@ export async function publishPools(
   { put, removed, isVisible }: PoolChanges,
 ): Promise<void> {
   if (isVisible && (await session.execute(COUNT, [nodeId])) === 0) return;
-  const rows = put.map(({ places, workflows, connections, ...name }) => ({
-    ...{ ...nameOf(name), places },
+  const rows = put.map(({ slots, workflows, connections, ...name }) => ({
+    ...{ ...nameOf(name), places: slots },
     ...{ workflows: JSON.stringify(workflows), connections: JSON.stringify(connections) },
   }));
   if (rows.length > 0) session.send(PUT, [nodeId, ...columnArrays(POOL, rows)]);

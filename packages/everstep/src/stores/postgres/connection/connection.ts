@@ -181,7 +181,7 @@ export class Database implements Session {
         if (client.serverUrl === this.primary.url) continue;
         client.connection.stream.destroy();
         // The pool removes an idle client at this event, and not only when the stream closes, so no caller gets it meanwhile.
-        client.emit('error', new Error('its server is the primary no more'));
+        client.emit('error', new Error('its server is no longer the primary'));
       }
     };
     this.primary.onMoved(leaveOthers);

@@ -99,7 +99,7 @@ async function begin(client: pg.Client, place: string): Promise<void> {
   if ((schemas[0]?.schema ?? null) === null)
     throw new StoreOpenError(
       'not-empty',
-      `${place} has no schema of the search path that the URL, or its user, has: create it first.`,
+      `${place} has no schema that is in the search path of the URL or its user: create it first.`,
     );
   const { rows: locks } = await client.query<{ had: boolean }>(
     'SELECT pg_try_advisory_lock($1, hashtext(current_schema())) AS had',
@@ -108,13 +108,13 @@ async function begin(client: pg.Client, place: string): Promise<void> {
   if (locks[0]?.had !== true)
     throw new StoreOpenError(
       'not-empty',
-      `${place} is being set up by another process just now: a service that starts, or another copy.`,
+      `${place} is being set up by another process: a server that is starting, or another copy.`,
     );
   const { rows: present } = await client.query<{ name: string }>(PRESENT);
   if (present[0])
     throw new StoreOpenError(
       'not-empty',
-      `${place} is not empty: its schema has ${present[0].name}. Everything is copied into an empty schema only. Nothing was changed.`,
+      `${place} is not empty: its schema has ${present[0].name}. A store can only be copied into an empty schema. Nothing was changed.`,
     );
   await client.query('BEGIN');
   await client.query('CREATE TABLE schema_version (only_one boolean PRIMARY KEY CHECK (only_one), version integer NOT NULL)');

@@ -22,7 +22,7 @@ export async function factsOf(client: pg.ClientBase): Promise<ServerFacts> {
     `SELECT current_setting('server_version_num') AS version, current_setting('fsync') AS fsync`,
   );
   const [row] = rows;
-  if (!row) throw new Error('the database did not say what it is');
+  if (!row) throw new Error('the database did not return its version');
   return { version: Number(row.version), fsync: row.fsync === 'on' };
 }
 

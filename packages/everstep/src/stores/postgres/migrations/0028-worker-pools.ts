@@ -1,6 +1,6 @@
 /**
  * Version 28: the workers that are connected to each node, and the address at which workers reach it. `lent_by` is the node
- * whose gates have let a task pass that it handed to `wanted_by`.
+ * whose gates a task has passed before it was handed to `wanted_by`.
  */
 export const workerPools = `
 ALTER TABLE node ADD COLUMN url text, ADD COLUMN workers_version bigint NOT NULL DEFAULT 0;

@@ -1,4 +1,4 @@
-/** Finds out what the database can do. */
+/** Detects what the database supports. */
 import type { Session, Statement } from '../connection/connection.js';
 import { CITUS, type Engine, POSTGRESQL } from './engine.js';
 

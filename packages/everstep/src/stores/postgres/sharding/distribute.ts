@@ -19,7 +19,7 @@ export interface DistributionState {
   readonly nodes: readonly string[];
 }
 
-/** The database cannot be distributed. The message is for people. */
+/** The database cannot be distributed. The message is human-readable. */
 export class DistributionError extends Error {
   override readonly name = 'DistributionError';
 }

@@ -1,7 +1,7 @@
 /** What a database can do. It is found when the store is opened, and decides how the same statements are sent. */
 
 export interface Engine {
-  /** Product, for people. */
+  /** Product, for display. */
   readonly name: string;
   /**
    * Whether the tables are on several servers by their instance. A statement then names its instance as one value, and a

@@ -1,5 +1,5 @@
 /**
- * Statements on distributed tables that name no instance, by a part of their texts, with the reason. A test refuses all others. On
+ * Statements on distributed tables that name no instance, by a part of their text, with the reason. A test refuses all others. On
  * distributed tables, statements "of one server" are not sent: others take their place.
  */
 const READ = 'a plain read over all servers';

@@ -18,7 +18,7 @@ interface NamedStatement {
 
 export interface RoutedStatement {
   readonly statement: NamedStatement;
-  /** Values of the original statement, as those of this one: once for each instance of its rows, in one order. */
+  /** Converts values of the original statement: returns one list for each instance of the rows, in a fixed order. */
   valuesOf(values: readonly SqlValue[]): readonly (readonly SqlValue[])[];
 }
 
@@ -34,7 +34,7 @@ export function routedStatement(original: NamedStatement): RoutedStatement {
   return made;
 }
 
-/** Parameters of a row set: those with an instance, the first of which the rows belong to, and all of them. */
+/** Parameters of a row set: `instances` are those with an instance, of which the first one owns the rows. */
 interface RowSet {
   readonly instances: readonly number[];
   readonly all: readonly number[];
@@ -93,7 +93,7 @@ function byInstance(sets: readonly RowSet[], values: readonly SqlValue[]): reado
   if (sets.length === 0) return [values];
   const ids = new Set<SqlValue>();
   for (const { instances } of sets) for (const id of rowsIn(values, instances[0] ?? 0)) ids.add(id);
-  // Without rows, the statement still returns what it returns for none.
+  // The statement is also executed if there are no rows, because it may return something.
   if (ids.size === 0) ids.add(null);
   return [...ids].sort().map((id) => {
     const some = [...values];
@@ -106,7 +106,7 @@ function byInstance(sets: readonly RowSet[], values: readonly SqlValue[]): reado
   });
 }
 
-/** `owner`: the instance of the rows that there are. */
+/** Returns the only instance in `ids`; `owner` if there are none. Throws if there are several. */
 function onlyOf(ids: readonly SqlValue[], owner: SqlValue): SqlValue {
   const [first = owner] = ids;
   if (ids.some((id) => id !== first)) throw new Error('a row refers to another queue instance');

@@ -1,4 +1,4 @@
-/** Checks the invariants over a database, also while nodes use it. */
+/** Checks the invariants over a database, even while nodes use it. */
 import type { Log } from '../../../ports/log.js';
 import { type CheckResult, CONSISTENCY_CHECKS, limited, resultOf } from '../../shared/consistency/checks.js';
 import { integer, text } from '../connection/columns.js';

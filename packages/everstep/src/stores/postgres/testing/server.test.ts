@@ -21,7 +21,7 @@ async function answers(url: string): Promise<boolean> {
   return answered;
 }
 
-test('a server for tests ends with the process that started it, also when that is killed', { skip: none }, async () => {
+test('a server for tests ends with the process that started it, even when that is killed', { skip: none }, async () => {
   const source = new URL('./server.js', import.meta.url).href;
   const script = `const { startTestServer } = await import('${source}');
     process.stdout.write((await startTestServer()).url);

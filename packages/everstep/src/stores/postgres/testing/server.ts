@@ -18,7 +18,7 @@ export type TestServer =
       /** Stops the server if it was started here. Also happens when this process ends, however it ends. */
       stop(): Promise<void>;
     }
-  /** There is none; `why` is the reason for people. */
+  /** There is none; `why` is a human-readable reason. */
   | { readonly kind: 'missing'; readonly why: string };
 
 export const VARIABLE = 'EVERSTEP_TEST_POSTGRES';

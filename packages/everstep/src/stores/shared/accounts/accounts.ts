@@ -14,7 +14,7 @@ import * as signIn from './sign-in.js';
 import * as teams from './teams.js';
 import * as users from './users.js';
 
-/** What each store does in its own way: what commits count, and what concerns other processes. */
+/** What each store implements separately: what commits count, and what concerns other processes. */
 export interface OwnAccounts extends Pick<AccountStore, 'exclusively' | 'usage' | 'usageByDay' | 'countOfDay' | 'countsByDay'> {
   readonly addAudit: AddAudit;
   readonly noteInstance: instances.NoteInstance;

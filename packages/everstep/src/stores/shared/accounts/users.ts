@@ -1,4 +1,4 @@
-/** Users and their API keys. E-mail addresses are stored and compared in lower case. */
+/** Users and their API keys. Email addresses are stored and compared in lower case. */
 import type { ApiKeyRecord, UserRecord } from '../../../ports/stores/account-store.js';
 import { FOR_UPDATE, isTrue } from '../sql/dialect.js';
 import { count, type Procedure, row, rows, send } from '../sql/procedure.js';
@@ -24,7 +24,7 @@ const API_KEY = table<ApiKeyRecord>('api_key', {
 
 const IS_OPERATOR = isTrue('is_operator');
 
-/** Fails if the id or the e-mail address is taken. */
+/** Fails if the id or the email address is taken. */
 export const createUser = (user: UserRecord): Procedure<void> => send(USER.insert({ ...user, email: user.email.toLowerCase() }));
 
 export function* listUsers(): Procedure<readonly UserRecord[]> {

@@ -1,6 +1,6 @@
 /**
- * Flow control keys, as they are read: their limits, whether they are paused or pinned, and the current rate window. Each
- * store writes them in its own way: every run with a key names it.
+ * Reads flow control keys: their limits, whether they are paused or pinned, and the current rate window. Writing them differs
+ * in each store, because every run with a key also writes its key.
  */
 import type { FlowControlState } from '../../../engine/runs/run.js';
 import { flag, integer, integerOrNull, type Row, text, textOrNull } from '../../records/columns.js';

@@ -105,7 +105,7 @@ export function exampleOf(row: Row): GroupExample {
   };
 }
 
-/** What each store does in its own way, because it has own indexes of entries and own counters. */
+/** What each store implements separately, because its indexes of entries and its counters differ. */
 export interface OwnGroups extends Pick<DeadLetterGroupStore, 'ungrouped' | 'group' | 'recount'> {
   readonly addAudit: AddAudit;
   /** The newest entry of each of these groups that has one, by fingerprint. */

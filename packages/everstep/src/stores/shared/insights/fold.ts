@@ -1,6 +1,5 @@
 /**
- * Adds the counters of commits to those of their minute and hour. The number of workflows that have counters of their own in an
- * hour is limited, and that of their steps; the others are counted together. Totals of an instance are counters of their own, so
+ * Adds the counters of commits to those of their minute and hour. The number of workflows that have counters of their own in an hour is limited, and so is the number of their steps; the others are counted together. Totals of an instance are counters of their own, so
  * that reading them does not depend on the number of workflows.
  */
 import { addCounts, addRuns, addStep, noCounts, OTHER, type RunCounts, startOfHour } from '../../../engine/insights/counts.js';

@@ -209,7 +209,7 @@ export const goneItem = (n: number, canary: boolean): EndedItem => ({
   canary,
   state: 'gone',
   newDlqId: null,
-  error: 'its new run was removed before its end was seen',
+  error: 'its new run was removed before its end was recorded',
 });
 
 /** A page of started entries: those that ended, and where to continue. */

@@ -136,7 +136,7 @@ function* removeBefore({ instanceId, before, plannedBefore, limit }: RemoveQuery
   return true;
 }
 
-/** What each store does in its own way, because it reads runs or counts many entries. */
+/** What each store implements separately, because it reads runs or counts many entries. */
 export interface OwnRepairs extends Pick<RepairStore, 'describe' | 'cohorts' | 'counts' | 'endedItems'> {
   readonly addAudit: AddAudit;
   /** Called in the transaction that creates a repair, before it. */

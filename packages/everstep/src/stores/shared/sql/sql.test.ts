@@ -60,7 +60,7 @@ describe('a statement', () => {
     });
   });
 
-  test('can be joined from parts, also from none', () => {
+  test('can be joined from parts, even from none', () => {
     const parts = [1, 2].map((value) => byDialect({ sqlite: sql`a ${value}`, postgres: sql`b ${value}` }));
     assert.deepEqual(render(joined(parts, ' OR '), 'sqlite'), { text: 'a ? OR a ?', values: [1, 2] });
     assert.deepEqual(render(joined([]), 'postgres'), { text: '', values: [] });

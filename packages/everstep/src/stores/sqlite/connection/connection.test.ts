@@ -222,7 +222,7 @@ describe('migrations', () => {
     for (const schema of atOnce) assert.deepEqual(schema, stepwise);
   });
 
-  test('number as many as there are versions', () => {
+  test('are numbered up to the latest version', () => {
     const connection = openConnection(':memory:');
     assert.equal(connection.prepare('PRAGMA user_version').get()?.user_version, MIGRATIONS.length);
     connection.close();

@@ -41,7 +41,7 @@ function assertRead(database: DatabaseSync, file: string): void {
     if (found)
       throw new StoreOpenError(
         'unreadable',
-        `${file} has texts with a character 0 (${column} of ${table}), which Node ${process.versions.node} reads to there only. ` +
+        `${file} contains text with the character U+0000 (${column} of ${table}), which Node ${process.versions.node} truncates. ` +
           'Use Node 24 or newer for this. Nothing was changed.',
       );
   }

@@ -161,7 +161,7 @@ describe('a file of version 3', () => {
     }
   });
 
-  test('keeps two users whose e-mails differ only in case', async () => {
+  test('keeps two users whose emails differ only in case', async () => {
     const opened = await open(`(1, 'usr_1', 'me@example.com', ${T0}), (2, 'usr_2', 'Me@Example.com', ${T0})`);
     try {
       const users = await opened.accounts.listUsers();

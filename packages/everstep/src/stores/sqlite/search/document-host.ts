@@ -194,7 +194,7 @@ export class DocumentHost implements EmbeddedDocuments {
   }
 
   private pathOf(indexId: string): string | null {
-    if (!SAFE_ID.test(indexId)) throw new Error('the id of a search index is not fit for the name of a file');
+    if (!SAFE_ID.test(indexId)) throw new Error('the id of a search index cannot be used as a file name');
     return this.directory === null ? null : join(this.directory, `${indexId}.db`);
   }
 

@@ -1,7 +1,7 @@
 /**
  * Full-text search in one namespace, with bounded work.
  *
- * FTS5 scores every document that has one of the words, in about 0.7 microseconds each, so a word in every second document costs
+ * FTS5 scores every document that has one of the words, in about 0.7 microseconds each, so a word in every other document costs
  * seconds among millions. Such words hardly distinguish documents. If the words of a query are in more documents than are scored at
  * once, only documents with one of the rarer words are scored; if no word is rare, only those with all the words.
  */

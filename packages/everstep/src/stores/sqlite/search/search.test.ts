@@ -71,7 +71,7 @@ test('only the user of the service can read the files', async (t) => {
 
 test('an id that could lead out of the directory is rejected', async (t) => {
   const { documents } = await opened(t);
-  await assert.rejects(documents.info({ indexId: '../x' }), /not fit for the name of a file/);
+  await assert.rejects(documents.info({ indexId: '../x' }), /cannot be used as a file name/);
 });
 
 test('more indexes work than files may be open at once', async (t) => {

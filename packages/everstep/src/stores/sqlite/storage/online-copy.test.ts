@@ -82,7 +82,7 @@ test('a copy never overwrites a file, and only its owner can read it', async (t)
   const { connection, copy } = await opened(t);
   await connection.copyTo({ file: copy });
   assert.equal((await stat(copy)).mode & 0o777, 0o600);
-  await assert.rejects(connection.copyTo({ file: copy }), /copy\.db is there already/);
+  await assert.rejects(connection.copyTo({ file: copy }), /copy\.db already exists/);
 });
 
 test('a fault of the source is reported', async (t) => {

@@ -53,7 +53,7 @@ function openNew(file: string): number {
     return openSync(file, 'wx+', OWNER_ONLY);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-    throw new Error(`${file} is there already: a copy is written into a new file`, { cause: error });
+    throw new Error(`${file} already exists: a copy is written to a new file`, { cause: error });
   }
 }
 
