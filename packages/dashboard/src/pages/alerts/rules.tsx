@@ -119,7 +119,12 @@ function RuleForm({ row, onClose }: { readonly row: AlertRuleEntry | null; reado
       />
       {quiet.from === '' ? null : (
         <>
-          <TextField label="Quiet until" hint="For example, 07:00." value={quiet.to} onChange={(to) => setQuiet({ ...quiet, to })} />
+          <TextField
+            label="Quiet until"
+            hint="For example, 07:00."
+            value={quiet.to}
+            onChange={(to) => setQuiet({ ...quiet, to })}
+          />
           <TextField label="Time zone" value={quiet.timeZone} onChange={(timeZone) => setQuiet({ ...quiet, timeZone })} />
         </>
       )}

@@ -88,7 +88,12 @@ function WebhookForm({ row, onClose }: { readonly row: LifecycleWebhookEntry | n
     >
       <TextField label="Name" value={name} onChange={setName} disabled={row !== null} />
       <Checks legend="Events" names={EVENTS} checked={events} onChange={setEvents} />
-      <TextField label="Workflow URL (optional)" hint="Leave empty to match every workflow." value={workflowUrl} onChange={setWorkflowUrl} />
+      <TextField
+        label="Workflow URL (optional)"
+        hint="Leave empty to match every workflow."
+        value={workflowUrl}
+        onChange={setWorkflowUrl}
+      />
       <TextField label="Label (optional)" value={label} onChange={setLabel} />
       <ChoiceField
         label="Destination"

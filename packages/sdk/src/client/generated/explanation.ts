@@ -145,7 +145,7 @@ export interface RunWaiting {
   readonly reason?: string;
   /** For `destination-held`: time when the next probe delivery is sent, in Unix milliseconds. */
   readonly nextProbeAt?: number;
-  /** For `no-worker`: time since which no worker that serves the workflow is connected, in Unix milliseconds. */
+  /** For `no-worker`: time since which no worker that serves the workflow has been connected, in Unix milliseconds. */
   readonly since?: number;
   /** For `in-flight` and `no-worker`: URL of the request. */
   readonly url?: string;
