@@ -1,7 +1,6 @@
 /**
  * Builds the journal in the format of the published SDK: first the payload of the run, then every recorded step in
- * order. For steps that were planned together, plan entries precede the results. The ID of an entry is that of the
- * message that brought it; the last entry is the message being delivered.
+ * order. For steps that were planned together, plan entries precede the results. The ID of an entry is that of the message that delivered it; the last entry is the message being delivered.
  */
 import type { StepType } from '@everstep/sdk/protocol';
 import type { RecordedStep, RunPayload, StepTask } from '../../engine/runs/run.js';

@@ -15,7 +15,7 @@ import { ADVANCE_SLOT, type DeliveryFailure, type Run, type Task } from './run.j
 /** The content of one submission. */
 export interface Submission {
   readonly done: readonly StepResult[];
-  /** New steps, or what a step that was planned by name only needs. */
+  /** New steps, or the details of a step that was planned only by name. */
   readonly planned: readonly PlannedStep[];
   readonly end?: RunEnd;
   /** The endpoint introduces itself and asks for the run's first step. */

@@ -44,7 +44,7 @@ export async function waitKindsOf(
   return new Map([...waits].map(([runKey, { reason }]) => [runKey, reason.kind]));
 }
 
-/** Returns what runs wait for whose histories are already read, by run key. */
+/** Returns what runs wait for, by run key, from histories that are already read. */
 export function waitsOfHistories(
   service: Waits,
   histories: readonly Pick<RunHistory, 'run' | 'tasks'>[],
@@ -55,7 +55,10 @@ export function waitsOfHistories(
   );
 }
 
-/** Returns what a run waits for whose history is already read. */
-export async function waitOf(service: Waits, history: Pick<RunHistory, 'run' | 'tasks'>): Promise<Waiting | undefined> {
+/** Returns what a run waits for, from a history that is already read. */
+export async function waitOf(
+  service: Pick<RunService, 'waits'>,
+  history: Pick<RunHistory, 'run' | 'tasks'>,
+): Promise<Waiting | undefined> {
   return (await waitsOfHistories(service, [history])).get(history.run.key);
 }

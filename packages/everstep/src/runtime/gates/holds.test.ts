@@ -201,7 +201,7 @@ test('a manual hold that could not be stored is rejected and holds nothing', asy
   assert.equal(world.starts.length, 1);
 });
 
-test('a delivery to a held destination takes no slot and no start of its key, and does not delay others', async () => {
+test('a delivery to a held destination takes no slot, does not count toward its key, and does not delay others', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 1, rate: 10, periodMs: 60_000 });
   world.offer('k');

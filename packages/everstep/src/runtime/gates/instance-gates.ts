@@ -1,6 +1,6 @@
 /**
  * The gates of one instance. A delivery passes its queue of messages first, then its destination, then its flow control key,
- * so a delivery to a held destination takes neither a slot nor a start of its key. The state of an instance and of a key is
+ * so a delivery to a held destination takes no slot and does not count toward its key. The state of an instance and of a key is
  * read from the store when it is first needed; deliveries that are offered in the meantime wait in order.
  */
 import { WORKER_SCHEME } from '@everstep/sdk/protocol';

@@ -1,4 +1,4 @@
-/** What a database can do. It is found when the store is opened, and decides how the same statements are sent. */
+/** What a database can do. It is detected when the store is opened, and decides how the same statements are sent. */
 
 export interface Engine {
   /** Product, for display. */
