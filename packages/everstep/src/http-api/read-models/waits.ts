@@ -56,9 +56,6 @@ export function waitsOfHistories(
 }
 
 /** Returns what a run waits for, from a history that is already read. */
-export async function waitOf(
-  service: Pick<RunService, 'waits'>,
-  history: Pick<RunHistory, 'run' | 'tasks'>,
-): Promise<Waiting | undefined> {
+export async function waitOf(service: Waits, history: Pick<RunHistory, 'run' | 'tasks'>): Promise<Waiting | undefined> {
   return (await waitsOfHistories(service, [history])).get(history.run.key);
 }
