@@ -78,6 +78,10 @@ export function listingConformance(open: OpenStore): void {
               expectedKeys.slice(0, runPage.limit),
               JSON.stringify(runPage),
             );
+            assert.deepEqual(
+              texts.items.map(({ completedAt }) => completedAt),
+              found.items.map(({ completedAt }) => completedAt),
+            );
           }
           matched += Math.sign(expectedIds.length) + Math.sign(expectedKeys.length);
         }
