@@ -4,6 +4,7 @@ import './styles/base.css';
 import './styles/shell.css';
 import './styles/controls.css';
 import './styles/components.css';
+import './components/json/json.css';
 import './styles/overlays.css';
 import './styles/table.css';
 import { CSPProvider } from '@base-ui/react/csp-provider';
