@@ -3,8 +3,10 @@
  * and repaired. Once with the mouse, once with the keyboard only.
  */
 import assert from 'node:assert/strict';
+import { json as readJson } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import type { Locator } from 'playwright-core';
+import { listen } from '../nodes.fixture.js';
 import { openBrowser } from './chromium.fixture.js';
 import { becomes, DashboardWorld, type Window } from './dashboard.fixture.js';
 import { Incident } from './incident.fixture.js';
@@ -199,6 +201,42 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByText(/^Aborted: \d+ succeeded\. \d+ dead letters were not processed/).waitFor();
     const left = await incident.letters(world.client);
     assert.ok(left > 0 && left < 30, `${left} are left`);
+    assert.deepEqual(window.problems, []);
+  });
+
+  test('the link in the notice of an alert leads to exactly its dead letters, which are repaired with five clicks', async (t) => {
+    const before = await incident.letters(world.client);
+    const { alerts } = world.client;
+    const concerned = 12;
+    const notices: { readonly type: string; readonly dashboardUrl: string }[] = [];
+    const receiver = await listen((request, response) => {
+      void readJson(request).then((notice) => {
+        notices.push(notice as (typeof notices)[number]);
+        response.writeHead(200).end();
+      });
+    });
+    t.after(() => receiver.close());
+    await alerts.destinations.put('people', { kind: 'webhook', url: receiver.url });
+    const workflowUrl = incident.urls['/checkout'];
+    await alerts.rules.put('incident', { condition: { kind: 'run-failed', workflowUrl }, destinations: ['people'] });
+    incident.break();
+    await incident.fail(world.client, 20);
+    await becomes(() => incident.letters(world.client), before + 20);
+    incident.fix();
+    await becomes(async () => notices.length, 1);
+    await alerts.rules.delete('incident');
+    const window = await world.loggedIn({ width: 390, height: 844, theme: 'dark' });
+    const { page } = window;
+    await page.goto(notices[0]?.dashboardUrl ?? '');
+    await page.getByText('None selected: a repair applies to all that match the filters').waitFor();
+    await window.screenshot('alert-390-dark', true);
+    await page.getByRole('link', { name: 'Plan repair of all' }).click();
+    await page.getByRole('button', { name: 'Create plan' }).click();
+    await page.getByRole('heading', { name: `Resume ${concerned} dead letters` }).waitFor();
+    await page.getByRole('checkbox', { name: 'Then continue with the rest automatically' }).check();
+    await page.getByRole('button', { name: `Resume 10 first, then all ${concerned}` }).click();
+    await page.getByText(`Done: ${concerned} succeeded of ${concerned}.`).waitFor({ timeout: 120_000 });
+    assert.equal(await incident.letters(world.client), before + 20 - concerned);
     assert.deepEqual(window.problems, []);
   });
 
