@@ -40,7 +40,7 @@ export interface TriggerRequest {
   readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly body: Uint8Array;
   readonly contentType: string | null;
-  /** Headers of the item if it is part of a batch: its trace context counts before that of the request. */
+  /** Headers of the item if it is part of a batch: its trace context takes precedence over that of the request. */
   readonly received?: ReceivedHeaders;
 }
 
