@@ -3,10 +3,10 @@
  *
  * A delivery without a shared limit is handed to a node with a worker, which continues the run. A delivery with a shared limit
  * is lent: it keeps its slot and its place in the gates of this node, while the other node makes it without passing its own
- * gates. The limits therefore stay exact, and the request and its reply never pass this node.
+ * gates. The limits therefore stay exact, and the request and its reply never pass through this node.
  *
  * The borrower reports the end of a loan with a notification. The lender also asks the database for loans that have ended,
- * because a notification can be lost and the borrower can die.
+ * because a notification can be lost and the borrower can crash.
  *
  * Keeps invariant 25.
  */
