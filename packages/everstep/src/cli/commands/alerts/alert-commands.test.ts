@@ -57,7 +57,7 @@ describe('everstep alerts', () => {
     assert.match(received[0] ?? '', /^v1,/);
   });
 
-  test('sends a test notice by e-mail', async () => {
+  test('sends a test notice by email', async () => {
     const put = ['destinations', 'put', 'people', 'a@shop.test', 'b@shop.test', '--kind', 'email'] as const;
     assert.equal(await alerts(...put), 'people was saved\n');
     assert.match(await alerts('destinations', 'list'), /people +email +mailto:a@shop\.test,b@shop\.test\n/);
@@ -67,6 +67,6 @@ describe('everstep alerts', () => {
     assert.match(data, /^Subject: \[Everstep\] Test: This is a test of an alert destination\./m);
     assert.match(data, /http:\/\/127\.0\.0\.1:\d+\/q\/\S+\/alerts/);
     const refused = await world.everstep('alerts', 'destinations', 'put', 'people', 'a@other.test', '--kind', 'email');
-    assert.match(refused.stderr, /must not receive e-mail from this installation/);
+    assert.match(refused.stderr, /must not receive email from this installation/);
   });
 });
