@@ -8,6 +8,7 @@ import { auditLogCommand } from './commands/control/audit.js';
 import { clockCommand } from './commands/control/clock.js';
 import { destinationsCommand } from './commands/control/destinations.js';
 import { flowCommand } from './commands/control/flow.js';
+import { insightsCommand } from './commands/control/insights.js';
 import { keysCommand } from './commands/control/keys.js';
 import { liveCommand, nodesCommand } from './commands/control/live.js';
 import { schedulesCommand } from './commands/control/schedules.js';
@@ -63,6 +64,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(repairCommand(shell, finish))
     .addCommand(notifyCommand(shell))
     .addCommand(waitersCommand(shell))
+    .addCommand(insightsCommand(shell))
     .addCommand(schedulesCommand(shell))
     .commandsGroup('Deliveries and messages:')
     .addCommand(flowCommand(shell))

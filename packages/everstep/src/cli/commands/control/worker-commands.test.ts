@@ -46,6 +46,16 @@ describe('commands with worker URLs', () => {
     assert.equal((await world.jsonOf('trigger', ORDER, '--run-id', 'first')).noWorker.app, 'shop');
   });
 
+  test('everstep insights prints totals, and the steps and failures of a workflow', async () => {
+    assert.match(
+      await world.textOf('insights'),
+      /^STARTED .*\n1 +0 +0 +0 +- +-\n\nBACKLOG .*\n[\s\S]*\nWORKFLOW .*\nworker:\/\/shop\/order +1 +0 +0 +0\n$/,
+    );
+    assert.match(await world.textOf('insights', ORDER, '--window', '1h'), /^STARTED .*\n1 +0 +0 +0 +- +-\n$/);
+    assert.equal((await world.jsonOf('insights', '--window', '7d')).totals.started, 1);
+    assert.equal((await world.everstep('insights', '--window', '1y')).code, 2);
+  });
+
   test('everstep workers lists the connected workers', async () => {
     await connectWorker();
     assert.match(await world.textOf('trigger', ORDER, '--body', 'A2', '--wait'), /RUN_SUCCESS\n"packed A2"/);
