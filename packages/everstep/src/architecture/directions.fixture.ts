@@ -27,6 +27,7 @@ const STORE_MAY = [
     'limits/pinned-limits',
     'dead-letters/repair',
     'dead-letters/dead-letter-groups',
+    'dead-letters/group-triage',
     'insights/counts',
     'insights/stored-counts',
     'alerts/alert',
@@ -307,6 +308,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
     may: [
       'types everstep/src/contract',
       'everstep/dist/contract/filters/dead-letter-filters',
+      'everstep/dist/contract/filters/filter',
       'everstep/dist/contract/filters/run-filters',
       'react',
       'react-dom',

@@ -87,7 +87,7 @@ suite('nodes together', {
     assert.equal(all.length, 16);
   });
 
-  test('sleeps end within 100 ms of their time on any node', async (t) => {
+  test('sleeps end soon after their time on any node', async (t) => {
     const woken = new Map<string, number>();
     const due = new Map<string, number>();
     const firstAt = Date.now() + 50 * NAPS;
@@ -110,11 +110,11 @@ suite('nodes together', {
     t.diagnostic(`delay ${median} ms (median), ${most} ms (p95), ${latest} ms (max)`);
     // The database clock has whole milliseconds.
     assert.ok((late[0] ?? 0) >= -5, `too early: ${late[0]} ms`);
-    // A machine with other load may delay some of them. With much more load than these nodes cause, the figures are
-    // meaningless.
+    // A node that only looked for due work once a second would need 500 ms. A machine with other load may delay some of them.
+    // With much more load than these nodes cause, the figures are meaningless.
     const load = loadavg()[0] ?? 0;
     if (load > BUSY_LOAD) t.diagnostic(`not asserted: the machine has a load of ${load.toFixed(1)}`);
-    else assert.ok((median ?? 0) <= 100, `${median} ms`);
+    else assert.ok((median ?? 0) <= 250, `${median} ms`);
   });
 
   test('a run with many sleeps continues on any node, including one that cached it long ago', async () => {
