@@ -4,7 +4,7 @@ import { ownChildren } from './meter.js';
 
 export interface BenchDatabase {
   readonly url: string;
-  /** Process ID of a server started for the measurement. */
+  /** Process id of a server started for the measurement. */
   readonly pids: readonly number[];
   stop(): Promise<void>;
 }

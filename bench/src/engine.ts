@@ -23,7 +23,7 @@ const PROFILE = PROFILE_DIRECTORY ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE_DIR
 export interface Engine extends Omit<EngineClient, 'close'> {
   /** One per node. */
   readonly serverPids: readonly number[];
-  /** Process ID of a database server started for the measurement. */
+  /** Process id of a database server started for the measurement. */
   readonly databasePids: readonly number[];
   readonly workerPid: number;
   /** For further workers. */

@@ -15,7 +15,7 @@ export interface WorkerReady {
   readonly controlUrl: string;
 }
 
-/** IDs instead of a count: a run whose end is requested twice finishes once. */
+/** Ids instead of a count: a run whose end is requested twice finishes once. */
 let finished = new Set<string>();
 
 async function seq(ctx: WorkflowContext<Payload>): Promise<{ readonly steps: number }> {

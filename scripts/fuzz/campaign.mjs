@@ -109,7 +109,7 @@ export class Campaign {
         return [['authorization', `Bearer ${bearer}`]];
       },
       nameOf: (name, random, operationId) => {
-        // The operator may change objects of others by ID.
+        // The operator may change objects of others by id.
         const theirs = random.chance(OF_ANOTHER_TENANT) && !OF_OPERATOR.has(operationId);
         const known = (theirs ? this.victim : this.own).ids[name];
         const id = known && known.length > 0 ? random.pick(known) : undefined;

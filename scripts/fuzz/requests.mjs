@@ -1,4 +1,4 @@
-/** Creates requests from the OpenAPI documents. Request n of a seed is always the same, except for existing IDs. */
+/** Creates requests from the OpenAPI documents. Request n of a seed is always the same, except for existing ids. */
 import { mix, Random } from './random.mjs';
 import { damagedJson, ODD_TEXTS, sample } from './values.mjs';
 
@@ -132,7 +132,7 @@ function inTurn(operations, n) {
 }
 
 /**
- * @param {object} world `credentialOf(operation, random)` gives headers; `nameOf(parameter, random)` an ID
+ * @param {object} world `credentialOf(operation, random)` gives headers; `nameOf(parameter, random)` an id
  *   that exists, or undefined
  * @returns {{ n: number, operationId: string, kind: string, method: string, target: string, headers: [string, string][], body: Buffer | null }}
  */

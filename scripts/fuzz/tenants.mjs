@@ -87,7 +87,7 @@ export class Tenant {
   async fill(endpoint) {
     await this.open(endpoint);
     const mark = `${this.email.split('@')[0]}-mark`;
-    // Only in stored content, and not in IDs that requests contain.
+    // Only in stored content, and not in ids that requests contain.
     const hush = `hush-${randomUUID()}`;
     const keys = await this.asToken('GET', '/v2/keys');
     this.hidden = [hush, ...Object.values(keys)];

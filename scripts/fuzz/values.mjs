@@ -97,7 +97,7 @@ function numberFor({ minimum = 0, maximum = minimum + 1_000 }, random) {
   return Math.min(maximum, Math.floor(minimum + random.next() * Math.min(maximum - minimum, 1_000)));
 }
 
-/** Parameters with these names refer to existing objects: `nameOf(name)` returns an ID, or undefined. */
+/** Parameters with these names refer to existing objects: `nameOf(name)` returns an id, or undefined. */
 export function sample(schema, random, resolve, nameOf = () => undefined, name = '', depth = 0) {
   const plain = schema === undefined || schema === true ? {} : resolve(schema);
   const inner = (of, called = name) => sample(of, random, resolve, nameOf, called, depth + 1);

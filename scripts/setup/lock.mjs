@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const RETRY_MS = 100;
-/** A lock of this age without an owner was left by a process that ended before it wrote its ID. */
+/** A lock of this age without an owner was left by a process that ended before it wrote its id. */
 const UNSIGNED_MS = 2000;
 
 function isAlive(pid) {

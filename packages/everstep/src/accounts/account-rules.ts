@@ -1,5 +1,5 @@
 /**
- * Shared parts of all account rules: IDs, audit entries, rights, and turns. Changes run in turn, so that nothing
+ * Shared parts of all account rules: ids, audit entries, rights, and turns. Changes run in turn, so that nothing
  * changes between the check of a right and the write.
  * Keeps invariant 37.
  */
@@ -11,7 +11,7 @@ import { type Outcome, type Principal, RIGHTS, type Right } from './account-serv
 import { Turns } from './quotas/turns.js';
 
 const SECRET_BYTES = 32;
-/** Account ID for the turn of something that does not exist or has no owner yet. */
+/** Account id for the turn of something that does not exist or has no owner yet. */
 const NO_OWNER = '';
 
 export type NotDone = Exclude<Outcome<never>, { readonly kind: 'done' }>;
@@ -24,9 +24,9 @@ export const refuse = <Kind extends NotDone['kind']>(
   kind,
   message,
 });
-/** The same error for an ID that does not exist and for another user's ID. */
+/** The same error for an id that does not exist and for another user's id. */
 export const notFound = (what: string): NotDone =>
-  refuse('not-found', `there is no ${what} with this ID, or you do not have access to it`);
+  refuse('not-found', `there is no ${what} with this id, or you do not have access to it`);
 
 const RIGHT_TEXTS: Readonly<Record<Right, string>> = {
   see: 'see this',
@@ -76,7 +76,7 @@ export class AccountRules {
     return ofThisRequest({ auditId: this.newId('aud'), at: this.now(), action, subject, details, ...who });
   }
 
-  /** `what` is the kind of thing that the ID identifies, such as `team`. */
+  /** `what` is the kind of thing that the id identifies, such as `team`. */
   async allowed({ user }: Principal, accountId: string | undefined, right: Right, what: string): Promise<Allowed> {
     const role = accountId === undefined ? null : await this.accounts.roleOf({ accountId, userId: user.userId });
     if (role === null || !RIGHTS[role].includes('see')) return notFound(what);

@@ -1,6 +1,6 @@
 /**
  * The account operations of the management API: the interface between its HTTP layer and the rules. Inputs are
- * already validated. Rights are checked behind this interface, for every caller. An ID that does not exist and one
+ * already validated. Rights are checked behind this interface, for every caller. An id that does not exist and one
  * that the caller may not see have the same outcome: `not-found`.
  */
 

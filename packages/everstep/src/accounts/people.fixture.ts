@@ -41,7 +41,7 @@ export async function addMember(
   doneValue(await service.joinTeam(member, put.secret));
 }
 
-/** Invites an email that no user has, and accepts. Returns the first API key and the user ID. */
+/** Invites an email that no user has, and accepts. Returns the first API key and the user id. */
 export async function addNewMember(
   service: AccountService,
   inviter: Principal,

@@ -91,7 +91,7 @@ test('each role has exactly the rights in the table, and everyone else gets not-
   }
 });
 
-test("another user's ID and an ID that does not exist have the same error", async () => {
+test("another user's id and an id that does not exist have the same error", async () => {
   const foreign = [
     await service.findInstance(as('stranger'), instanceId),
     await service.listMembers(as('stranger'), people.teamId),

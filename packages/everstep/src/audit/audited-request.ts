@@ -52,7 +52,7 @@ export class AuditedRequest {
   }
 }
 
-/** Returns the ID of what a unit creates, if the request does not contain it. */
+/** Returns the id of what a unit creates, if the request does not contain it. */
 function subjectOf(writes: readonly StoreWrite[]): string {
   for (const write of writes) {
     if (write.kind === 'put-schedule') return write.schedule.scheduleId;

@@ -37,7 +37,7 @@ export function createAudit(options: AuditOptions): Audit {
   };
 }
 
-/** Signing keys of messages, by the ID of the queue instance. */
+/** Signing keys of messages, by the id of the queue instance. */
 interface Keys {
   readonly privateKey: (instanceId: string) => { readonly kid: string; readonly privateKey: string } | null;
   readonly messageKeyFor: (instanceId: string, origin: string) => string | null;

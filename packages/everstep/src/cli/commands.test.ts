@@ -149,7 +149,7 @@ describe('client commands', () => {
     assert.equal((await jsonOf('runs', 'get', workflowRunId)).steps.length, 2);
   });
 
-  test('runs cancel cancels one run by ID, or several by filter', async () => {
+  test('runs cancel cancels one run by id, or several by filter', async () => {
     for (const id of ['nap-1', 'nap-2', 'nap-3']) {
       await everstep('trigger', workflowUrl, '-d', '{"sleep":600}', '--run-id', id, '--label', 'napping');
     }
@@ -254,8 +254,8 @@ describe('client commands', () => {
     ['an unknown state', ['runs', 'list', '--state', 'lost'], 2, /RUN_STARTED/],
     ['an invalid date', ['runs', 'list', '--from', 'yesterday'], 2, /--from/],
     ['a count of zero', ['dlq', 'list', '--count', '0'], 2, /--count/],
-    ['cancel without a selection', ['runs', 'cancel'], 2, /Give either run IDs or filters/],
-    ['resume without a selection', ['dlq', 'resume'], 2, /Give a dead letter ID, or --all/],
+    ['cancel without a selection', ['runs', 'cancel'], 2, /Give either run ids or filters/],
+    ['resume without a selection', ['dlq', 'resume'], 2, /Give a dead letter id, or --all/],
     ['resume of one and all', ['dlq', 'resume', 'dlq_1', '--all'], 2, /not both/],
     ['a new run id for many', ['dlq', 'resume', '--all', '--new-run-id', 'x'], 2, /single dead letter/],
     ['an unknown command', ['rnus'], 2, /unknown command/],

@@ -134,7 +134,7 @@ describe('search commands', () => {
     assert.equal((await jsonOf(search('info', '--json', ...here))).vectorCount, 0);
   });
 
-  test('an index is selected by its ID with a given or stored login', async () => {
+  test('an index is selected by its id with a given or stored login', async () => {
     const { id } = await created('named');
     const inEnvironment = await world.runIn(login, ['search', 'upsert', JSON.stringify(FILMS), '--index', id]);
     assert.deepEqual([inEnvironment.code, inEnvironment.stdout], [0, '3 upserted\n']);
@@ -171,10 +171,10 @@ describe('search commands', () => {
     ['no documents', ['upsert', '[]'], 2, /is empty/],
     ['an invalid document', ['upsert', '{"id":"a"}'], 1, /required properties content/],
     ['a missing file', ['upsert', '@nowhere.json'], 2, /cannot read the body/],
-    ['fetch without a selection', ['fetch'], 2, /Give document IDs/],
-    ['IDs and a prefix', ['fetch', 'a', '--prefix', 'a'], 2, /not both/],
-    ['delete without a selection', ['delete'], 2, /Give document IDs/],
-    ['IDs and a filter', ['delete', 'a', '--filter', 'a = 1'], 2, /only one of/],
+    ['fetch without a selection', ['fetch'], 2, /Give document ids/],
+    ['ids and a prefix', ['fetch', 'a', '--prefix', 'a'], 2, /not both/],
+    ['delete without a selection', ['delete'], 2, /Give document ids/],
+    ['ids and a filter', ['delete', 'a', '--filter', 'a = 1'], 2, /only one of/],
     ['an invalid filter', ['query', 'a', '--filter', 'a ='], 1, /body\.filter/],
     ['an invalid limit', ['range', '--limit', 'all'], 2, /whole number/],
     ['a limit above the maximum', ['query', 'a', '--limit', '1001'], 1, /body\.topK/],

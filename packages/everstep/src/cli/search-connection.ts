@@ -16,7 +16,7 @@ export function withSearchConnection(command: Command): Command {
   return command
     .option('--url <url>', 'endpoint of the index (or EVERSTEP_SEARCH_URL)')
     .option('--token <token>', 'token of the index (or EVERSTEP_SEARCH_TOKEN)')
-    .option('--index <indexId>', 'index ID; connect with an admin login instead of a token')
+    .option('--index <indexId>', 'index id; connect with an admin login instead of a token')
     .option('--management-url <url>', 'with --index: URL of the management API (or EVERSTEP_MANAGEMENT_URL)')
     .option('--email <email>', 'with --index: email of the user (or EVERSTEP_ADMIN_EMAIL)')
     .option('--api-key <key>', 'with --index: API key of the user (or EVERSTEP_ADMIN_API_KEY)')

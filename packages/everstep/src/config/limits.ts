@@ -230,7 +230,7 @@ export const LIMITS = Object.freeze({
   maxSearchNamespaceLength: 128,
   maxSearchDocumentIdLength: 512,
   maxSearchDocumentBytes: 128 * KiB,
-  /** Maximum number of documents in one upsert, fetch by ID or deletion by ID. */
+  /** Maximum number of documents in one upsert, fetch by id or deletion by id. */
   maxSearchDocumentsAtOnce: 1_000,
   maxSearchQueryLength: 2 * KiB,
   searchResultsDefault: 5,
@@ -274,7 +274,7 @@ export const LIMITS = Object.freeze({
   // repairs
   /** Maximum number of dead letters selected by one repair. */
   repairMaxItems: 1_000_000,
-  /** Maximum number of dead letters given by ID. */
+  /** Maximum number of dead letters given by id. */
   repairNamedMax: 1_000,
   /** One per 1,000 seconds. */
   repairMinRatePerSecond: 0.001,

@@ -265,7 +265,7 @@ export const SETTINGS = Object.freeze({
     env: 'EVERSTEP_ACCESS_LOG',
     flag: '--access-log',
     option: 'accessLog',
-    help: 'log each request at level info: ID, method, route, status, duration, address and caller',
+    help: 'log each request at level info: id, method, route, status, duration, address and caller',
     defaultText: 'at level debug, without address and caller',
     fallback: () => false,
     parse: parseSwitch,

@@ -104,7 +104,7 @@ export const SIGN_IN_SETTINGS = {
     'URL of the identity provider (OpenID Connect) for the dashboard',
     parseIssuer,
   ),
-  oidcClientId: text('EVERSTEP_OIDC_CLIENT_ID', '--oidc-client-id <id>', 'oidcClientId', 'client ID at the identity provider'),
+  oidcClientId: text('EVERSTEP_OIDC_CLIENT_ID', '--oidc-client-id <id>', 'oidcClientId', 'client id at the identity provider'),
   oidcClientSecret: text(
     'EVERSTEP_OIDC_CLIENT_SECRET',
     '--oidc-client-secret <secret>',

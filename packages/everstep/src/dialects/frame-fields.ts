@@ -81,7 +81,7 @@ export function optional<Value>(
   return value === undefined ? undefined : read(value, where);
 }
 
-/** Reads an ID that can be part of a URL path. */
+/** Reads an id that can be part of a URL path. */
 export function id(value: unknown, where: string, most: number): string {
   const given = word(value, where, most);
   if (fitsInPaths(given)) return given;

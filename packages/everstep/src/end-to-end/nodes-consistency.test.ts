@@ -67,8 +67,8 @@ suite('nodes together', {
 
   const named = (name: string, count: number): readonly string[] => Array.from({ length: count }, (_, n) => `${name}-${n}`);
 
-  test('concurrent triggers with the same run ID or deduplication ID at all nodes start one run', async () => {
-    // An ID is free again when its run has ended.
+  test('concurrent triggers with the same run id or deduplication id at all nodes start one run', async () => {
+    // An id is free again when its run has ended.
     let release = (): void => {};
     const released = new Promise<void>((resolve) => {
       release = resolve;

@@ -142,7 +142,7 @@ async function walkToken(operation: Operation, row: TokenRow, path: string): Pro
   ] as const) {
     const answer = await send(request, { who, queue });
     assert.equal(answer.status, 404, `${who} at ${queue}: ${JSON.stringify(answer.body)}`);
-    assert.match(JSON.stringify(answer.body), /there is no queue instance with this ID, or you do not have access to it/);
+    assert.match(JSON.stringify(answer.body), /there is no queue instance with this id, or you do not have access to it/);
   }
   const other = await send(request, { who: 'owner', queue: OTHER });
   assert.equal(other.status, row.other, `at another instance: ${JSON.stringify(other.body)}`);

@@ -61,11 +61,11 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
       rules.inTurn(async () => {
         const seen = await visible.find(principal, indexId, 'give-away');
         if (seen.kind !== 'seen') return seen;
-        // Checks only the format of the ID, so that it does not reveal whether the account exists.
+        // Checks only the format of the id, so that it does not reveal whether the account exists.
         if (accountId.startsWith('usr_') || accountId === principal.user.userId)
           return refuse(
             'invalid',
-            'body.target_account is the ID of a personal account; a transfer to a personal account is not supported',
+            'body.target_account is the id of a personal account; a transfer to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId: accountId }))) return notFound('team');
         const allowed = await rules.allowed(principal, accountId, 'change', 'team');

@@ -15,7 +15,7 @@ interface IndexInRole {
 }
 
 export interface VisibleIndexes {
-  /** Returns `not-found` both for an ID that does not exist and for one that the user may not see. */
+  /** Returns `not-found` both for an id that does not exist and for one that the user may not see. */
   find(principal: Principal, indexId: string, right: Right): Promise<({ readonly kind: 'seen' } & IndexInRole) | NotDone>;
   list(principal: Principal): Promise<readonly IndexInRole[]>;
   view(index: SearchIndexRecord, role: Role): SearchIndexView;

@@ -35,7 +35,7 @@ export class SecretsError extends Error {
   }
 }
 
-/** Returns the ID of a 32-byte key. It reveals nothing about the key. */
+/** Returns the id of a 32-byte key. It reveals nothing about the key. */
 export const keyIdOf = (key: Uint8Array): string =>
   createHash('sha256').update(KEY_ID_CONTEXT).update(key).digest().subarray(0, KEY_ID_BYTES).toString('hex');
 

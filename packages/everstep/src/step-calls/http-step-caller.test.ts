@@ -123,7 +123,7 @@ test('forwarded headers never override those of the exchange, and invalid ones a
   assert.equal(headers['x-ok'], 'yes');
 });
 
-test('a run ID that a header cannot contain is sent percent-encoded', async () => {
+test('a run id that a header cannot contain is sent percent-encoded', async () => {
   await callWith(agreeing, {
     request: { ...REQUEST, run: { ...REQUEST.run, id: '注文\ud800' } },
   });

@@ -63,7 +63,7 @@ test('an endpoint with the SDK reports whether its code matches; the request is 
   assert.match(differs.message, /planned as Run "b", but the workflow now requests Run "c"/);
 });
 
-test('a reported step ID that was not part of the request is ignored', async () => {
+test('a reported step id that was not part of the request is ignored', async () => {
   assert.equal((await ask(checked({ outcome: 'differs', stepId: 9 }))).outcome, 'cannot-tell');
   assert.equal((await ask(checked({ outcome: 'surprise' }))).outcome, 'cannot-tell');
 });

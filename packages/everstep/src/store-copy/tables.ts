@@ -1,5 +1,5 @@
 /**
- * Maps the rows of the embedded store to PostgreSQL; this is the only place that knows both schemas. IDs, JSON and
+ * Maps the rows of the embedded store to PostgreSQL; this is the only place that knows both schemas. Ids, JSON and
  * bytes are copied unchanged. Row numbers determine the order in both stores: they are small, and positions that the
  * database assigns later are always larger.
  */
@@ -74,7 +74,7 @@ const RUNS: readonly CopiedTable[] = [
     select: `SELECT ${OF_RUN}, r.workflow_run_id, r.seq AS place, r.created_at, ${IS_MESSAGE}, r.queue
       FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.status = 'active' ORDER BY r.seq`,
     allOf: null,
-    // A message has its own ID, which never needs to be checked for being free.
+    // A message has its own id, which never needs to be checked for being free.
     rowsOf: (row) => [{ ...row, claim: row.message === 1 ? row.run_key : SOLE }],
   },
   {

@@ -18,7 +18,7 @@ export interface SignatureOptions {
   readonly signingKeys?: SigningKeys;
   /**
    * URL of the public keys of the queue instance, for an endpoint that shares no secret with the service: `<URL of
-   * the service>/v2/jwks/<ID of the queue instance>`. Default: the environment variable EVERSTEP_JWKS_URL.
+   * the service>/v2/jwks/<id of the queue instance>`. Default: the environment variable EVERSTEP_JWKS_URL.
    */
   readonly jwksUrl?: string;
   /** The public keys themselves, instead of their URL. */

@@ -32,7 +32,7 @@ export interface SignatureKeys {
   readonly nextSigningKey?: string;
   /** Public keys of the queue instance, from its key set. */
   readonly publicKeys?: readonly PublicSigningKey[];
-  /** URL of the key set of the queue instance: `<URL of the service>/v2/jwks/<ID of the queue instance>`. */
+  /** URL of the key set of the queue instance: `<URL of the service>/v2/jwks/<id of the queue instance>`. */
   readonly jwksUrl?: string;
 }
 

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 
 interface RowFocusOptions {
-  /** Prefix of the element IDs of rows. */
+  /** Prefix of the element ids of rows. */
   readonly tableId: string;
   /** Rows in the order of the table. */
   readonly tableRows: readonly { readonly id: string; readonly index: number }[];

@@ -32,7 +32,7 @@ function take(key: string): Place | null {
 interface RowReturnOptions {
   /** Distinguishes the tables of a page. */
   readonly label: string;
-  /** Prefix of the element IDs of rows. */
+  /** Prefix of the element ids of rows. */
   readonly tableId: string;
   /** Rows in the order of the table. */
   readonly tableRows: readonly { readonly id: string; readonly index: number }[];

@@ -70,7 +70,7 @@ export class InstanceCache implements InstanceOwners {
     await this.read(instanceId).catch(() => {});
   }
 
-  /** Returns the IDs of all cached instances. */
+  /** Returns the ids of all cached instances. */
   ids(): readonly string[] {
     return [...this.known.keys()];
   }

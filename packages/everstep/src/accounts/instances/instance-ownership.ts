@@ -71,11 +71,11 @@ export function createInstanceOwnership(
       rules.inTurn(async () => {
         const seen = await find(principal, instanceId, 'give-away');
         if (seen.kind !== 'seen') return seen;
-        // Checks only the format of the ID, so that it does not reveal whether the account exists.
+        // Checks only the format of the id, so that it does not reveal whether the account exists.
         if (PERSONAL_ID.test(teamId) || teamId === principal.user.userId)
           return refuse(
             'invalid',
-            'body.target_team_id is the ID of a personal account; moving to a personal account is not supported',
+            'body.target_team_id is the id of a personal account; moving to a personal account is not supported',
           );
         if (!(await accounts.findTeam({ teamId }))) return notFound('team');
         const allowed = await rules.allowed(principal, teamId, 'change', 'team');

@@ -18,7 +18,7 @@ export type ChangeInstance = (
   entry: Omit<Change, 'subject'>,
 ) => Promise<Outcome<null>>;
 
-/** Returns `not-found` both for an ID that does not exist and for one that the user may not see. */
+/** Returns `not-found` both for an id that does not exist and for one that the user may not see. */
 export async function findVisibleInstance(
   rules: AccountRules,
   principal: Principal,

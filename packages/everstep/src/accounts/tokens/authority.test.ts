@@ -140,7 +140,7 @@ test('the token cache is limited and keeps recently used tokens', () => {
   assert.equal(recent.size, 2);
 });
 
-test("a rotation of signing keys is in the owner's audit log with the ID of the token used", async () => {
+test("a rotation of signing keys is in the owner's audit log with the id of the token used", async () => {
   const user = { userId: 'usr_1', email: 'a@w.test', createdAt: 1 };
   const apiKey = { apiKeyId: 'key_1', userId: 'usr_1', name: 'first', keyHash: 'a', createdAt: 1 };
   await store.accounts.createUser({ user, apiKey });

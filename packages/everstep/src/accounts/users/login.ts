@@ -24,7 +24,7 @@ function oneOf(hashes: readonly string[], hash: string): boolean {
   return equal > 0;
 }
 
-/** Failed logins without an account are only counted per day, under this ID. */
+/** Failed logins without an account are only counted per day, under this id. */
 const INSTALLATION = '';
 /** Minimum time between log lines about unknown emails. */
 const LOG_AFTER_MS = 60_000;

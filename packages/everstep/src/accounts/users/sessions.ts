@@ -26,7 +26,7 @@ type SessionPart = Pick<
 >;
 
 const SESSION_ID_LENGTH = 32;
-/** The ID does not reveal the secret, which has more bits. */
+/** The id does not reveal the secret, which has more bits. */
 const idOf = (sessionHash: string): string => `ses_${sessionHash.slice(0, SESSION_ID_LENGTH)}`;
 
 /** How a session was started: with an API key or an identity provider. */

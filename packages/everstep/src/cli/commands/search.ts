@@ -61,7 +61,7 @@ function upsertCommand(shell: Shell): Command {
 }
 
 function idsOrPrefix(ids: readonly string[], { prefix }: ChoiceOptions): DocumentsById | null {
-  if (ids.length > 0 && prefix !== undefined) throw new UsageError('Give either document IDs or --prefix, not both.');
+  if (ids.length > 0 && prefix !== undefined) throw new UsageError('Give either document ids or --prefix, not both.');
   if (ids.length > 0) return { ids };
   return prefix === undefined ? null : { prefix };
 }
@@ -69,12 +69,12 @@ function idsOrPrefix(ids: readonly string[], { prefix }: ChoiceOptions): Documen
 function fetchCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withNamespace(new Command('fetch'))
-    .description('Fetch documents by ID or ID prefix.')
-    .argument('[ids...]', 'IDs of documents')
-    .option('--prefix <text>', 'prefix of the document IDs');
+    .description('Fetch documents by id or id prefix.')
+    .argument('[ids...]', 'ids of documents')
+    .option('--prefix <text>', 'prefix of the document ids');
   return command.action(async (ids: readonly string[]) => {
     const choice = idsOrPrefix(ids, command.opts<ChoiceOptions>());
-    if (!choice) throw new UsageError('Give document IDs or --prefix.');
+    if (!choice) throw new UsageError('Give document ids or --prefix.');
     const { documents, options } = await openSearch(command, shell);
     const found = await documents.fetch(choice);
     const there = found.filter((document) => document !== null);
@@ -89,16 +89,16 @@ function fetchCommand(shell: Shell): Command {
 function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withNamespace(new Command('delete'))
-    .description('Delete documents by ID, ID prefix or filter.')
-    .argument('[ids...]', 'IDs of documents')
-    .option('--prefix <text>', 'prefix of the document IDs')
+    .description('Delete documents by id, id prefix or filter.')
+    .argument('[ids...]', 'ids of documents')
+    .option('--prefix <text>', 'prefix of the document ids')
     .option('--filter <filter>', 'filter, such as "year < 1990"');
   return command.action(async (ids: readonly string[]) => {
     const typed = command.opts<ChoiceOptions>();
     const named = idsOrPrefix(ids, typed);
-    if (named && typed.filter !== undefined) throw new UsageError('Give only one of document IDs, --prefix or --filter.');
+    if (named && typed.filter !== undefined) throw new UsageError('Give only one of document ids, --prefix or --filter.');
     const choice: DocumentChoice | null = typed.filter === undefined ? named : { filter: typed.filter };
-    if (!choice) throw new UsageError('Give document IDs, --prefix or --filter. To delete all documents, use reset.');
+    if (!choice) throw new UsageError('Give document ids, --prefix or --filter. To delete all documents, use reset.');
     const { documents, options } = await openSearch(command, shell);
     const deleted = await documents.delete(choice);
     screen.write(options.json ? json({ deleted }) : `${deleted} deleted\n`);
@@ -108,9 +108,9 @@ function deleteCommand(shell: Shell): Command {
 function rangeCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withNamespace(new Command('range'))
-    .description('List documents in order of their IDs, one page at a time.')
+    .description('List documents in order of their ids, one page at a time.')
     .option('--limit <documents>', 'maximum number of documents, up to 1000', wholeNumber('--limit', 1), DEFAULT_PAGE)
-    .option('--prefix <text>', 'prefix of the document IDs')
+    .option('--prefix <text>', 'prefix of the document ids')
     .option('--cursor <cursor>', 'cursor printed by the previous page');
   return command.action(async () => {
     const { documents, options } = await openSearch<RangeOptions>(command, shell);
@@ -192,7 +192,7 @@ function deleteNamespaceCommand(shell: Shell): Command {
 
 const CONNECTION_HELP = `
 These commands connect to an index with --url and --token (by default EVERSTEP_SEARCH_URL and EVERSTEP_SEARCH_TOKEN).
-Alternatively, --index selects an index by its ID and uses the login of \`everstep admin\`.
+Alternatively, --index selects an index by its id and uses the login of \`everstep admin\`.
 To create, rename, transfer or delete an index, use \`everstep admin search\`.`;
 
 export function searchCommand(shell: Shell): Command {

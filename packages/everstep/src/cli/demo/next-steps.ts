@@ -18,7 +18,7 @@ const get = (path: string) => `curl -s ${AUTHORIZATION} "$EVERSTEP_URL${path}"`;
 const post = (path: string, more = '') =>
   `curl -s -X POST ${AUTHORIZATION} ${more === '' ? '' : `${more} `}"$EVERSTEP_URL${path}"`;
 
-/** Returns the command that confirms an order of the example. The event ID needs no URL encoding. */
+/** Returns the command that confirms an order of the example. The event id needs no URL encoding. */
 export const notifyCommand = (eventId: string, by: string): string =>
   post(`/v2/notify/${eventId}`, `${JSON_TYPE} -d '{"by":"${by}"}'`);
 

@@ -83,7 +83,7 @@ export const REPAIR_FILTERS = {
     field: 'dlqIds',
     description: 'Ids of the entries; ids that are not in the queue are ignored',
     label: 'Dead letters',
-    option: { flag: '--dlq-id <id>', help: 'with this ID' },
+    option: { flag: '--dlq-id <id>', help: 'with this id' },
   },
   ...PREFIX_FILTERS,
 } as const satisfies FilterTable<keyof DeadLetterFilter>;

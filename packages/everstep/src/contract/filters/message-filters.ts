@@ -27,7 +27,7 @@ export const COMMON_FILTERS = {
     maxLength: 'maxRunIdLength',
     comma: 'may-be-inside',
     field: 'scheduleIds',
-    description: 'ID of the schedule that published the message',
+    description: 'Id of the schedule that published the message',
     option: { flag: '--schedule <id>', help: 'published by this schedule' },
   },
   queueName: {
@@ -60,8 +60,8 @@ export const MESSAGE_FILTERS = {
     kind: 'texts',
     maxLength: 'maxRunIdLength',
     field: 'messageIds',
-    description: 'IDs of messages',
-    option: { flag: '--id <messageId>', help: 'with this ID' },
+    description: 'Ids of messages',
+    option: { flag: '--id <messageId>', help: 'with this id' },
   },
   host: {
     kind: 'texts',

@@ -33,7 +33,7 @@ const call = (more: object) => ({ type: 'Call', call: { url: 'https://a.test/', 
 const invoke = (more: object) => ({ type: 'Invoke', invoke: { workflowUrl: 'https://a.test/', headers: {}, ...more } });
 const wait = (more: object) => ({ type: 'Wait', eventIds: ['e'], timeoutMs: 5, ...more });
 
-test('rejects an event, run or key ID that a URL cannot contain', () => {
+test('rejects an event, run or key id that a URL cannot contain', () => {
   for (const step of [
     wait({ eventIds: ['a', '..'] }),
     invoke({ workflowRunId: '.' }),
@@ -81,9 +81,9 @@ const TOO_LONG = 'x'.repeat(3000);
 for (const [what, step, problem] of [
   ['a wait without events', wait({ eventIds: [] }), /eventIds must list 1 to 100 events/],
   ['a wait for too many events', wait({ eventIds: Array.from({ length: 101 }, String) }), /maxEventsPerWait/],
-  ['an empty event ID', wait({ eventIds: [''] }), /eventIds\[0\] must have 1 to 512 characters/],
-  ['an event ID that is too long', wait({ eventIds: [TOO_LONG] }), /eventIds\[0\] must have 1 to 512/],
-  ['an event ID with U\\+0000', wait({ eventIds: ['a\u0000'] }), /U\+0000/],
+  ['an empty event id', wait({ eventIds: [''] }), /eventIds\[0\] must have 1 to 512 characters/],
+  ['an event id that is too long', wait({ eventIds: [TOO_LONG] }), /eventIds\[0\] must have 1 to 512/],
+  ['an event id with U\\+0000', wait({ eventIds: ['a\u0000'] }), /U\+0000/],
   ['a wait timeout over the limit', wait({ timeoutMs: LIMITS.maxWaitMs + 1 }), /timeoutMs must be a number of ms/],
   ['a negative wait timeout', wait({ timeoutMs: -1 }), /timeoutMs must be a number of ms from 0/],
   ['a call with an unknown method', call({ method: 'BREW' }), /call\.method must be one of GET, /],
@@ -111,7 +111,7 @@ for (const [what, step, problem] of [
     /workflowUrl must have 1 to 2048 characters/,
   ],
   ['an invocation with too many labels', invoke({ labels: Array.from({ length: 21 }, String) }), /maxLabels/],
-  ['a notification without an event ID', { type: 'Notify', content: { kind: 'data', body } }, /eventId must be a string/],
+  ['a notification without an event id', { type: 'Notify', content: { kind: 'data', body } }, /eventId must be a string/],
   [
     'a notification with too much data',
     {

@@ -79,7 +79,7 @@ function ranMsOf(value: unknown, where: string): StepResult['ranMs'] {
 }
 
 /**
- * Reads completed steps. New step IDs must follow `known` without gaps. Results after the first belong to new steps that the
+ * Reads completed steps. New step ids must follow `known` without gaps. Results after the first belong to new steps that the
  * code requested in this exchange, and only as many as the request allows.
  */
 function stepsDone(value: unknown, request: StepRequest): { readonly done: readonly StepResult[]; readonly next: number } {

@@ -1,6 +1,6 @@
 /**
  * Builds the journal in the format of the published SDK: first the payload of the run, then every recorded step in
- * order. For steps that were planned together, plan entries precede the results. The ID of an entry is that of the message that delivered it; the last entry is the message being delivered.
+ * order. For steps that were planned together, plan entries precede the results. The id of an entry is that of the message that delivered it; the last entry is the message being delivered.
  */
 import type { StepType } from '@everstep/sdk/protocol';
 import type { RecordedStep, RunPayload, StepTask } from '../../engine/runs/run.js';
@@ -28,7 +28,7 @@ interface Planned {
   readonly concurrent: number;
 }
 
-/** ID of the message that started the run. */
+/** Id of the message that started the run. */
 export const firstMessageId = (runKey: string): string => `msg_${runKey}`;
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
@@ -77,7 +77,7 @@ function typeOf(task: StepTask): StepType {
   }
 }
 
-/** Plan entry of a recorded step. The result already has the message ID, so the plan gets a different one. */
+/** Plan entry of a recorded step. The result already has the message id, so the plan gets a different one. */
 export const planEntryOf = (step: RecordedStep): WireEntry => planEntry(`${step.messageId}_plan`, step);
 
 /** Plan entry of a step that is not recorded yet. */

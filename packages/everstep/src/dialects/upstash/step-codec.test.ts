@@ -120,7 +120,7 @@ test('a request asks an unknown endpoint to introduce itself, and sends no versi
   assert.equal(headers['upstash-workflow-sdk-version'], undefined);
 });
 
-test('the delivery has the ID of the last entry, at which the SDK cuts a fetched journal', () => {
+test('the delivery has the id of the last entry, at which the SDK cuts a fetched journal', () => {
   const recorded = [step(1), step(3, { group: 2, concurrent: 2 }), step(2, { group: 2, concurrent: 2 }), step(4)];
   const call = callOf({ recorded });
   assert.deepEqual(shown(bodyOf(call)), [
@@ -146,7 +146,7 @@ test('the delivery of a step in an open parallel group ends with the plan of tha
   assert.deepEqual(shown(wireJournal(source)).slice(-2), ['msg_2: plan 2', 'msg_4: plan 4']);
 });
 
-test('entry IDs are unique', () => {
+test('entry ids are unique', () => {
   const recorded = [step(1), step(3, { group: 2, concurrent: 2 }), step(2, { group: 2, concurrent: 2 })];
   const ids = bodyOf(callOf({ recorded })).map(({ messageId }) => messageId);
   assert.equal(new Set(ids).size, ids.length);

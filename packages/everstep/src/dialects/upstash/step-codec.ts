@@ -21,7 +21,7 @@ const NOTHING = new Uint8Array(0);
 
 const forwardedOf = cacheForwarded({ reserves });
 
-/** The SDK searches a fetched journal for this ID and ignores the entries after it. */
+/** The SDK searches a fetched journal for this id and ignores the entries after it. */
 function messageIdOf({ request, recorded }: StepCall): string {
   if (request.target !== null) return request.messageId;
   return recorded.at(-1)?.messageId ?? firstMessageId(request.run.key);

@@ -1,6 +1,6 @@
 /**
- * Token format of the published SDKs: base64 of JSON with a user ID and a password. One SDK reads the user ID to
- * build webhook URLs. Everstep uses the ID of the queue instance as the user ID, and the token itself as the
+ * Token format of the published SDKs: base64 of JSON with a user id and a password. One SDK reads the user id to
+ * build webhook URLs. Everstep uses the id of the queue instance as the user id, and the token itself as the
  * password.
  */
 import { parseJson } from '@everstep/sdk/protocol';

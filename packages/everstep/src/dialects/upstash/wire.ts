@@ -51,7 +51,7 @@ export function versionMismatch(who: string, version: string): string {
   return `${who} uses version ${JSON.stringify(version.slice(0, 40))} of the step protocol, but Everstep uses version ${STEP_PROTOCOL_VERSION}: ${todo}`;
 }
 
-// The published SDK does not encode the ID in paths and headers, and headers carry only Latin-1.
+// The published SDK does not encode the id in paths and headers, and headers carry only Latin-1.
 const SENDABLE_RUN_ID = /^[ -~\xa0-\xff]*$/;
 const PART_OF_URL = /[/?#%\\]/;
 

@@ -162,7 +162,7 @@ export async function assertSurvivesKills(t: TestContext, { runs, kills, setting
 
       const logs = await service.request('GET', `/v2/workflows/logs?workflowRunId=${id}`);
       const { runs: logged } = logs.body as { runs: LoggedRun[] };
-      assert.equal(logged.length, 1, 'the ID identifies one run');
+      assert.equal(logged.length, 1, 'the id identifies one run');
       const recorded = (logged[0]?.steps ?? []).flatMap(({ steps }) => steps).filter(({ stepId }) => stepId !== undefined);
       assert.deepEqual(recorded.map(({ stepName }) => stepName).sort(), [...STEPS].sort());
       assert.equal(new Set(recorded.map(({ stepId }) => stepId)).size, STEPS.length);

@@ -73,7 +73,7 @@ async function checkRun(service: ServiceProcess, order: number, executions: Set<
   assert.equal(result.order, order);
   const logs = await service.request('GET', `/v2/workflows/logs?workflowRunId=order-${order}`);
   const { runs } = logs.body as Logged;
-  assert.equal(runs.length, 1, 'the ID identifies one run');
+  assert.equal(runs.length, 1, 'the id identifies one run');
   const recorded = (runs[0]?.steps ?? []).flatMap(({ steps }) => steps).filter(({ stepId }) => stepId !== undefined);
   assert.deepEqual(recorded.map(({ stepName }) => stepName).sort(), [...STEPS].sort());
   assert.ok(recorded.every(({ state }) => state === 'STEP_SUCCESS'));

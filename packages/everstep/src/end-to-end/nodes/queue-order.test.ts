@@ -87,7 +87,7 @@ suite('the order of queues over nodes', {
       .join('\n');
   }
 
-  /** Sends the message to one node after the other until one accepts it. Its ID deduplicates the attempts. */
+  /** Sends the message to one node after the other until one accepts it. Its id deduplicates the attempts. */
   async function send(queue: string, number: number, random: SeededRandom): Promise<void> {
     const body = `${queue}:${number}`;
     const headers = {

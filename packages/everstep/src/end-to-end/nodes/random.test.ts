@@ -126,7 +126,7 @@ suite(IS_ON_CLUSTER ? `${NAME} on a Citus cluster` : NAME, {
     for (const _ of notified) notifications.set(runId, (notifications.get(runId) ?? 0) + 1);
   }
 
-  /** Sends an event to the run by ID until one has arrived. */
+  /** Sends an event to the run by id until one has arrived. */
   async function writeTo({ runId, seed }: Order): Promise<void> {
     let tries = 0;
     await nodes.anywhere(async (client) => {

@@ -54,7 +54,7 @@ export class StepsUnderLoad {
     const entries: string[] = [];
     for await (const { workflowRunId } of nodes.client(0).runs.entries({ workflowUrl: endpoint.url }))
       entries.push(workflowRunId);
-    assert.equal(entries.filter((runId) => runId.startsWith(`${name}-`)).length, count, 'one run per ID');
+    assert.equal(entries.filter((runId) => runId.startsWith(`${name}-`)).length, count, 'one run per id');
   }
 
   close(): void {

@@ -96,7 +96,7 @@ test('delay and not-before are respected', async () => {
   assert.deepEqual(counts, ['', 'delay', 'delay, not before']);
 });
 
-test('a message with a duplicate deduplication ID or content is not sent', async () => {
+test('a message with a duplicate deduplication id or content is not sent', async () => {
   const { client, endpoints, service } = world;
   const url = endpoints.url('/once');
   const first = await client.publish({ url, deduplicationId: 'd1', body: 'a' });

@@ -58,7 +58,7 @@ async function failed(count: number, settings: { readonly label?: string } = {})
   return runs.map(({ workflowRunId }) => workflowRunId);
 }
 
-test('runs are canceled by ID; unknown and ended runs are ignored', async () => {
+test('runs are canceled by id; unknown and ended runs are ignored', async () => {
   const [one, two, three] = [await started('/wait'), await started('/wait'), await started('/wait')];
   assert.deepEqual(await client.cancel(one), { cancelled: 1 });
   assert.deepEqual(await client.cancel(one), { cancelled: 0 });

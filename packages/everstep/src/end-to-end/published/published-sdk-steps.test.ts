@@ -313,7 +313,7 @@ test('a long journal is fetched instead of sent', async (t) => {
   assert.ok(sdkRequests.includes(`GET /v2/workflows/runs/${workflowRunId}`), 'the journal was fetched');
 });
 
-test('runs are started in batches, with an ID, with a delay or at a time', async (t) => {
+test('runs are started in batches, with an id, with a delay or at a time', async (t) => {
   const app = new Hono();
   app.post(
     '/n',
@@ -363,7 +363,7 @@ test('a flow control key with parallelism 1 sends one delivery at a time', async
   assert.equal((await keyStatus()).parallelismMax, 1);
 });
 
-test('an event ID with slashes can be waited for, listed and notified: for all runs, for one run, and by a step', async (t) => {
+test('an event id with slashes can be waited for, listed and notified: for all runs, for one run, and by a step', async (t) => {
   const app = new Hono();
   app.post(
     '/slashes',

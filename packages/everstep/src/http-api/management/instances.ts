@@ -1,4 +1,4 @@
-/** Operations of queue instances at `/v2/queue`. The specification calls the id of an instance "queue user ID". */
+/** Operations of queue instances at `/v2/queue`. The specification calls the id of an instance "queue user id". */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';

@@ -53,10 +53,10 @@ const CASES: readonly Case[] = [
   ['a group that does not exist', 'POST /v2/publish/missing', 'not-found', /URL group "missing" does not exist/],
   ['no destination in a queue', 'POST /v2/enqueue/q/', 'bad-url', /the destination must be an absolute http or https URL/],
   ['an invalid queue name', `POST /v2/enqueue/a%20b/${URL_TO}`, 'bad-parameter', /letters, digits, hyphens/],
-  // run IDs that endpoints could not use
+  // run ids that endpoints could not use
   ...['a/b', 'a?b', 'a%20b', 'a#b', Buffer.from('日本').toString('latin1')].map(
     (id): Case => [
-      `a run with the ID ${id}`,
+      `a run with the id ${id}`,
       `POST /v2/trigger/${URL_TO}`,
       'bad-header',
       /Upstash-Workflow-RunId must not contain .*Latin-1/,
@@ -65,7 +65,7 @@ const CASES: readonly Case[] = [
   ),
   ...['.', '..'].flatMap((id): readonly Case[] => [
     [
-      'a run with an ID that no URL can contain',
+      'a run with an id that no URL can contain',
       `POST /v2/trigger/${URL_TO}`,
       'bad-header',
       /RunId must not be/,
@@ -78,13 +78,13 @@ const CASES: readonly Case[] = [
       'bad-parameter',
     ),
   ]),
-  // event IDs that the SDK would encode differently in different requests
+  // event ids that the SDK would encode differently in different requests
   ...['a/', '/a', 'a?b', 'a/b?c'].map(
     (id): Case => [
       `a wait for the event ${id}`,
       `POST /v2/wait/${id}`,
       'steps-refused',
-      /the event ID .* contains a \?, or starts or ends with a \/.*encodeURIComponent/,
+      /the event id .* contains a \?, or starts or ends with a \/.*encodeURIComponent/,
       { headers: { 'upstash-workflow-sdk-version': '1', 'upstash-workflow-runid': 'r' }, body: '{}' },
     ],
   ),
@@ -181,7 +181,7 @@ test('an invalid item of a batch gets its own error, and the other items are pub
   );
 });
 
-test('a run and a message can have the same deduplication ID', async () => {
+test('a run and a message can have the same deduplication id', async () => {
   const asRun = await world.trigger('ok', { 'svc-deduplication-id': 'shared' });
   const headers = { 'upstash-deduplication-id': 'shared' };
   const first = await world.call<{ messageId: string; deduplicated?: boolean }>('POST', `/v2/publish/${URL_TO}`, { headers });

@@ -22,9 +22,9 @@ function hook(method: Method, operationId: string): Operation {
     head: false,
     whileStopping: 'refuse',
     pathParameters: Type.Object({
-      userId: Text(LIMITS.maxRecordIdLength, { description: "ID of the queue instance, from the endpoint's token" }),
-      workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'ID of the run' }),
-      eventId: Text(LIMITS.maxEventIdLength, { description: 'ID of the webhook' }),
+      userId: Text(LIMITS.maxRecordIdLength, { description: "Id of the queue instance, from the endpoint's token" }),
+      workflowRunId: Text(LIMITS.maxRunIdLength, { description: 'Id of the run' }),
+      eventId: Text(LIMITS.maxEventIdLength, { description: 'Id of the webhook' }),
     }),
     body: { kind: 'bytes', maxBytes: LIMITS.maxEventBytes, description: 'Any bytes, of any content type.' },
     responses: { 200: WebhookTaken },

@@ -18,7 +18,7 @@ const DESCRIPTION =
 
 const LogQuery = Type.Object({
   ...queryFilters(MESSAGE_FILTERS),
-  messageId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'ID of the message' })),
+  messageId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'Id of the message' })),
   state: Type.Optional(
     Type.Enum([...MESSAGE_STATES, 'CANCELLED', 'CANCEL_REQUESTED'], {
       type: 'string',

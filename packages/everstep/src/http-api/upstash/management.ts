@@ -9,7 +9,7 @@ import { jsonBody } from '../management/outcome.js';
 import type { BodySpec, Operation, OperationAnswer, OperationInput } from '../operation.js';
 
 interface Row {
-  /** ID of the native operation. */
+  /** Id of the native operation. */
   readonly of: string;
   readonly operationId: string;
   readonly path: string;
@@ -28,7 +28,7 @@ const ROWS: readonly Row[] = [
     of: 'moveInstanceToTeam',
     operationId: 'moveQStashToTeam',
     path: '/v2/qstash/move-to-team',
-    body: jsonBody({ qstash_id: RecordId('ID of the queue instance.'), target_team_id: RecordId('ID of the team.') }),
+    body: jsonBody({ qstash_id: RecordId('Id of the queue instance.'), target_team_id: RecordId('Id of the team.') }),
     renamed: { qstash_id: 'queue_id' },
   },
   { of: 'updateInstanceBudget', operationId: 'updateQStashBudget', path: '/v2/qstash/update-budget/{id}' },

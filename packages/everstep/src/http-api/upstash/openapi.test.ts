@@ -36,7 +36,7 @@ const operations = () =>
     Object.entries(item).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, path, operation })),
   );
 
-test('the document lists every route of the dialect once, with unique operation IDs', () => {
+test('the document lists every route of the dialect once, with unique operation ids', () => {
   assert.match(document.openapi, /^3\.1\./);
   const declared = ALL.flatMap((operation) => pathsOf(operation).map((path) => `${operation.method} ${path}`));
   assert.deepEqual(

@@ -11,7 +11,7 @@ const HeaderMap = Type.Record(Type.String(), Type.Array(Type.String()), {
 
 export const Published = Type.Object(
   {
-    messageId: Type.String({ description: 'ID of the message, or of the earlier message that it duplicates.' }),
+    messageId: Type.String({ description: 'Id of the message, or of the earlier message that it duplicates.' }),
     url: Type.Optional(Type.String({ description: 'URL of the destination.' })),
     deduplicated: Type.Optional(
       Type.Literal(true, { description: 'The message is a duplicate of an earlier one and is not sent again.' }),
@@ -93,7 +93,7 @@ export const DlqMessage = Type.Object(
     responseBodyBase64: Type.Optional(Type.String({ description: 'Replaces responseBody if the content is not UTF-8 text.' })),
     error: Type.String({ description: 'Error message.' }),
     failedAt: unixMs('When the last retry failed'),
-    workflowRunId: Type.Optional(Type.String({ description: 'ID of the failed run; absent for a plain message.' })),
+    workflowRunId: Type.Optional(Type.String({ description: 'Id of the failed run; absent for a plain message.' })),
     workflowCreatedAt: Type.Optional(unixMs('Creation of the run')),
     workflowUrl: Type.Optional(Type.String()),
     failureFunctionState: Type.Optional(FailureFunctionStateSchema),
@@ -190,7 +190,7 @@ export const ScheduleShown = Type.Object(
     nextScheduleTime: Type.Optional(unixMs('Next tick; absent while the schedule is paused')),
     lastScheduleStates: Type.Optional(
       Type.Record(Type.String(), Type.Enum(['IN_PROGRESS', 'SUCCESS', 'FAIL'], { type: 'string' }), {
-        description: 'Status of the last message, by its ID.',
+        description: 'Status of the last message, by its id.',
       }),
     ),
   },

@@ -72,7 +72,7 @@ test('the signatures of steps, messages, calls and callbacks contain their kind'
   }
 });
 
-test('each attempt has a different ID', async () => {
+test('each attempt has a different id', async () => {
   const ids = new Set<unknown>();
   for (let n = 0; n < 3; n++) {
     await callWith(agreeing);

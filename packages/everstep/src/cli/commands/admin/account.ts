@@ -130,7 +130,7 @@ function revokeKeyCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('revoke'))
     .description('Revoke an API key. Your last valid key cannot be revoked.')
-    .argument('<keyId>', 'ID of the key');
+    .argument('<keyId>', 'id of the key');
   return command.action(async (keyId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.apiKeys.revoke(keyId);

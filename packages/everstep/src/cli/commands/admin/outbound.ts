@@ -17,7 +17,7 @@ function showRules(screen: Screen, { allow, deny, only }: InstanceOutboundRules)
 }
 
 const onInstance = (name: string, description: string): Command =>
-  withAdminConnection(new Command(name)).description(description).argument('<instanceId>', 'ID of the queue instance');
+  withAdminConnection(new Command(name)).description(description).argument('<instanceId>', 'id of the queue instance');
 
 function showCommand(shell: Shell): Command {
   const { screen } = shell;

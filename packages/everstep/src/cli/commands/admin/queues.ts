@@ -76,7 +76,7 @@ function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('delete'))
     .description('Delete a queue instance with all its runs, messages, schedules and settings. This cannot be undone.')
-    .argument('<instanceId>', 'ID of the queue instance')
+    .argument('<instanceId>', 'id of the queue instance')
     .requiredOption('--confirm <name>', 'name of the queue instance, to confirm the deletion');
   return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin<AdminOptions & { readonly confirm: string }>(command, shell);
@@ -85,7 +85,7 @@ function deleteCommand(shell: Shell): Command {
   });
 }
 
-/** A command that takes the ID of an instance and prints the instance. */
+/** A command that takes the id of an instance and prints the instance. */
 function oneCommand(
   shell: Shell,
   name: string,
@@ -95,7 +95,7 @@ function oneCommand(
   const { screen } = shell;
   const command = withAdminConnection(new Command(name))
     .description(description)
-    .argument('<instanceId>', 'ID of the queue instance');
+    .argument('<instanceId>', 'id of the queue instance');
   return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const queue = await act(admin, instanceId);
@@ -118,7 +118,7 @@ function changeCommand(shell: Shell, { name, description, argument, act }: Chang
   const { screen } = shell;
   const command = withAdminConnection(new Command(name))
     .description(description)
-    .argument('<instanceId>', 'ID of the queue instance')
+    .argument('<instanceId>', 'id of the queue instance')
     .argument(...argument);
   return command.action(async (instanceId: string, value: string) => {
     const { admin, options } = await openAdmin(command, shell);
@@ -131,7 +131,7 @@ const CHANGES: readonly Change[] = [
   {
     name: 'move',
     description: 'Move a queue instance to a team. Its contents and tokens do not change.',
-    argument: ['<teamId>', 'ID of the team'],
+    argument: ['<teamId>', 'id of the team'],
     async act(admin, instanceId, teamId) {
       await admin.instances.moveToTeam(instanceId, teamId);
       return `${printable(instanceId)} now belongs to ${printable(teamId)}`;
@@ -176,7 +176,7 @@ function statsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('stats'))
     .description('Show the monthly usage of a queue instance, its budget and its refused requests.')
-    .argument('<instanceId>', 'ID of the queue instance')
+    .argument('<instanceId>', 'id of the queue instance')
     .option('--period <length>', 'period, from 1h to 30d (default: 30d)', length('--period'));
   return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin<StatsOptions>(command, shell);
@@ -205,7 +205,7 @@ function usageCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('usage'))
     .description('Show the daily usage of a queue instance (UTC) and its budget.')
-    .argument('<instanceId>', 'ID of the queue instance')
+    .argument('<instanceId>', 'id of the queue instance')
     .option('--days <number>', 'number of days including today, up to 366 (default: 30)', wholeNumber('--days', 1));
   return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin<UsageOptions>(command, shell);

@@ -66,7 +66,7 @@ function createCommand(shell: Shell): Command {
   });
 }
 
-/** A command that takes the ID of an index and prints the index. */
+/** A command that takes the id of an index and prints the index. */
 function oneCommand(
   shell: Shell,
   name: string,
@@ -74,7 +74,7 @@ function oneCommand(
   act: (admin: AdminClient, indexId: string) => Promise<SearchIndex>,
 ): Command {
   const { screen } = shell;
-  const command = withAdminConnection(new Command(name)).description(description).argument('<indexId>', 'ID of the search index');
+  const command = withAdminConnection(new Command(name)).description(description).argument('<indexId>', 'id of the search index');
   return command.action(async (indexId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const index = await act(admin, indexId);
@@ -87,7 +87,7 @@ function renameCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('rename'))
     .description('Rename a search index. Its endpoint and tokens do not change.')
-    .argument('<indexId>', 'ID of the search index')
+    .argument('<indexId>', 'id of the search index')
     .argument('<name>', 'new name');
   return command.action(async (indexId: string, name: string) => {
     const { admin, options } = await openAdmin(command, shell);
@@ -100,8 +100,8 @@ function transferCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('transfer'))
     .description('Transfer a search index to a team. Its documents and tokens do not change.')
-    .argument('<indexId>', 'ID of the search index')
-    .argument('<teamId>', 'ID of the team');
+    .argument('<indexId>', 'id of the search index')
+    .argument('<teamId>', 'id of the team');
   return command.action(async (indexId: string, teamId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.searchIndexes.moveToTeam(indexId, teamId);
@@ -113,7 +113,7 @@ function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('delete'))
     .description('Delete a search index and all its documents. This cannot be undone.')
-    .argument('<indexId>', 'ID of the search index');
+    .argument('<indexId>', 'id of the search index');
   return command.action(async (indexId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.searchIndexes.delete(indexId);
@@ -125,7 +125,7 @@ function statsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('stats'))
     .description('Show the document count and size of one search index, or of all.')
-    .argument('[indexId]', 'ID of a search index');
+    .argument('[indexId]', 'id of a search index');
   return command.action(async (indexId: string | undefined) => {
     const { admin, options } = await openAdmin(command, shell);
     const { searchIndexes } = admin;

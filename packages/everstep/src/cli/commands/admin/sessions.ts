@@ -28,7 +28,7 @@ function endCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('end'))
     .description('End a session and log out its browser.')
-    .argument('<sessionId>', 'ID of the session');
+    .argument('<sessionId>', 'id of the session');
   return command.action(async (sessionId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.sessions.end(sessionId);

@@ -23,7 +23,7 @@ function listTeamsCommand(shell: Shell): Command {
 function createTeamCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('create'))
-    .description('Create a team that you own, and print its ID.')
+    .description('Create a team that you own, and print its id.')
     .argument('<name>', 'name of the team');
   return command.action(async (name: string) => {
     const { admin, options } = await openAdmin(command, shell);
@@ -36,7 +36,7 @@ function deleteTeamCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('delete'))
     .description('Delete a team. It must not own any queue instances or search indexes.')
-    .argument('<teamId>', 'ID of the team');
+    .argument('<teamId>', 'id of the team');
   return command.action(async (teamId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.teams.delete(teamId);
@@ -56,7 +56,7 @@ function listMembersCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('list'))
     .description('List the members of a team.')
-    .argument('<teamId>', 'ID of the team');
+    .argument('<teamId>', 'id of the team');
   return command.action(async (teamId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const members = await admin.teams.members.list(teamId);
@@ -78,7 +78,7 @@ function addMemberCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('add'))
     .description('Invite a user to a team, or change the role of a member.')
-    .argument('<teamId>', 'ID of the team')
+    .argument('<teamId>', 'id of the team')
     .argument('<email>', 'email of the user')
     .addOption(new Option('--role <role>', 'role of the member').choices(ROLES).makeOptionMandatory());
   return command.action(async (teamId: string, email: string) => {
@@ -99,7 +99,7 @@ function removeMemberCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('remove'))
     .description('Remove a member from a team, or leave a team.')
-    .argument('<teamId>', 'ID of the team')
+    .argument('<teamId>', 'id of the team')
     .argument('<email>', 'email of the member');
   return command.action(async (teamId: string, email: string) => {
     const { admin, options } = await openAdmin(command, shell);
@@ -120,7 +120,7 @@ function listInvitationsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('list'))
     .description('List the pending invitations of a team.')
-    .argument('<teamId>', 'ID of the team');
+    .argument('<teamId>', 'id of the team');
   return command.action(async (teamId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const pending = await admin.teams.invitations.list(teamId);
@@ -140,7 +140,7 @@ function revokeInvitationCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('revoke'))
     .description('Revoke a pending invitation.')
-    .argument('<invitationId>', 'ID of the invitation');
+    .argument('<invitationId>', 'id of the invitation');
   return command.action(async (invitationId: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await admin.teams.invitations.revoke(invitationId);

@@ -5,8 +5,8 @@ import { length } from '../../arguments.js';
 import { instant, json, type Shell, table } from '../../output.js';
 import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
 
-const INSTANCE_ID = ['<instanceId>', 'ID of the queue instance'] as const;
-const TOKEN_ID = ['<tokenId>', 'ID of the token, as printed by list'] as const;
+const INSTANCE_ID = ['<instanceId>', 'id of the queue instance'] as const;
+const TOKEN_ID = ['<tokenId>', 'id of the token, as printed by list'] as const;
 
 const time = (seconds: number | undefined): string | null => (seconds === undefined ? null : instant(seconds * 1_000));
 

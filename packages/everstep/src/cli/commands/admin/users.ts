@@ -7,7 +7,7 @@ import { openAdmin, withAdminConnection } from './admin-connection.js';
 
 const MS_PER_SECOND = 1_000;
 
-/** Returns the ID of a user given by ID or email. Rejects with UsageError for an unknown email. */
+/** Returns the id of a user given by id or email. Rejects with UsageError for an unknown email. */
 async function idOf(admin: AdminClient, user: string): Promise<string> {
   if (!user.includes('@')) return user;
   for await (const { id, email } of admin.users.all()) if (email === user.toLowerCase()) return id;
@@ -80,7 +80,7 @@ const CHANGES: readonly Change[] = [
 ];
 
 function changeCommand(shell: Shell, { name, description, done, make }: Change): Command {
-  const command = withAdminConnection(new Command(name)).description(description).argument('<user>', 'ID or email of the user');
+  const command = withAdminConnection(new Command(name)).description(description).argument('<user>', 'id or email of the user');
   return command.action(async (user: string) => {
     const { admin, options } = await openAdmin(command, shell);
     await make(admin, await idOf(admin, user));
@@ -91,8 +91,8 @@ function changeCommand(shell: Shell, { name, description, done, make }: Change):
 function deleteCommand(shell: Shell): Command {
   const command = withAdminConnection(new Command('delete'))
     .description('Delete a user with all API keys, sessions and memberships.')
-    .argument('<user>', 'ID or email of the user')
-    .option('--hand-over-to <user>', 'ID or email of the member who becomes owner of teams that would have none');
+    .argument('<user>', 'id or email of the user')
+    .option('--hand-over-to <user>', 'id or email of the member who becomes owner of teams that would have none');
   return command.action(async (user: string) => {
     const { admin, options } = await openAdmin<{ readonly handOverTo?: string; readonly json?: boolean }>(command, shell);
     const handOverTo = options.handOverTo === undefined ? undefined : await idOf(admin, options.handOverTo);
@@ -105,7 +105,7 @@ function recoverCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('recover'))
     .description('Create a recovery link for a user without a valid API key. It works once, within one day.')
-    .argument('<user>', 'ID or email of the user');
+    .argument('<user>', 'id or email of the user');
   return command.action(async (user: string) => {
     const { admin, options } = await openAdmin(command, shell);
     const link = await admin.users.createRecoveryLink(await idOf(admin, user));

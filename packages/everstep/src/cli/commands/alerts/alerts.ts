@@ -93,7 +93,7 @@ function putDestination(shell: Shell): Command {
 function testDestination(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('test'))
-    .description('Send a test notice to a destination, and print the message ID.')
+    .description('Send a test notice to a destination, and print the message id.')
     .argument('<name>', 'name');
   return command.action(async (name: string) => {
     const { client, options } = await open(command, shell);

@@ -16,11 +16,11 @@ interface CreateOptions extends ClientOptions, RunSettingOptions {
 function createCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withRunSettings(withConnection(new Command('create')))
-    .description('Create a schedule that starts runs of the workflow at a URL. A schedule with the same ID is replaced.')
+    .description('Create a schedule that starts runs of the workflow at a URL. A schedule with the same id is replaced.')
     .argument('<url>', 'URL of the workflow')
     .requiredOption('--cron <expression>', 'cron expression with five fields, or six with leading seconds: "0 9 * * 1-5"')
     .option('--timezone <name>', 'IANA time zone of the expression, such as Europe/Berlin (default: UTC)')
-    .option('--id <id>', 'ID of the schedule (default: generated)');
+    .option('--id <id>', 'id of the schedule (default: generated)');
   return command.action(async (workflowUrl: string) => {
     if (!URL.canParse(workflowUrl)) throw new UsageError(`<url> must be an absolute URL; got "${workflowUrl}"`);
     const { client, options } = await open<CreateOptions>(command, shell);
@@ -72,10 +72,10 @@ function showSchedule(screen: Screen, schedule: ScheduleEntry): void {
   }
 }
 
-/** A command that takes the ID of a schedule and prints the schedule. */
+/** A command that takes the id of a schedule and prints the schedule. */
 function oneCommand(shell: Shell, name: 'get' | 'pause' | 'resume', description: string): Command {
   const { screen } = shell;
-  const command = withConnection(new Command(name)).description(description).argument('<scheduleId>', 'ID of the schedule');
+  const command = withConnection(new Command(name)).description(description).argument('<scheduleId>', 'id of the schedule');
   return command.action(async (scheduleId: string) => {
     const { client, options } = await open(command, shell);
     const schedule = await client.schedules[name](scheduleId);
@@ -96,7 +96,7 @@ function changeCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('change'))
     .description('Change parts of a schedule. Everything else stays as it is.')
-    .argument('<scheduleId>', 'ID of the schedule')
+    .argument('<scheduleId>', 'id of the schedule')
     .option('--cron <expression>', 'cron expression with five fields, or six with leading seconds')
     .option('--timezone <name>', 'IANA time zone of the expression, such as Europe/Berlin')
     .option('--body <text>', 'payload of the runs')
@@ -131,7 +131,7 @@ function nextCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('next'))
     .description('Show the next ticks of a schedule, even if it is paused.')
-    .argument('<scheduleId>', 'ID of the schedule')
+    .argument('<scheduleId>', 'id of the schedule')
     .option('--count <number>', 'number of ticks, up to 50 (default: 10)', wholeNumber('--count', 1));
   return command.action(async (scheduleId: string) => {
     const { client, options } = await open<NextOptions>(command, shell);
@@ -144,8 +144,8 @@ function nextCommand(shell: Shell): Command {
 function runCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('run'))
-    .description('Start a run of the schedule now, even if it is paused, and print the run ID.')
-    .argument('<scheduleId>', 'ID of the schedule');
+    .description('Start a run of the schedule now, even if it is paused, and print the run id.')
+    .argument('<scheduleId>', 'id of the schedule');
   return command.action(async (scheduleId: string) => {
     const { client, options } = await open(command, shell);
     const started = await client.schedules.run(scheduleId);
@@ -157,7 +157,7 @@ function deleteCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('delete'))
     .description('Delete a schedule. Runs it started continue.')
-    .argument('<scheduleId>', 'ID of the schedule');
+    .argument('<scheduleId>', 'id of the schedule');
   return command.action(async (scheduleId: string) => {
     const { client, options } = await open(command, shell);
     await client.schedules.delete(scheduleId);

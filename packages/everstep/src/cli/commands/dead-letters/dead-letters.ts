@@ -61,7 +61,7 @@ function getCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('get'))
     .description('Show a dead letter.')
-    .argument('<dlqId>', 'ID of the dead letter');
+    .argument('<dlqId>', 'id of the dead letter');
   return command.action(async (dlqId: string) => {
     const { client, options } = await open(command, shell);
     const entry = await client.dlq.get(dlqId);
@@ -84,22 +84,22 @@ type Chosen =
   | { readonly dlqId: string }
   | { readonly filter: AskedFilters<typeof DEAD_LETTER_FILTERS> & { readonly count?: number } };
 
-/** Returns one dead letter by ID, or all that match. Requires --all for many, so that a forgotten ID does not select everything. */
+/** Returns one dead letter by id, or all that match. Requires --all for many, so that a forgotten id does not select everything. */
 function chosen(dlqId: string | undefined, command: Command): Chosen {
   const options = command.opts<BulkChoice>();
   const filter = filtersOf(DEAD_LETTER_FILTERS, command);
   const bulk = options.all === true || hasFilter(filter) || options.count !== undefined;
   if (dlqId !== undefined) {
-    if (bulk) throw new UsageError('Give either a dead letter ID or --all with filters, not both.');
+    if (bulk) throw new UsageError('Give either a dead letter id or --all with filters, not both.');
     return { dlqId };
   }
-  if (!options.all) throw new UsageError('Give a dead letter ID, or --all (optionally with filters).');
+  if (!options.all) throw new UsageError('Give a dead letter id, or --all (optionally with filters).');
   return { filter: { ...filter, count: options.count } };
 }
 
 const withChoice = (command: Command, done: string): Command =>
   withDeadLetterFilters(withConnection(command))
-    .argument('[dlqId]', 'ID of one dead letter')
+    .argument('[dlqId]', 'id of one dead letter')
     .option('--all', `all matching dead letters are ${done}; without filters, all dead letters`)
     .option('--count <number>', 'with --all: maximum number of dead letters', wholeNumber('--count', 1));
 
@@ -116,7 +116,7 @@ const BULK = ['delay', 'retryDelay', 'labels'] as const;
 
 const withRecovery = (command: Command): Command =>
   withOverrides(withOverrides(command, SINGLE), BULK, 'with --all: ')
-    .option('--new-run-id <id>', 'ID of the new run (single dead letter only)')
+    .option('--new-run-id <id>', 'id of the new run (single dead letter only)')
     .option('--set-flow-control-key <key>', 'flow control key of the new run')
     .option('--set-flow-control <limits>', '"parallelism=<n>, rate=<n>, period=<duration>"')
     .option('--set-failure-callback <url>', 'with --all: failure callback of the new runs');

@@ -126,7 +126,7 @@ function startCommand(shell: Shell, finish: (code: number) => void): Command {
   const { screen } = shell;
   const command = withConnection(new Command('start'))
     .description('Start a planned repair. It runs on the server; you can close the terminal.')
-    .argument('<repairId>', 'ID of the repair')
+    .argument('<repairId>', 'id of the repair')
     .option('--rate <number>', 'dead letters per second; 0.1 is one every ten seconds', rate('--rate'))
     .option('--canary <number>', 'number of dead letters to try first', wholeNumber('--canary', 1))
     .option(
@@ -163,7 +163,7 @@ function watchCommand(shell: Shell, finish: (code: number) => void): Command {
     .description(
       'Print the progress of a repair until it ends or waits for approval. Exit code 1 if runs failed again, 5 if it waits.',
     )
-    .argument('<repairId>', 'ID of the repair');
+    .argument('<repairId>', 'id of the repair');
   return command.action(async (repairId: string) => {
     const { client, options } = await open(command, shell);
     const repair = await watched(client, repairId, shell, options);
@@ -181,7 +181,7 @@ function showCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('show'))
     .description('Show a repair: its plan and its progress.')
-    .argument('<repairId>', 'ID of the repair')
+    .argument('<repairId>', 'id of the repair')
     .option('--items', 'include the result of each dead letter')
     .option('--state <state>', 'with --items: dead letters in this state; may be repeated', collected);
   return command.action(async (repairId: string) => {
@@ -230,7 +230,7 @@ function changeCommand<Options extends ClientOptions>(
   act: (client: Client, repairId: string, options: Options) => Promise<Repair>,
 ): Command {
   const { screen } = shell;
-  const command = withConnection(new Command(name)).description(description).argument('<repairId>', 'ID of the repair');
+  const command = withConnection(new Command(name)).description(description).argument('<repairId>', 'id of the repair');
   return command.action(async (repairId: string) => {
     const { client, options } = await open<Options>(command, shell);
     const repair = await act(client, repairId, options);

@@ -61,7 +61,7 @@ function getCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('get'))
     .description('Print a pending message as JSON.')
-    .argument('<messageId>', 'ID of the message');
+    .argument('<messageId>', 'id of the message');
   return command.action(async (messageId: string) => {
     const { call } = await openMessages(command, shell);
     screen.write(json(await call({ method: 'GET', path: `/v2/messages/${encodeURIComponent(messageId)}` })));
@@ -119,7 +119,7 @@ function cancelCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('cancel'))
     .description('Cancel a message that is not yet delivered.')
-    .argument('<messageId>', 'ID of the message');
+    .argument('<messageId>', 'id of the message');
   return command.action(async (messageId: string) => {
     const { call, options } = await openMessages(command, shell);
     await call({ method: 'DELETE', path: `/v2/messages/${encodeURIComponent(messageId)}` });

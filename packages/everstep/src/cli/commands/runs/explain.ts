@@ -29,8 +29,8 @@ export function explainCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('explain'))
     .description('Explain what a run is waiting for.')
-    .argument('<runId>', 'ID of the run')
-    .option('--created-at <instant>', 'creation time, if several runs share the ID (Unix ms)', moment('--created-at'));
+    .argument('<runId>', 'id of the run')
+    .option('--created-at <instant>', 'creation time, if several runs share the id (Unix ms)', moment('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<ClientOptions & { readonly createdAt?: number }>(command, shell);
     const explanation = await client.runs.explain(runId, { workflowCreatedAt: options.createdAt });

@@ -17,7 +17,7 @@ const VERBS = {
 function verbCommand(shell: Shell, verb: keyof typeof VERBS): Command {
   const { screen } = shell;
   const { description, call } = VERBS[verb];
-  const command = withConnection(new Command(verb)).description(description).argument('<dlqId>', 'ID of the dead letter');
+  const command = withConnection(new Command(verb)).description(description).argument('<dlqId>', 'id of the dead letter');
   return command.action(async (dlqId: string) => {
     const { client, options } = await open(command, shell);
     const changed = await client.dlq[call](dlqId);

@@ -38,7 +38,7 @@ export function notifyCommand(shell: Shell): Command {
     .description(
       'Notify every run that waits for an event. With --run, notify one run, even if it does not wait for the event yet.',
     )
-    .argument('<event>', 'ID of the event')
+    .argument('<event>', 'id of the event')
     .option('-d, --data <text>', 'event data: text, @file, or - for standard input')
     .option('--data-file <path>', 'file with the event data')
     .option(
@@ -97,7 +97,7 @@ export function waitersCommand(shell: Shell): Command {
   const command = withConnection(new Command('waiters'))
     .summary('List runs that wait for an event')
     .description('List the runs that wait for an event, oldest first. Without an event, list all waiting runs by event.')
-    .argument('[event]', 'ID of the event')
+    .argument('[event]', 'id of the event')
     .option('--workflow-url <url>', 'runs of this workflow (only without an event)');
   return command.action(async (eventId: string | undefined) => {
     const { client, options } = await open<WaiterOptions>(command, shell);

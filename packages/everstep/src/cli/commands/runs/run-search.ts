@@ -20,7 +20,7 @@ interface SearchOptions extends ClientOptions {
 export function searchRunsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withFilters(withConnection(new Command('search')), RUN_FILTERS, 'runs')
-    .description('Search runs that contain all words in their ID, labels, workflow URL or error, newest first.')
+    .description('Search runs that contain all words in their id, labels, workflow URL or error, newest first.')
     .argument('[words...]', 'words to search for, ignoring case')
     .option('--count <number>', 'maximum number of runs', wholeNumber('--count', 1), DEFAULT_SHOWN);
   return command.action(async (words: readonly string[]) => {
@@ -80,8 +80,8 @@ export function attemptsCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('attempts'))
     .description('Show every attempt of a run with its request and its response, oldest first.')
-    .argument('<runId>', 'ID of the run or plain message')
-    .option('--created-at <instant>', 'creation time, if several runs share the ID (Unix ms)', moment('--created-at'))
+    .argument('<runId>', 'id of the run or plain message')
+    .option('--created-at <instant>', 'creation time, if several runs share the id (Unix ms)', moment('--created-at'))
     .option('--step <number>', 'only attempts of the step at this position', wholeNumber('--step', 1));
   return command.action(async (runId: string) => {
     const { client, options } = await open<AttemptOptions>(command, shell);

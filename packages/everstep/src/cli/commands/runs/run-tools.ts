@@ -10,7 +10,7 @@ import { filtersOf } from '../filter-options.js';
 
 const MAX_SHOWN = 60;
 const CHECKS_PER_REQUEST = 100;
-const CREATED_AT = ['--created-at <instant>', 'creation time, if several runs share the ID (Unix ms)'] as const;
+const CREATED_AT = ['--created-at <instant>', 'creation time, if several runs share the id (Unix ms)'] as const;
 
 type CreatedAt = ClientOptions & { readonly createdAt?: number };
 type Given = NonNullable<ForkOptions['results']>[number];
@@ -57,7 +57,7 @@ export function forkCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('fork'))
     .description('Start a new run that continues from a step of this run. The original run does not change.')
-    .argument('<runId>', 'ID of the run')
+    .argument('<runId>', 'id of the run')
     .requiredOption(
       '--from-step <number>',
       'position of the step to continue from; earlier results are kept',
@@ -66,7 +66,7 @@ export function forkCommand(shell: Shell): Command {
     .option('--input <text>', 'new input: text, @file, or - for standard input')
     .option('--content-type <type>', 'content type of the input (default: that of the run)')
     .option('--result <step=JSON>', 'new result of a kept step or of the step itself; may be repeated', given)
-    .option('--id <runId>', 'ID of the new run')
+    .option('--id <runId>', 'id of the new run')
     .option('--note <text>', 'reason, shown with the run and in the audit log')
     .option(...CREATED_AT, moment('--created-at'));
   return command.action(async (runId: string) => {
@@ -106,12 +106,12 @@ export function compareCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('compare'))
     .description('Compare a run with another run and show the first difference.')
-    .argument('<runId>', 'ID of the run')
-    .argument('[with]', 'ID of the other run (default: the last successful run of the same workflow)')
+    .argument('<runId>', 'id of the run')
+    .argument('[with]', 'id of the other run (default: the last successful run of the same workflow)')
     .option(...CREATED_AT, moment('--created-at'))
     .option(
       '--with-created-at <instant>',
-      'creation time of the other run, if several runs share the ID (Unix ms)',
+      'creation time of the other run, if several runs share the id (Unix ms)',
       moment('--with-created-at'),
     );
   return command.action(async (runId: string, other: string | undefined) => {
@@ -158,7 +158,7 @@ export function lineageCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('lineage'))
     .description('List the related runs: those it was created from, and those created from it.')
-    .argument('<runId>', 'ID of the run')
+    .argument('<runId>', 'id of the run')
     .option(...CREATED_AT, moment('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<CreatedAt>(command, shell);
@@ -187,7 +187,7 @@ export function checkCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('check'))
     .description('Check whether the current code of the endpoint can replay the run. No step is executed.')
-    .argument('<runId>', 'ID of the run')
+    .argument('<runId>', 'id of the run')
     .option(...CREATED_AT, moment('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<CreatedAt>(command, shell);

@@ -105,8 +105,8 @@ function getCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('get'))
     .description('Show a run with its steps and failed attempts.')
-    .argument('<runId>', 'ID of the run')
-    .option('--created-at <instant>', 'creation time, if several runs share the ID (Unix ms)', moment('--created-at'));
+    .argument('<runId>', 'id of the run')
+    .option('--created-at <instant>', 'creation time, if several runs share the id (Unix ms)', moment('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<ClientOptions & { readonly createdAt?: number }>(command, shell);
     const run = await client.runs.get(runId, { workflowCreatedAt: options.createdAt });
@@ -123,18 +123,18 @@ interface CancelOptions extends ClientOptions {
 function cancelCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withFilters(withConnection(new Command('cancel')), CANCEL_FILTERS, 'runs')
-    .description('Cancel active runs, by ID or by filters.')
-    .argument('[runIds...]', 'IDs of runs')
+    .description('Cancel active runs, by id or by filters.')
+    .argument('[runIds...]', 'ids of runs')
     .option('--workflow-url <url>', 'runs of workflows whose URL starts with this')
     .option('--exact', 'match --workflow-url exactly');
   return command.action(async (runIds: readonly string[]) => {
     const { client, options } = await open<CancelOptions>(command, shell);
     const { workflowUrl, exact: workflowUrlExactMatch } = options;
     const filters = { ...filtersOf(CANCEL_FILTERS, command), workflowUrl };
-    if (hasFilter(filters) === runIds.length > 0) throw new UsageError('Give either run IDs or filters.');
+    if (hasFilter(filters) === runIds.length > 0) throw new UsageError('Give either run ids or filters.');
     const [only] = runIds;
     let cancelled = 1;
-    // With a single ID, a run that is missing or not active is an error.
+    // With a single id, a run that is missing or not active is an error.
     if (only !== undefined && runIds.length === 1) await client.runs.cancel(only);
     else if (runIds.length > 0) cancelled = (await client.runs.cancelMany({ workflowRunIds: runIds })).cancelled;
     else cancelled = (await client.runs.cancelMany({ ...filters, workflowUrlExactMatch })).cancelled;

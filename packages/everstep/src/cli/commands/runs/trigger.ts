@@ -23,10 +23,10 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
     .summary('Start a run')
     .description('Start a run of the workflow at a URL.')
     .argument('<url>', 'URL of the workflow')
-    .option('--run-id <id>', 'ID of the run; must be unique among active runs')
+    .option('--run-id <id>', 'id of the run; must be unique among active runs')
     .option('--not-before <instant>', 'start time: Unix ms or a date; overrides --delay', moment('--not-before'))
-    .option('--deduplication-id <id>', 'ignore further triggers with the same ID')
-    .option('--content-based-deduplication', 'derive the deduplication ID from the URL and body')
+    .option('--deduplication-id <id>', 'ignore further triggers with the same id')
+    .option('--content-based-deduplication', 'derive the deduplication id from the URL and body')
     .option(
       '--wait [duration]',
       `wait for the run to end (default: ${DEFAULT_WAIT}); exit code 1 if it failed or was canceled, 5 if it is still running`,

@@ -252,7 +252,7 @@ test('logs, search and cancel accept filters with any comma', async () => {
   const cancel = async (query: string) =>
     (await world.call<{ cancelled: number }>('DELETE', `/v2/workflows/runs?${query}`, { headers: UPSTASH })).body.cancelled;
   assert.equal(await cancel('workflowUrl=http%3A%2F%2Fw.test%2Fhang%2Cx&label=log-a'), 0, 'no part of a URL is a beginning');
-  assert.equal(await cancel('workflowRunIds=log-a%2C1'), 1, 'an ID with a comma');
+  assert.equal(await cancel('workflowRunIds=log-a%2C1'), 1, 'an id with a comma');
   assert.equal(await cancel('label=log-x%2Clog-b&workflowUrl=http%3A%2F%2Fn%2F%2Chttp%3A%2F%2Fw.test%2F'), 1);
 });
 

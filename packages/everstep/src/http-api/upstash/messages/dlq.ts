@@ -29,8 +29,8 @@ import { presentDlqMessage } from './present-message.js';
 const TAG = 'Dead letter queue';
 
 const FILTERS = {
-  messageId: { kind: 'text', maxLength: 'maxRunIdLength', field: 'workflowRunId', description: 'ID of the message' },
-  workflowRunId: { kind: 'text', maxLength: 'maxRunIdLength', field: 'workflowRunId', description: 'ID of the run' },
+  messageId: { kind: 'text', maxLength: 'maxRunIdLength', field: 'workflowRunId', description: 'Id of the message' },
+  workflowRunId: { kind: 'text', maxLength: 'maxRunIdLength', field: 'workflowRunId', description: 'Id of the run' },
   ...COMMON_FILTERS,
   workflowUrl: DEAD_LETTER_FILTERS.workflowUrl,
   workflowCreatedAt: { kind: 'time', field: 'workflowCreatedAt', description: 'Creation of the run, Unix ms' },

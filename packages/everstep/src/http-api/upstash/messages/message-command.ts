@@ -127,7 +127,7 @@ export function messageCommand(item: BatchItem, context: ApiContext, request: Re
       `a message can have at most ${LIMITS.maxBodyBytes} bytes, but this one has ${body.byteLength}`,
     );
   const where = destination.kind === 'url' ? destination.url : destination.name;
-  // Deduplication IDs of messages are separate from those of runs.
+  // Deduplication ids of messages are separate from those of runs.
   const id = deduplicationIdOf({ headers: values, carried: families, body, contentType }, where);
   return {
     instanceId,

@@ -19,11 +19,11 @@ const TAG = 'Messages';
 /** Number of messages that one call cancels. */
 const PAGE = 100;
 
-const MessagePath = Type.Object({ messageId: Text(LIMITS.maxRunIdLength, { description: 'ID of the message' }) });
+const MessagePath = Type.Object({ messageId: Text(LIMITS.maxRunIdLength, { description: 'Id of the message' }) });
 const noSuchMessage = (messageId: string): ApiError =>
   new ApiError(
     'not-found',
-    `no pending message has the ID ${shown(messageId)}: it was delivered, failed or canceled, or it never existed`,
+    `no pending message has the id ${shown(messageId)}: it was delivered, failed or canceled, or it never existed`,
   );
 
 const getMessage = operation({

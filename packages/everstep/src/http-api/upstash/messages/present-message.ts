@@ -60,8 +60,8 @@ export function presentMessage({ run, retried, nextAttemptAt }: MessageRecord, p
 }
 
 /**
- * Returns the fields specific to a failed run. `messageId` is the run ID, because runs have no other permanent
- * message ID.
+ * Returns the fields specific to a failed run. `messageId` is the run id, because runs have no other permanent
+ * message id.
  */
 const presentRunOf = ({ run, failureFunctionState, responseStatus }: DeadLetterRecord) =>
   run.settings.message

@@ -32,7 +32,7 @@ const InvokeHeaders = Type.Object({
   'Failure-Callback': settingHeaders['Failure-Callback'],
 });
 
-/** A planned step and the ID of its run. */
+/** A planned step and the id of its run. */
 export interface OwnedStep {
   readonly workflowRunId: string;
   readonly step: PlannedStep;
@@ -77,7 +77,7 @@ function jsonFields(body: Uint8Array): Readonly<Record<string, unknown>> {
 
 function ownerOf(runId: unknown): string {
   if (typeof runId === 'string' && runId !== '') return runId;
-  throw new Problem('the ID of the run that the step belongs to is missing');
+  throw new Problem('the id of the run that the step belongs to is missing');
 }
 
 /** Reads a call step. The item is the request that the service makes; its callback headers identify the step. */
@@ -122,7 +122,7 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
   const callbackUrl = values['Failure-Callback'];
   const { 'Workflow-RunId': invokedId, Label: labels } = values;
   const unnameable = runIdProblem(invokedId ?? '');
-  if (unnameable !== null) throw new Problem(`the ID of the invoked run ${unnameable}`);
+  if (unnameable !== null) throw new Problem(`the id of the invoked run ${unnameable}`);
   if (request.body !== undefined && typeof request.body !== 'string') throw new Problem('body must be a string');
   // The invoked run would speak the protocol of its invoker, which workers do not.
   if (destination.startsWith(WORKER_SCHEME))

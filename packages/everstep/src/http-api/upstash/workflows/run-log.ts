@@ -36,7 +36,7 @@ export interface LogSource {
   readonly deadLetter: (DeadLetterRecord & Pick<DeadLetterBodies, 'responseBody'>) | null;
   /** The run that invoked this one. */
   readonly invoker: RunRecord | null;
-  /** Invoked runs by the ID of the invoking step. */
+  /** Invoked runs by the id of the invoking step. */
   readonly invoked: ReadonlyMap<number, InvokedRun>;
   /** Omits bodies and results. */
   readonly trimBody: boolean;

@@ -37,7 +37,7 @@ const getJournal = operation({
   tag: 'Runs',
   summary: 'Get the steps of an active run',
   description:
-    'Returns the payload, every recorded step in order, and the planned steps, each with its message ID. A run that has ended has no steps.',
+    'Returns the payload, every recorded step in order, and the planned steps, each with its message id. A run that has ended has no steps.',
   method: 'GET',
   path: '/v2/workflows/runs/{workflowRunId}',
   dialect: 'upstash',
@@ -57,7 +57,7 @@ const getJournal = operation({
   // It shows fields that the run redacts elsewhere.
   needsReadWrite: true,
   async handle({ path: { workflowRunId }, request }, { reads }, { instanceId }) {
-    const gone = () => new ApiError('not-found', `no active run has the ID ${shown(workflowRunId)}`);
+    const gone = () => new ApiError('not-found', `no active run has the id ${shown(workflowRunId)}`);
     const record = await reads.runs.findRun({ instanceId, workflowRunId });
     if (record?.status !== 'active' || record.dialect !== 'upstash') throw gone();
     const runKey = record.key;
@@ -105,7 +105,7 @@ const endRun = operation({
     if (query.cancel ?? true) {
       allowCall(context, caller.instanceId);
       const { kind } = await service.runs.cancel({ instanceId: caller.instanceId, workflowRunId });
-      if (kind === 'not-found') throw new ApiError('not-found', `no run has the ID ${shown(workflowRunId)}`);
+      if (kind === 'not-found') throw new ApiError('not-found', `no run has the id ${shown(workflowRunId)}`);
       return answer(200, { cancelled: kind === 'canceled' ? 1 : 0 });
     }
     if (body.byteLength > LIMITS.maxStepResultBytes)
@@ -136,10 +136,10 @@ function jsonOf(text: string): string {
   }
 }
 
-/** The SDK does not encode the ID, so a notification for such an event would reach a different event ID. */
+/** The SDK does not encode the id, so a notification for such an event would reach a different event id. */
 const unnameableEvent = (id: string): Problem =>
   new Problem(
-    `the event ID ${shown(id)} contains a ?, or starts or ends with a /. @upstash/workflow does not encode it, so no notification could reach it. Choose another ID, or pass encodeURIComponent(id) to waitForEvent and to notify`,
+    `the event id ${shown(id)} contains a ?, or starts or ends with a /. @upstash/workflow does not encode it, so no notification could reach it. Choose another id, or pass encodeURIComponent(id) to waitForEvent and to notify`,
   );
 
 const waitForEvent = operation({
@@ -147,14 +147,14 @@ const waitForEvent = operation({
   audit: IS_A_STEP,
   tag: 'Events',
   summary: 'Wait for an event in a step',
-  description: 'The event ID can contain slashes, encoded or not.',
+  description: 'The event id can contain slashes, encoded or not.',
   method: 'POST',
   path: `${WAIT_PATH}{eventId}`,
   dialect: 'upstash',
   countsCalls: true,
   unknownQuery: 'ignore',
   pathParameters: Type.Object({
-    eventId: KeptText(LIMITS.maxEventIdLength, { description: 'ID of the event, percent-encoded' }),
+    eventId: KeptText(LIMITS.maxEventIdLength, { description: 'Id of the event, percent-encoded' }),
   }),
   body: { kind: 'bytes', description: 'JSON: { step, timeout }.' },
   responses: { 200: Type.Object({ messageId: Type.String() }) },

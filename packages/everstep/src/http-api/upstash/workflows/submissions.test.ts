@@ -105,7 +105,7 @@ test('a call step is the item itself', () => {
   assert.deepEqual([bare.call.headers, bare.call.body], [{}, undefined]);
 });
 
-test('step names and run IDs keep non-Latin text, however the header was encoded', () => {
+test('step names and run ids keep non-Latin text, however the header was encoded', () => {
   const asReceived = (text: string) => Buffer.from(text).toString('latin1');
   const named = (name: string, runId: string) => {
     const headers = {
@@ -172,12 +172,12 @@ const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: 
     /stepId must be/,
   ],
   [
-    'an invocation with a run ID that endpoints could not use',
+    'an invocation with a run id that endpoints could not use',
     () =>
       submitted(
         item({ step: step({ stepType: 'Invoke' }), workflowRunId: 'wfr_1' }, { ...INVOKE, 'upstash-workflow-runid': 'a/b' }),
       ),
-    /ID of the invoked run must not contain/,
+    /id of the invoked run must not contain/,
   ],
   [
     'an invocation of a workflow that workers serve',
@@ -188,13 +188,13 @@ const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: 
     /"?worker:\/\/shop\/order"? is a workflow that workers serve, which @upstash\/workflow cannot invoke/,
   ],
   [
-    'an invocation without a run ID',
+    'an invocation without a run id',
     () => submitted(item({ step: step({ stepType: 'Invoke' }) }, INVOKE)),
     /run that the step belongs to is missing/,
   ],
   ['a wait without a step', () => readWait('e', Buffer.from('{}'), 'wfr_1'), /step must be an object/],
   [
-    'a wait without a run ID',
+    'a wait without a run id',
     () => readWait('e', Buffer.from(JSON.stringify({ step: step({ stepType: 'Wait' }) })), undefined),
     /run that the step belongs to is missing/,
   ],

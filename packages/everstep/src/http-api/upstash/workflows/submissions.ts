@@ -32,7 +32,7 @@ function add(item: BatchItem, runs: Map<string, Gathered>, now: number): void {
     return;
   }
   const workflowRunId = headerText(item.headers, RUN_ID);
-  if (workflowRunId === undefined) throw new Problem('the ID of the run that the step belongs to is missing');
+  if (workflowRunId === undefined) throw new Problem('the id of the run that the step belongs to is missing');
   const run = of(workflowRunId);
   const read = readStep(item.body, now);
   if (read.kind === 'done') run.done = [...run.done, read.step];

@@ -17,8 +17,8 @@ import { AnyOf } from '../../parameters/several.js';
 import { Text } from '../../parameters/values.js';
 import { matchesUrlParts, urlPartFilters } from './run-filters.js';
 
-// An ID chosen by a client can contain a comma.
-const ids = AnyOf(Text(LIMITS.maxRunIdLength, {}), 'IDs of runs. Runs that are not active are skipped.', 'may-be-inside');
+// An id chosen by a client can contain a comma.
+const ids = AnyOf(Text(LIMITS.maxRunIdLength, {}), 'Ids of runs. Runs that are not active are skipped.', 'may-be-inside');
 const urls = AnyOf(
   Text(LIMITS.maxWorkflowUrlLength, {}),
   'Prefix of the workflow URL, or the whole URL with workflowUrlExactMatch',

@@ -46,16 +46,16 @@ function inUpstashFormat<Own, Shown>(
   return shown;
 }
 
-/** Prefix of the run IDs that the published SDKs generate. */
+/** Prefix of the run ids that the published SDKs generate. */
 const RUN_ID_PREFIX = 'wfr_';
 
 /**
- * The SDK does not encode event IDs, so `/v2/notify/order/42` can mean the run "order" or the event "order/42". It
- * means the run if the first part has the prefix of SDK run IDs, or if a run with this ID exists.
+ * The SDK does not encode event ids, so `/v2/notify/order/42` can mean the run "order" or the event "order/42". It
+ * means the run if the first part has the prefix of SDK run ids, or if a run with this id exists.
  */
 const notifyRunOrEvent: Operation = {
   ...notifyRun,
-  description: `${notifyRun.description} If no run has the ID and it does not start with ${RUN_ID_PREFIX}, the whole rest of the path is an event ID that contains a slash.`,
+  description: `${notifyRun.description} If no run has the id and it does not start with ${RUN_ID_PREFIX}, the whole rest of the path is an event id that contains a slash.`,
   async run(input, context, admitted) {
     const { workflowRunId, eventId } = input.path;
     if (admitted.access !== 'token') throw new Error('an event was notified without a token');

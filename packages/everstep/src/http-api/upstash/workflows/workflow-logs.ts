@@ -24,7 +24,7 @@ const LOG_FILTERS = { ...INDEXED_RUN_FILTERS, workflowUrl: DEAD_LETTER_FILTERS.w
 const logQuery = {
   ...queryFilters(LOG_FILTERS),
   ...urlPartFilters,
-  messageId: Type.Optional(Text(MAX_MESSAGE_ID_LENGTH, { description: 'ID of a message of the run' })),
+  messageId: Type.Optional(Text(MAX_MESSAGE_ID_LENGTH, { description: 'Id of a message of the run' })),
   cursor: Type.Optional(Cursor('Continues a listing with the same filters. An empty cursor starts a new listing.')),
   count: Type.Optional(Type.Integer({ minimum: 1, description: `Number of runs to return, at most ${LIMITS.runsPageMax}.` })),
   trimBody: Type.Optional(Type.Boolean({ default: false, description: 'Omits bodies and results.' })),
