@@ -18,7 +18,7 @@ const index = (indexId: string, accountId: string): SearchIndexRecord => ({
   tokenHashes: { readWrite: `rw ${indexId}`, readOnly: `ro ${indexId}` },
 });
 
-/** With two users, and a team of the first. */
+/** Opens a store with two users, and a team of the first. */
 const withPeople = (open: OpenStore, work: Parameters<typeof withStore>[1]): (() => Promise<void>) =>
   withStore(open, async (store, underTest) => {
     await addUsers(store.accounts, 'ann', 'ben');

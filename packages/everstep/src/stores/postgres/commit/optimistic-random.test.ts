@@ -83,7 +83,7 @@ interface Seen {
 interface Made {
   readonly key: string;
   readonly instanceId: string;
-  /** By the number of the process. */
+  /** Keyed by the number of the process. */
   readonly seen: Map<number, Seen>;
 }
 

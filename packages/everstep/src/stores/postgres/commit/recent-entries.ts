@@ -4,7 +4,7 @@ export class RecentEntries<Value> {
   private younger = new Map<string, Value>();
   private older = new Map<string, Value>();
 
-  /** Contains at least the `half` entries that were last set or read, and at most twice as many. */
+  /** Contains between `half` and twice as many entries: those that were set or read last. */
   constructor(half: number) {
     this.half = half;
   }

@@ -80,7 +80,7 @@ interface JoinedWrite {
   readonly values: readonly SqlValue[];
 }
 
-/** By the names of their parts. The writes come from the code, so their number is limited. */
+/** Keyed by the names of their parts. The writes come from the code, so their number is limited. */
 const joinedStatements = new Map<string, Statement>();
 
 /**

@@ -352,7 +352,7 @@ export class Database implements Session {
         const outcome = await session.control('COMMIT');
         usable = true;
         await session.answered();
-        if (outcome !== 'COMMIT') throw new Error(`the database answered ${outcome} to a COMMIT`);
+        if (outcome !== 'COMMIT') throw new Error(`the database responded to COMMIT with ${outcome}`);
         this.onCommit?.(performance.now() - sentAt);
         return result;
       } finally {

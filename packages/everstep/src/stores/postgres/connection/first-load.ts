@@ -1,7 +1,7 @@
 /**
- * Fills an empty schema from another store, in one transaction: its tables are created, filled and read again. Others see either
- * nothing of it or all of it, even if the process or the server ends in the middle. The lock of the migrations is held meanwhile, so
- * a service that is started on the database waits.
+ * Fills an empty schema from another store, in one transaction: it creates the tables, fills them and reads them back. Other
+ * connections see all of it or nothing, even after a crash. The migration lock is held meanwhile, so that a service that
+ * starts on the database waits.
  * Keeps invariant 30.
  */
 import pg from 'pg';
@@ -131,7 +131,7 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     pipeline: true,
     application_name: 'everstep copy-store',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    // Reading a large table, or a pause of the source of the rows, takes as long as it takes.
+    // No timeout: large tables and slow sources can take long.
     statement_timeout: 0,
     idle_in_transaction_session_timeout: 0,
     keepAlive: true,
@@ -177,7 +177,7 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     async namespace(indexId, name) {
       const made = await makePlace(session, indexId, name, LIMITS.maxSearchNamespaces);
       if (typeof made === 'string')
-        throw new Error(`the namespace ${JSON.stringify(name)} of ${indexId} cannot be made: ${made}`);
+        throw new Error(`the namespace ${JSON.stringify(name)} of ${indexId} could not be created: ${made}`);
       return {
         add: (documents) => writeDocuments(session, made, documents),
         read: () => rowsOf(`SELECT id, content, metadata FROM ${made.table} WHERE namespace = ${made.namespace}`),
@@ -194,7 +194,7 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
       await client.query(`ANALYZE ${tables.map((row) => text(row, 'name')).join(', ')}`);
       await session.query(once('SELECT 1'));
       const { command } = await client.query('COMMIT');
-      if (command !== 'COMMIT') throw new Error(`the database answered ${command} to a COMMIT`);
+      if (command !== 'COMMIT') throw new Error(`the database responded to COMMIT with ${command}`);
     },
     close,
   };

@@ -6,7 +6,7 @@ import { type Database, type Session, type Statement, statement, type Transactio
 const NO_ANSWER: Answer = { rows: [], count: 0 };
 const WITHOUT_WAITING = statement(`SELECT set_config('synchronous_commit', 'off', true)`);
 
-/** By their text. Texts come from the code, so their number is limited. */
+/** Keyed by their text. Texts come from the code, so their number is limited. */
 const statements = new Map<string, Statement>();
 
 function statementOf(text: string): Statement {

@@ -62,7 +62,7 @@ const DELETE = statement(
     '-',
   ),
 );
-/** Of schedules that are replaced next. Their rows are locked until then. */
+/** Releases the bytes of schedules that are replaced next, and locks their rows until then. */
 const RELEASE = statement(
   charged(
     `SELECT s.instance_id, ${storedSql('schedule', 's')} AS bytes FROM schedule s JOIN ${NAMED}

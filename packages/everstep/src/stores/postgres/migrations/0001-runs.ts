@@ -1,21 +1,16 @@
 /**
  * Version 1: runs and what belongs to them.
  *
- * Every table begins with the instance and, where there is one, the key of the run, so that the tables can be sharded by the
- * instance.
- * `run_directory` leads from a key to its instance.
+ * The first columns of each table are the instance and, if there is one, the key of the run, so that the tables can be sharded
+ * by the instance. `run_directory` maps a key to its instance.
  *
- * The row of a run is written once. That it is active, and how it ended, are rows of two other tables, so a step or an end
- * changes no row
- * with many indexes. `place` is the position in the order of creation, for an entry of the DLQ in the order of arrival:
- * microseconds of
- * the server's clock times 1000, plus the position in its statement.
+ * The row of a run is written once. Two other tables store that it is active and how it
+ * ended, so that steps and ends do not change a row with many indexes. `place` is the position in the order of creation, for an entry of the DLQ in
+ * the order of arrival: microseconds of the server's clock times 1000, plus the position in its statement.
  *
- * Plain messages are runs: their `message` is true. They are never listed with workflow runs, so the indexes of the listings
- * separate
- * them. Values that are columns only so that they can be searched (queue, group, host and path of the URL) are in the settings
- * or the
- * URL as well.
+ * Plain messages are runs: their `message` is true. They are never listed with workflow runs, so the indexes of the
+ * listings separate them. Values that are columns only so that they can be searched (queue, group, host and path of the
+ * URL) are in the settings or the URL as well.
  *
  * `flow_key` of a run limits requests to its endpoint; that of a task limits a call, which has its own key or none.
  */
@@ -73,8 +68,8 @@ CREATE TABLE run_label (
 );
 CREATE INDEX run_label_by_run ON run_label (instance_id, run_key);
 
--- One row for each run that goes on. Whoever changes such a run locks its row first. The claim of a run that alone may
--- be active under its id is empty, that of another its key: so the index keeps two of the former apart.
+-- One row for each active run. A transaction that changes the run locks the row first. The claim is empty for a run whose
+-- id must be unique among active runs, and the key of the run otherwise: the index rejects a second empty claim.
 CREATE TABLE active_run (
   instance_id text COLLATE "C" NOT NULL,
   run_key text COLLATE "C" NOT NULL,
@@ -84,7 +79,7 @@ CREATE TABLE active_run (
   created_at bigint NOT NULL,
   message boolean NOT NULL,
   queue text COLLATE "C",
-  -- Which decision made its state. Whoever decides on another state is refused.
+  -- Version of the state. A decision made on another version is rejected.
   version bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (instance_id, run_key)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
@@ -92,7 +87,7 @@ CREATE UNIQUE INDEX active_run_claim ON active_run (instance_id, workflow_run_id
 CREATE INDEX active_run_by_place ON active_run (instance_id, message, place);
 CREATE INDEX active_run_by_queue ON active_run (instance_id, queue) WHERE queue IS NOT NULL;
 
--- The state is the status, but deadLetter while a failed run has an entry in the DLQ.
+-- The state is the status, except that it is deadLetter while a failed run has an entry in the DLQ.
 CREATE TABLE ended_run (
   instance_id text COLLATE "C" NOT NULL,
   run_key text COLLATE "C" NOT NULL,
@@ -113,7 +108,7 @@ CREATE UNIQUE INDEX ended_message_by_place ON ended_run (instance_id, state, pla
   WHERE message;
 CREATE INDEX ended_run_by_time ON ended_run (instance_id, state, completed_at);
 
--- Runs whose endpoint said that it has a failure function.
+-- Runs whose endpoint reported a failure function.
 CREATE TABLE failure_function (
   instance_id text COLLATE "C" NOT NULL,
   run_key text COLLATE "C" NOT NULL,
@@ -191,7 +186,7 @@ CREATE TABLE attempt (
   PRIMARY KEY (instance_id, run_key, place)
 );
 
--- With what it is filtered by of its run.
+-- Copies the columns of the run that filters use.
 CREATE TABLE dead_letter (
   instance_id text COLLATE "C" NOT NULL,
   dlq_id text COLLATE "C" NOT NULL,

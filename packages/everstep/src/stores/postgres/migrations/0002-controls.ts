@@ -1,10 +1,9 @@
 /**
- * Version 2: data beside runs that controls them (limits, queues, schedules, holds, settings), and counts.
+ * Version 2: data that controls runs (limits, queues, schedules, holds, settings), and counts.
  *
- * `usage` and `day_count` have a row for each connection that counts, so that commits of one instance do not wait for each
- * other; the
- * sum of the rows is the value. A bill's `account_id` is empty for an instance without an owner, because part of a key is never
- * null.
+ * `usage` and `day_count` have a row for each connection that counts, so that commits of one instance do not wait for
+ * each other; the sum of the rows is the value. `usage.account_id` is empty for an instance without an owner,
+ * because a key column cannot be null.
  */
 export const controls = `
 CREATE TABLE flow_control (
@@ -80,7 +79,7 @@ CREATE TABLE usage (
   instance_id text COLLATE "C" NOT NULL,
   month text COLLATE "C" NOT NULL,
   account_id text COLLATE "C" NOT NULL,
-  -- Dollars for 100,000; -1 while the instance had none.
+  -- Dollars per 100,000 messages; -1 while the instance had no price.
   price double precision NOT NULL,
   shard integer NOT NULL,
   messages bigint NOT NULL,
@@ -99,7 +98,7 @@ CREATE TABLE day_count (
 ) WITH (fillfactor = 50);
 CREATE INDEX day_count_by_day ON day_count (day);
 
--- Runs that were let in, where a plan bounds them: one row, so that all nodes together let in no more.
+-- Runs admitted on a day with a limit. All nodes share the row, so that they cannot exceed the limit together.
 CREATE TABLE day_taken (
   instance_id text COLLATE "C" NOT NULL,
   day integer NOT NULL,

@@ -1,9 +1,8 @@
 /**
- * Version 3: accounts, and the records of search indexes. Few rows, rarely changed: a sequence defines their order.
+ * Version 3: accounts, and the records of search indexes. A sequence defines the order of rows.
  *
- * E-mails are stored in lower case. `audit_reader` contains an entry once for each account that may read it. Entries are only
- * added: the
- * triggers reject everything else.
+ * Email addresses are stored in lower case. `audit_reader` contains an entry once for each account that may read it. Entries
+ * are only added: the triggers reject everything else.
  */
 export const accounts = `
 CREATE TABLE secret (
@@ -59,7 +58,7 @@ CREATE TABLE queue_instance (
   budget_dollars double precision,
   budget_alert_url text,
   price double precision,
-  -- That of what was counted while there was none: it was counted for the first price that there would be.
+  -- Price of messages that were counted before the instance had a price: the first price that was set.
   first_price double precision
 );
 CREATE INDEX queue_instance_by_account ON queue_instance (account_id) WHERE account_id IS NOT NULL;
@@ -74,7 +73,7 @@ CREATE TABLE token (
 );
 CREATE INDEX token_by_instance ON token (instance_id, seq);
 
--- Where users have logged in from: texts that mean nothing here.
+-- Locations from which users have logged in, as hashes.
 CREATE TABLE login_place (
   user_id text COLLATE "C" NOT NULL,
   place text COLLATE "C" NOT NULL,
@@ -88,7 +87,7 @@ CREATE TABLE budget_alert (
   percent integer NOT NULL,
   body text NOT NULL,
   retried integer NOT NULL,
-  -- Null: nobody has to be told any more.
+  -- Null: no notice is pending.
   due_at bigint,
   PRIMARY KEY (instance_id, month, percent)
 );
@@ -103,7 +102,7 @@ CREATE TABLE search_index (
   type text COLLATE "C" NOT NULL,
   created_at bigint NOT NULL,
   token_number bigint NOT NULL,
-  -- Its documents are still to be removed.
+  -- True while the documents of the deleted index are being removed.
   deleted boolean NOT NULL DEFAULT false
 );
 CREATE INDEX search_index_of_account ON search_index (account_id, seq);

@@ -1,13 +1,13 @@
 /**
- * Version 4: the documents of search indexes. Each index has its own table, named after its number, so that its deletion
- * releases its
- * space at once; its namespaces share that table. A transaction that writes documents locks the row of their namespace.
+ * Version 4: the documents of search indexes. Each index has its own table, named after its number, so that its
+ * deletion releases its space at once; its namespaces share that table. A transaction that writes documents locks the
+ * row of their namespace.
  */
 export const search = `
 CREATE TABLE search_collection (
   index_id text COLLATE "C" PRIMARY KEY,
   number bigint GENERATED ALWAYS AS IDENTITY,
-  -- What was on its way when the index was deleted must not bring it back.
+  -- Prevents writes that were in flight during the deletion from creating the index again.
   dropped boolean NOT NULL DEFAULT false
 );
 
@@ -16,7 +16,7 @@ CREATE TABLE search_namespace (
   index_id text COLLATE "C" NOT NULL,
   name text COLLATE "C" NOT NULL,
   documents bigint NOT NULL DEFAULT 0,
-  -- Nobody sees it, its documents are being removed.
+  -- The index is deleted, and its documents are being removed.
   gone boolean NOT NULL DEFAULT false
 );
 CREATE UNIQUE INDEX search_namespace_by_name ON search_namespace (index_id, name) WHERE NOT gone;

@@ -1,7 +1,7 @@
 /**
  * Version 5: nodes and their claims.
  *
- * A claimed task is handled by its node; a task that is wanted by a node was handed to it, and no other node claims it. Both are
+ * A claimed task is handled by its node; a task with `wanted_by` was handed to that node, and no other node claims it. Both are
  * released when the lease of the node has ended.
  */
 export const nodes = `
@@ -9,7 +9,7 @@ CREATE TABLE node (
   node_id text COLLATE "C" PRIMARY KEY,
   lease_until timestamptz NOT NULL,
   joined_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- For people who look.
+  -- Shown to operators.
   host text NOT NULL,
   version text NOT NULL
 ) WITH (fillfactor = 50);
@@ -20,7 +20,7 @@ CREATE INDEX task_unclaimed ON task (due_at, run_key, slot) WHERE due_at IS NOT 
 CREATE INDEX task_claimed ON task (claimed_by, due_at, run_key, slot) WHERE due_at IS NOT NULL AND claimed_by IS NOT NULL;
 CREATE INDEX task_wanted ON task (wanted_by) WHERE wanted_by IS NOT NULL;
 
--- To whom the gates of an instance belong, and what goes on there.
+-- The node that owns the limits of an instance, and their current use.
 CREATE TABLE gate_lease (
   instance_id text COLLATE "C" PRIMARY KEY,
   node_id text COLLATE "C" NOT NULL,

@@ -1,10 +1,9 @@
 /**
  * Version 9: repairs, and the dead letters that each of them froze.
  *
- * The row of a repair names the node that drives it, and until when no other node does. An item keeps what a report shows of
- * its run,
- * which may be removed before the report. `rank` is its position among those of its workflow; null for those too far behind to be
- * canaries.
+ * The row of a repair names the node that drives it, and until when no other node does. An item stores what a report
+ * shows about its run, because the run may be removed before the report. `rank` is its position among the items of its
+ * workflow; null for items too far behind to be canaries.
  */
 export const repairs = `
 CREATE TABLE repair (

@@ -1,9 +1,8 @@
 /**
  * Version 14: a commit for one queue instance writes only rows of that instance, so it stays on one shard.
  *
- * Where every commit raised `clock_mark`, it now raises a row of its instance; a write that belongs to no instance still raises
- * it. The
- * invocation that waits for a run is looked for within its instance.
+ * Where every commit raised `clock_mark`, it now raises a row of its instance; a write that belongs to no instance
+ * still raises it. The invocation that waits for a run is searched within its instance.
  */
 export const spread = `
 CREATE TABLE instance_clock (

@@ -2,15 +2,13 @@
  * Version 24: stored bytes and active runs of each instance, and journals that are copied in slices.
  *
  * `instance_totals` is updated in the transactions that change it; its initial values are computed from existing data.
- * `staged_journal`
- * has a row for each run that will be created with a journal that is being copied to its key. `gone` means that this run will
- * not be
- * created: its steps are deleted later.
+ * `staged_journal` has a row for each run that will be created with a journal that is being copied to its key. `gone`
+ * means that this run will not be created: its steps are deleted later.
  */
 export const storedBytes = `
 CREATE TABLE instance_totals (
   instance_id text COLLATE "C" NOT NULL,
-  -- Rows of an instance are many, so that commits do not wait for each other; their sum counts.
+  -- An instance has several rows, so that commits do not wait for each other. The value is their sum.
   shard integer NOT NULL,
   bytes bigint NOT NULL,
   active_runs bigint NOT NULL DEFAULT 0,

@@ -1,6 +1,6 @@
 /**
  * Version 28: the workers that are connected to each node, and the address at which workers reach it. `lent_by` is the node
- * whose gates a task has passed before it was handed to `wanted_by`.
+ * whose limits a task passed before it was handed to `wanted_by`.
  */
 export const workerPools = `
 ALTER TABLE node ADD COLUMN url text, ADD COLUMN workers_version bigint NOT NULL DEFAULT 0;
@@ -12,7 +12,7 @@ CREATE TABLE worker_pool (
   app text COLLATE "C" NOT NULL,
   places bigint NOT NULL,
   workflows text NOT NULL,
-  -- For people.
+  -- Shown to users.
   connections text NOT NULL,
   PRIMARY KEY (node_id, instance_id, app)
 );

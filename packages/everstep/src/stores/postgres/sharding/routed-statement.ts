@@ -22,7 +22,7 @@ export interface RoutedStatement {
   valuesOf(values: readonly SqlValue[]): readonly (readonly SqlValue[])[];
 }
 
-/** By the names of their statements, whose number is limited because they come from the code. */
+/** Keyed by the names of their statements, whose number is limited because they come from the code. */
 const routed = new Map<string, RoutedStatement>();
 
 export function routedStatement(original: NamedStatement): RoutedStatement {
@@ -88,7 +88,7 @@ const rowsIn = (values: readonly SqlValue[], number: number): readonly SqlValue[
   return Array.isArray(rows) ? rows : [];
 };
 
-/** The values with the rows of one instance, for each instance. Their instances are single values. */
+/** Returns the values of each instance with its rows. The instance is a single value. */
 function byInstance(sets: readonly RowSet[], values: readonly SqlValue[]): readonly (readonly SqlValue[])[] {
   if (sets.length === 0) return [values];
   const ids = new Set<SqlValue>();

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 export interface Binaries {
   /** Contains `initdb` and `postgres`. */
   readonly directory: string;
-  /** Of the npm package: it must be copied elsewhere, with its links created, before it can run. */
+  /** Folder of the npm package. It must be copied elsewhere, with its links created, before it can run. */
   readonly packed: string | null;
 }
 
@@ -45,9 +45,8 @@ function packedBinaries(): Binaries | null {
 }
 
 /**
- * Null if this machine has none. EVERSTEP_TEST_POSTGRES_BIN names their directory, for another version; `brought` selects those
- * of the
- * npm package.
+ * Returns the PostgreSQL programs of this machine, or null if there are none. EVERSTEP_TEST_POSTGRES_BIN names the
+ * directory of another version; `brought` selects the programs of the npm package.
  */
 export function findBinaries(env: NodeJS.ProcessEnv = process.env): Binaries | null {
   const wanted = env.EVERSTEP_TEST_POSTGRES_BIN;
@@ -62,9 +61,9 @@ export function findBinaries(env: NodeJS.ProcessEnv = process.env): Binaries | n
 }
 
 /**
- * Makes the programs ready to run and returns their directory. Those of the package are copied below `home`: npm omits the
- * links between
- * their libraries, and the user that runs them may not have access to the folder in which they were installed.
+ * Makes the programs ready to run and returns their directory. Those of the package are copied below `home`: npm omits
+ * the links between their libraries, and the user that runs them may not have access to the folder in which they were
+ * installed.
  */
 export async function unpackBinaries({ directory, packed }: Binaries, home: string): Promise<string> {
   if (packed === null) return directory;

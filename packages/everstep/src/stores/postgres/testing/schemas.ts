@@ -41,9 +41,8 @@ BEGIN
 END $$`;
 
 /**
- * Opens the server for the tests of this file; everything that was created in it is removed after them. A string is the reason
- * why there
- * is none, to be passed as the reason for skipping them.
+ * Opens the server for the tests of this file; everything created in it is removed after them. Returns the reason
+ * for skipping the tests, as a string, if there is no server.
  */
 export async function openTestSchemas(): Promise<TestSchemas | string> {
   const cluster = process.env[CITUS] || null;

@@ -9,9 +9,8 @@ import { LOCAL_CERTIFICATE } from '../../../config/certificates.fixture.js';
 const START_TIMEOUT_MS = 60_000;
 
 /**
- * Nothing is synced to the disk: a committed transaction survives the service and the server, though not the machine, and tests
- * are many
- * times as fast. `-c fsync=on` in EVERSTEP_TEST_POSTGRES_OPTIONS enables it.
+ * Nothing is synced to the disk: a committed transaction survives the service and the server, but not a crash of the
+ * machine, and tests are many times faster. `-c fsync=on` in EVERSTEP_TEST_POSTGRES_OPTIONS enables it.
  */
 export const SERVER_OPTIONS = [
   ...['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', 'shared_buffers=64MB'],

@@ -1,7 +1,7 @@
 /**
- * A PostgreSQL server for tests: the one that EVERSTEP_TEST_POSTGRES names (a URL; `none` disables it), or one that is started
- * here and
- * ends with this process. A whole run of the tests starts one for all of its files (scripts/tests/run.mjs).
+ * A PostgreSQL server for tests: the one that EVERSTEP_TEST_POSTGRES names (a URL; `none` disables it), or one that is
+ * started here and ends with this process. A whole run of the tests starts one for all of its files
+ * (scripts/tests/run.mjs).
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

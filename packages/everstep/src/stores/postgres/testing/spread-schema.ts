@@ -1,7 +1,6 @@
 /**
- * Shards the tables of a schema by the queue instance with PostgreSQL's own hash partitions, whose requirements for keys and
- * unique
- * indexes are those of distributed databases.
+ * Shards the tables of a schema by the queue instance with PostgreSQL's own hash partitions, whose requirements for
+ * keys and unique indexes are those of distributed databases.
  */
 import pg from 'pg';
 import { DISTRIBUTED_BY } from '../sharding/tables.js';

@@ -59,12 +59,12 @@ function* lockInstance(instanceId: string): Procedure<QueueInstance | null> {
   return found && INSTANCE.read(found);
 }
 
-/** By creation. */
+/** Ordered by creation. */
 export function* listInstances(): Procedure<readonly QueueInstance[]> {
   return (yield* rows(sql`SELECT * FROM queue_instance ORDER BY seq`)).map(INSTANCE.read);
 }
 
-/** By creation. */
+/** Ordered by creation. */
 export function* instancesOf(accountIds: readonly string[]): Procedure<readonly QueueInstance[]> {
   const found = yield* rows(sql`SELECT * FROM queue_instance WHERE account_id ${isOneOf(accountIds)}`);
   return found.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(INSTANCE.read);
@@ -123,7 +123,7 @@ export function* findToken(tokenId: string): Procedure<TokenRecord | null> {
   return found && TOKEN.read(found);
 }
 
-/** By creation. */
+/** Ordered by creation. */
 export function* listTokens(instanceId: string): Procedure<readonly TokenRecord[]> {
   return (yield* rows(sql`SELECT * FROM token WHERE instance_id = ${instanceId} ORDER BY seq`)).map(TOKEN.read);
 }

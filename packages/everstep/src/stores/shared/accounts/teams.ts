@@ -57,7 +57,7 @@ export function* findTeam(teamId: string): Procedure<TeamRecord | null> {
   return found && TEAM.read(found);
 }
 
-/** By creation. */
+/** Ordered by creation. */
 export function* listTeams(userId: string): Procedure<readonly (TeamRecord & { readonly role: Role })[]> {
   const found = yield* rows(sql`
     SELECT t.*, m.role FROM team_member m JOIN team t ON t.team_id = m.team_id WHERE m.user_id = ${userId}`);
@@ -107,7 +107,7 @@ export function* deleteTeam(teamId: string): Procedure<'deleted' | 'not-found' |
   return 'deleted';
 }
 
-/** By the time they were added. */
+/** Ordered by the time they were added. */
 export function* listMembers(teamId: string): Procedure<readonly MemberRecord[]> {
   const found = yield* rows(sql`
     SELECT m.*, u.email FROM team_member m JOIN account_user u ON u.user_id = m.user_id
@@ -162,7 +162,7 @@ export function* findInvitation(
   return found && INVITATION.read(found);
 }
 
-/** By creation. */
+/** Ordered by creation. */
 export function* listInvitations(
   query: { readonly teamId: string } | { readonly invitedBy: string },
 ): Procedure<readonly InvitationRecord[]> {
@@ -174,6 +174,6 @@ export function* deleteInvitation(invitationId: string): Procedure<boolean> {
   return (yield* count(sql`DELETE FROM invitation WHERE invitation_id = ${invitationId}`)) === 1;
 }
 
-/** Of all teams. */
+/** Deletes the invitations to all teams. */
 export const deleteInvitationsOfInviter = (userId: string): Procedure<void> =>
   send(sql`DELETE FROM invitation WHERE invited_by = ${userId}`);

@@ -50,7 +50,7 @@ const SELECT_LISTED = sql`
   SELECT ${SCHEDULE.columns('s', 'body')}, ${INSTANCE_ID}, ${SHORT_BODY} AS body, length(s.body) AS body_bytes,
     CAST(s.seq AS text) AS position FROM schedule s`;
 
-/** By creation, oldest first. Long payloads are omitted. */
+/** Ordered by creation, oldest first. Long payloads are omitted. */
 export function* listSchedules(instanceId: string, after: Position | null, limit: number): Procedure<Listing<ListedSchedule>> {
   const [createdAt = '-1', seq = '0'] = after?.split(' ') ?? [];
   const found = yield* rows(sql`

@@ -26,7 +26,7 @@ export function writeHold({ instanceId, origin, hold }: WriteOf<'hold'>): Proced
   return send(HOLD.replace({ ...rest, origin, heldBy }, ['origin'], instanceId));
 }
 
-/** By origin. */
+/** Ordered by origin. */
 export function* listHolds(instanceId: string): Procedure<readonly DestinationHold[]> {
   const found = yield* rows(sql`SELECT * FROM destination_hold WHERE ${ofInstance(instanceId)} ORDER BY origin`);
   return found.map((each) => {

@@ -17,7 +17,7 @@ export const writeUrlGroup = (write: WriteOf<'url-group'>): Procedure<void> =>
     ? send(URL_GROUP.replace(write.group, ['name'], write.instanceId))
     : send(sql`DELETE FROM url_group WHERE ${ofInstance(write.instanceId)} AND name = ${write.name}`);
 
-/** By name. */
+/** Ordered by name. */
 export function* listUrlGroups(instanceId: string): Procedure<readonly UrlGroup[]> {
   return (yield* rows(sql`SELECT * FROM url_group WHERE ${ofInstance(instanceId)} ORDER BY name`)).map(URL_GROUP.read);
 }

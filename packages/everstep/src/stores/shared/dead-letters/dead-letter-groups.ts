@@ -73,7 +73,7 @@ const ENTRY = table<Omit<UngroupedEntry, 'attempt' | 'failedBy' | 'responseBody'
   error: TEXT,
 });
 
-/** Of a row with the columns of the entry, and those of its last attempt. */
+/** Reads an ungrouped entry from a row with the columns of the entry and of its last attempt. */
 export const ungroupedOf = (row: Row): UngroupedEntry => ({
   ...ENTRY.read(row),
   failedBy: row.failed_by === null ? null : json<FailedBy>(row, 'failed_by'),

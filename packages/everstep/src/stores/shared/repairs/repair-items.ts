@@ -37,7 +37,7 @@ const ITEM = table<RepairItemRecord>('repair_item', {
   at: nullable(NUMBER),
 });
 
-/** Of a dead letter with the properties that a plan needs. */
+/** Columns of a dead letter that a plan needs. */
 export const ENTRY = table<RepairableEntry>('dead_letter', {
   dlqId: TEXT,
   runKey: TEXT,

@@ -53,7 +53,7 @@ function* find(indexId: string): Procedure<SearchIndexRecord | null> {
   return found && recordOf(found);
 }
 
-/** By creation. */
+/** Ordered by creation. */
 function* list(accountIds: readonly string[]): Procedure<readonly SearchIndexRecord[]> {
   const found = yield* rows(sql`SELECT * FROM search_index WHERE account_id ${isOneOf(accountIds)} AND ${EXISTS}`);
   return found.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(recordOf);

@@ -2,8 +2,7 @@
  * Version 1: the initial schema.
  *
  * Rows belong to their run by `run_seq`, the run's position in the order of creation: at most eight bytes, where the key has
- * 26. Wide
- * columns come last in a row, so that reading the others does not touch their pages.
+ * 26. Wide columns come last in a row, so that reading the others does not touch their pages.
  *
  * `listed_at` is `created_at`, but never below that of an earlier row, so a time is found in the order of creation by binary
  * search.

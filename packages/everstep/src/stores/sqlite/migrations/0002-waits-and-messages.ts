@@ -2,12 +2,11 @@
  * Version 2: waits for events, calls, notifications, invocations, and messages about failures.
  *
  * A wait has a row in `waiter` for each of its events while it is open and not parked. Data of a new kind of task is in
- * `detail`, a JSON
- * text that may be long, at the end of the row. `run.flow_key` limits requests to the run's endpoint; `task.flow_key` limits a
- * call,
- * which has its own key or none.
+ * `detail`, a JSON text that may be long, at the end of the row. `run.flow_key` limits requests to the run's endpoint;
+ * `task.flow_key` limits a call, which has its own key or none.
  *
- * All new indexes are partial or belong to new tables, so a run that does not use these features costs the same as before.
+ * All new indexes are partial or belong to new tables, so a run that does not use these features costs the same as
+ * before.
  */
 export const waitsAndMessages = `
 ALTER TABLE run ADD COLUMN failure_function INTEGER NOT NULL DEFAULT 0;

@@ -1,5 +1,5 @@
 /**
- * Version 3: data beside runs that controls them (limits, schedules, holds, settings).
+ * Version 3: data that controls runs (limits, schedules, holds, settings).
  *
  * `deduplication_by_run` finds the ids of a removed run.
  */

@@ -1,12 +1,11 @@
 /**
- * Version 4: accounts. Queue instances have owners and budgets, users are members of teams, messages are counted for the
- * account that
- * pays for them, and every change is recorded permanently.
+ * Version 4: accounts. Queue instances have owners and budgets, users are members of teams, messages are counted for
+ * the account that pays for them, and every change is recorded permanently.
  *
- * E-mails are stored in lower case. An early version could store two that differ only in case: the later one stays unchanged.
- * `usage.account_id` is empty for an instance without an owner. `audit_reader` contains an entry once for each account that may
- * read it.
- * Entries are only added: the triggers reject everything else, including a replacement, which would delete without firing them.
+ * Email addresses are stored in lower case. An early version could store two that differ only in case: the later one
+ * stays unchanged. `usage.account_id` is empty for an instance without an owner. `audit_reader` contains an entry once for
+ * each account that may read it. Entries are only added: the triggers reject everything else, including a replacement,
+ * which would delete without firing them.
  */
 export const accounts = `
 ALTER TABLE queue_instance ADD COLUMN account_id TEXT;

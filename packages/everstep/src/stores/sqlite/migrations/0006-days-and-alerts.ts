@@ -1,7 +1,6 @@
 /**
- * Version 6: daily counts (`day`: days since 1970, UTC), and pending budget alerts. `budget_alert.due_at` is null when an alert
- * is no
- * longer pending.
+ * Version 6: daily counts (`day`: days since 1970, UTC), and pending budget alerts. `budget_alert.due_at` is null when
+ * an alert is no longer pending.
  */
 export const daysAndAlerts = `
 CREATE TABLE day_count (

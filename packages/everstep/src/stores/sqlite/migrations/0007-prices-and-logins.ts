@@ -1,9 +1,9 @@
 /**
  * Version 7: the price of messages at the time they were counted, and the locations from which users have logged in.
  *
- * `queue_instance.price` is dollars per 100,000 messages, null until it is first known. `usage.price` is its value when the
- * messages
- * were counted, -1 while it was unknown, because part of a key is never null. `login_place.place` is a hash.
+ * `queue_instance.price` is dollars per 100,000 messages, null until it is first known. `usage.price` is its value when
+ * the messages were counted, -1 while it was unknown, because a key column cannot be null. `login_place.place` is a
+ * hash.
  */
 export const pricesAndLogins = `
 ALTER TABLE queue_instance ADD COLUMN price REAL;

@@ -1,8 +1,8 @@
 /**
  * Version 11: repairs, and the dead letters that each of them froze.
  *
- * An item keeps what a report shows of its run, which may be removed before the report. `rank` is its position among those of its
- * workflow; null for those too far behind to be canaries.
+ * An item stores what a report shows about its run, because the run may be removed before the report. `rank` is its
+ * position among the items of its workflow; null for items too far behind to be canaries.
  */
 export const repairs = `
 CREATE TABLE repair (

@@ -1,7 +1,7 @@
 /**
  * Version 22: signature settings of an instance. `key_pairs` and `signed_origins` are JSON, null if there are none.
- * `workflow_origins` is
- * a JSON array of the origins of its workflows. It is filled from the runs in the store, with at most 100 per instance.
+ * `workflow_origins` is a JSON array of the origins of its workflows. It is filled from the runs in the store, with at
+ * most 100 per instance.
  */
 export const signatures = `
 ALTER TABLE queue_instance ADD COLUMN key_pairs TEXT;

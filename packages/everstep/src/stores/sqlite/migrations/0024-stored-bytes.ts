@@ -2,10 +2,8 @@
  * Version 24: stored bytes and active runs of each instance, and journals that are copied in slices.
  *
  * `instance_totals` is updated in the transactions that change it; its initial values are computed from existing data.
- * `staged_journal`
- * has a row for each run that will be created with a journal that is being copied to `run_seq`, a number reserved for it.
- * `gone` is 1 if
- * that run will not be created: its steps are deleted later.
+ * `staged_journal` has a row for each run that will be created with a journal that is being copied to `run_seq`, a
+ * number reserved for it. `gone` is 1 if that run will not be created: its steps are deleted later.
  */
 export const storedBytes = `
 CREATE TABLE instance_totals (

@@ -33,7 +33,7 @@ export class IndexFile {
   private readonly markGone: StatementSync;
   private readonly selectPages: StatementSync;
   private readonly selectBytes: StatementSync;
-  /** By number: statements are prepared once. */
+  /** Keyed by number: statements are prepared once. */
   private readonly open = new Map<number, OpenNamespace>();
   private searches = 0;
   private isClosed = false;

@@ -196,7 +196,7 @@ export class RankedSearch {
   private wordsOf(query: string): Word[] {
     const texts = [...new Set(query.toLowerCase().match(WORD) ?? [])].slice(0, MAX_QUERY_WORDS);
     for (const [index, word] of texts.entries()) this.insertWord.run(index + 1, word);
-    /** By word: its tokens, all of which must occur. */
+    /** Keyed by word: its tokens, all of which must occur. */
     const fewest = new Map<string, number>();
     const tokens = new Map<string, string>();
     for (const row of this.selectTokens.all()) {
