@@ -25,7 +25,7 @@ export const ScheduleEntry = Type.Object(
     timeoutMs: Type.Integer({ description: 'Maximum duration of one delivery, in milliseconds.' }),
     delay: Type.Optional(
       Type.Integer({
-        description: 'Delay between a tick and the start of its run, in seconds. Absent when runs start immediately.',
+        description: 'Delay between a scheduled time and the start of its run, in seconds. Absent when runs start immediately.',
       }),
     ),
     failureCallback: Type.Optional(Type.String()),
@@ -35,8 +35,8 @@ export const ScheduleEntry = Type.Object(
     flowControlKey: Type.Optional(Type.String()),
     isPaused: Type.Boolean(),
     createdAt: unixMs('Time when the schedule was created'),
-    nextScheduleTime: Type.Optional(unixMs('Time of the next tick', 'Absent while the schedule is paused.')),
-    lastScheduleTime: Type.Optional(unixMs('Time when the schedule last started a run, by a tick or manually')),
+    nextScheduleTime: Type.Optional(unixMs('Next run time', 'Absent while the schedule is paused.')),
+    lastScheduleTime: Type.Optional(unixMs('Time when the schedule last started a run, automatically or manually')),
     lastScheduleRunId: Type.Optional(Type.String({ description: 'Id of the last run that the schedule started.' })),
   },
   { ...CLOSED, description: 'Schedule.' },
@@ -78,7 +78,7 @@ export type ScheduleChange = Static<typeof ScheduleChange>;
 export const ScheduleTicks = Type.Object(
   {
     fires: Type.Array(Type.Integer({ format: 'int64' }), {
-      description: 'Times of the next ticks, in Unix milliseconds, whether or not the schedule is paused.',
+      description: 'The next run times, in Unix milliseconds, whether or not the schedule is paused.',
     }),
   },
   CLOSED,

@@ -96,12 +96,12 @@ export const METRICS = {
   // schedules
   everstep_schedule_ticks_total: {
     type: 'counter',
-    help: 'Ticks of schedules that started a run or were skipped.',
+    help: 'Scheduled times at which a run was started or skipped.',
     labels: ['result'],
   },
   everstep_schedule_delay_seconds: {
     type: 'histogram',
-    help: 'Time from the tick of a schedule until its run was started.',
+    help: 'Time from a scheduled time until its run was started.',
     buckets: LONG_S,
   },
   // store
@@ -123,7 +123,7 @@ export const METRICS = {
   },
   everstep_commit_units: {
     type: 'histogram',
-    help: 'Decisions in one transaction.',
+    help: 'Changes of runs or settings in one transaction.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
   },
   everstep_store_errors_total: {

@@ -72,7 +72,7 @@ export class Schedules {
   }
 
   /**
-   * Returns the next ticks from now in Unix milliseconds, even if the schedule is paused. `count`: 1 to 50. Default:
+   * Returns the next run times in Unix milliseconds, even if the schedule is paused. `count`: 1 to 50. Default:
    * 10.
    */
   async next(scheduleId: string, options: { readonly count?: number } = {}): Promise<readonly number[]> {

@@ -188,11 +188,11 @@ export interface DocumentParts {
   readonly info: object;
   readonly servers: readonly object[];
   readonly security: readonly object[];
-  /** Of operations that want something else; null for those that do not. */
+  /** Returns the security of an operation that differs from `security`; null for all others. */
   readonly securityOf?: (operation: Operation) => readonly object[] | null;
   readonly securitySchemes: object;
   readonly operations: readonly Operation[];
-  /** Whose headers are shown; the native one when absent. */
+  /** Dialect whose headers are shown. Default: the native dialect. */
   readonly dialect?: Dialect;
   /** Schemas that are shown under a name; each is used by an operation. */
   readonly named: Readonly<Record<string, TSchema>>;

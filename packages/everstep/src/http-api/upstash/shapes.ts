@@ -177,7 +177,7 @@ export const ScheduleShown = Type.Object(
     ),
     retries: Type.Integer(),
     retryDelayExpression: Type.Optional(Type.String()),
-    delay: Type.Optional(Type.Number({ description: 'Delay between the tick and sending the message, in seconds.' })),
+    delay: Type.Optional(Type.Number({ description: 'Delay between the scheduled time and sending the message, in seconds.' })),
     callback: Type.Optional(Type.String()),
     failureCallback: Type.Optional(Type.String()),
     callerIP: Type.String(),
@@ -186,8 +186,8 @@ export const ScheduleShown = Type.Object(
     queueName: Type.Optional(Type.String()),
     ...limits,
     ...labels,
-    lastScheduleTime: Type.Optional(unixMs('Last tick')),
-    nextScheduleTime: Type.Optional(unixMs('Next tick; absent while the schedule is paused')),
+    lastScheduleTime: Type.Optional(unixMs('Last scheduled time')),
+    nextScheduleTime: Type.Optional(unixMs('Next scheduled time; absent while the schedule is paused')),
     lastScheduleStates: Type.Optional(
       Type.Record(Type.String(), Type.Enum(['IN_PROGRESS', 'SUCCESS', 'FAIL'], { type: 'string' }), {
         description: 'Status of the last message, by its id.',

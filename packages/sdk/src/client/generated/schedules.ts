@@ -24,7 +24,7 @@ export interface ScheduleEntry {
   readonly retryDelay?: string;
   /** Maximum duration of one delivery, in milliseconds. */
   readonly timeoutMs: number;
-  /** Delay between a tick and the start of its run, in seconds. Absent when runs start immediately. */
+  /** Delay between a scheduled time and the start of its run, in seconds. Absent when runs start immediately. */
   readonly delay?: number;
   readonly failureCallback?: string;
   readonly callerIP: string;
@@ -35,9 +35,9 @@ export interface ScheduleEntry {
   readonly isPaused: boolean;
   /** Time when the schedule was created, in Unix milliseconds. */
   readonly createdAt: number;
-  /** Time of the next tick, in Unix milliseconds. Absent while the schedule is paused. */
+  /** Next run time, in Unix milliseconds. Absent while the schedule is paused. */
   readonly nextScheduleTime?: number;
-  /** Time when the schedule last started a run, by a tick or manually, in Unix milliseconds. */
+  /** Time when the schedule last started a run, automatically or manually, in Unix milliseconds. */
   readonly lastScheduleTime?: number;
   /** Id of the last run that the schedule started. */
   readonly lastScheduleRunId?: string;

@@ -130,14 +130,14 @@ interface NextOptions extends ClientOptions {
 function nextCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('next'))
-    .description('Show the next ticks of a schedule, even if it is paused.')
+    .description('Show the next run times of a schedule, even if it is paused.')
     .argument('<scheduleId>', 'id of the schedule')
-    .option('--count <number>', 'number of ticks, up to 50 (default: 10)', wholeNumber('--count', 1));
+    .option('--count <number>', 'number of times, up to 50 (default: 10)', wholeNumber('--count', 1));
   return command.action(async (scheduleId: string) => {
     const { client, options } = await open<NextOptions>(command, shell);
     const fires = await client.schedules.next(scheduleId, { count: options.count });
     if (options.json) return screen.write(json({ fires }));
-    screen.write(fires.length === 0 ? 'No more ticks.\n' : fires.map((at) => `${instant(at)}\n`).join(''));
+    screen.write(fires.length === 0 ? 'No more run times.\n' : fires.map((at) => `${instant(at)}\n`).join(''));
   });
 }
 
@@ -175,6 +175,6 @@ export function schedulesCommand(shell: Shell): Command {
     .addCommand(nextCommand(shell))
     .addCommand(runCommand(shell))
     .addCommand(oneCommand(shell, 'pause', 'Pause a schedule until it is resumed.'))
-    .addCommand(oneCommand(shell, 'resume', 'Resume a paused schedule at its next tick.'))
+    .addCommand(oneCommand(shell, 'resume', 'Resume a paused schedule at its next regular time.'))
     .addCommand(deleteCommand(shell));
 }

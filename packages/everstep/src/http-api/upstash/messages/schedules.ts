@@ -50,7 +50,7 @@ const createSchedule = operation({
   tag: TAG,
   summary: 'Create or replace a message schedule',
   description:
-    'Publishes a message with this body and these headers at each tick: to the URL, to each endpoint of the URL group, or to the queue. A message to a workflow starts a run. If several ticks are missed during downtime, only one message is published.',
+    'Publishes a message with this body and these headers at each scheduled time: to the URL, to each endpoint of the URL group, or to the queue. A message to a workflow starts a run. If several ticks are missed during downtime, only one message is published.',
   method: 'POST',
   path: `${SCHEDULE_PATH}{destination}`,
   dialect: 'upstash',
@@ -112,7 +112,7 @@ const createSchedule = operation({
 
 const STATES = { active: 'IN_PROGRESS', succeeded: 'SUCCESS', failed: 'FAIL', canceled: 'FAIL' } as const;
 
-/** `last` is the status of the message or run of the last tick. */
+/** `last` is the status of the message or run of the last scheduled time. */
 function present(schedule: ListedSchedule, last: RunStatus | null = null): ScheduleShown {
   const { settings, payload, delayMs, timeZone, cron, callerIp, lastRunId } = schedule;
   const { redact, message } = settings;
@@ -208,9 +208,9 @@ export const scheduleOperations: readonly Operation[] = [
   pausing(
     'pause',
     'Pause a schedule',
-    'The schedule does not tick until it is resumed. Messages that it already published are still delivered.',
+    'The schedule publishes nothing until it is resumed. Messages that it already published are still delivered.',
   ),
-  pausing('resume', 'Resume a schedule', 'The schedule continues with its next tick. Missed ticks are skipped.'),
+  pausing('resume', 'Resume a schedule', 'The schedule continues at its next regular time. Missed times are skipped.'),
   createSchedule,
   listSchedules,
   getSchedule,
