@@ -59,7 +59,7 @@ function directionProblems(source: Source): readonly string[] {
 /** Returns a way from a source back to itself for each group of sources that import each other. */
 function cycles(sources: readonly Source[]): readonly string[] {
   const targets = new Map(sources.map((source) => [moduleOf(source.path), importsOf(source).map(({ target }) => target)]));
-  /** Those that import none of the rest are in no cycle. */
+  /** Files that import none of the remaining files are in no cycle. */
   for (let before = Number.POSITIVE_INFINITY; targets.size < before; ) {
     before = targets.size;
     for (const [module, imported] of targets) if (!imported.some((target) => targets.has(target))) targets.delete(module);

@@ -204,7 +204,7 @@ export type EventContent = {
       readonly method: string;
       /** Query of the request, including the `?`; empty if there was none. */
       readonly query: string;
-      /** By lower-case name. */
+      /** Keyed by lower-case name. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: EncodedBody;
     }
@@ -260,7 +260,7 @@ export interface NotifyOutcome {
 /** Result of a Call step, whatever its status. `status` is 0 if no response arrived; `error` then contains the reason. */
 export interface CallOutcome {
   readonly status: number;
-  /** By lower-case name. */
+  /** Keyed by lower-case name. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: EncodedBody;
   /** Number of attempts, including the last one. */

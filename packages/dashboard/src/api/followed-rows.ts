@@ -4,9 +4,9 @@
  */
 import type { Query } from './client.js';
 
-/** How rows are asked for again. */
+/** How rows are requested again. */
 export interface FollowRule<Row> {
-  /** Whether the row changes no more. */
+  /** Whether the row is final. */
   readonly isFinal: (row: Row) => boolean;
   /** Query that returns these rows, in the format of a page. */
   readonly queryOf: (rows: readonly Row[]) => Query;

@@ -209,34 +209,34 @@ export interface AccountService extends IdentityRules {
   /** Returns whether the user is an operator of the installation. The first user is one by default. */
   isOperator(principal: Principal): Promise<boolean>;
 
-  /** For operators. Ordered by creation. */
+  /** Requires an operator. Ordered by creation. */
   listUsers(
     principal: Principal,
     query: { readonly after: string | null; readonly limit: number },
   ): Promise<Outcome<readonly UserRecord[]>>;
-  /** For operators. A disabled user cannot log in, and its sessions end. */
+  /** Requires an operator. A disabled user cannot log in, and its sessions end. */
   setUserDisabled(principal: Principal, request: { readonly userId: string; readonly disabled: boolean }): Promise<Outcome<null>>;
-  /** For operators, and for the user itself. */
+  /** Requires an operator, or the user itself. */
   deleteUser(
     principal: Principal,
     request: { readonly userId: string; readonly successorId: string | null },
   ): Promise<Outcome<null>>;
-  /** For operators. */
+  /** Requires an operator. */
   setOperator(principal: Principal, request: { readonly userId: string; readonly isOperator: boolean }): Promise<Outcome<null>>;
-  /** For operators, and for the user itself. */
+  /** Requires an operator, or the user itself. */
   listApiKeysOf(principal: Principal, userId: string): Promise<Outcome<readonly ApiKeyRecord[]>>;
-  /** For operators. Also revokes the last valid key. */
+  /** Requires an operator. Also revokes the last valid key. */
   revokeApiKeyOf(principal: Principal, key: { readonly userId: string; readonly apiKeyId: string }): Promise<Outcome<null>>;
-  /** For operators. Also ends the sessions. */
+  /** Requires an operator. Also ends the sessions. */
   revokeApiKeysOf(principal: Principal, userId: string): Promise<Outcome<null>>;
-  /** For operators, and for the user itself. */
+  /** Requires an operator, or the user itself. */
   endSessionsOf(principal: Principal, userId: string): Promise<Outcome<null>>;
   /** Returns read-write access for roles that may use the instance, and read-only access for roles that only see it. */
   accessTo(principal: Principal, instanceId: string): Promise<Outcome<InstanceAccess>>;
   /** Returns the emails of the users who can log in and see the instance, sorted. */
   usersOf(instanceId: string): Promise<readonly string[]>;
 
-  /** For operators. Returns a secret that gives the user one API key. It is shown only once. */
+  /** Requires an operator. Returns a secret that gives the user one API key. It is shown only once. */
   createRecoveryLink(
     principal: Principal,
     userId: string,
@@ -272,7 +272,7 @@ export interface AccountService extends IdentityRules {
     readonly secret: string;
     readonly address: string;
   }): Promise<Outcome<Joined & { readonly apiKey: string }>>;
-  /** For a user with the invited email. It also requires the secret, because the email alone is not trusted. */
+  /** Requires a user with the invited email, and the secret, because the email alone is not trusted. */
   joinTeam(principal: Principal, secret: string): Promise<Outcome<Joined>>;
   declineInvitation(invited: { readonly secret: string; readonly address: string }): Promise<Outcome<null>>;
   removeMember(principal: Principal, member: { readonly teamId: string; readonly email: string }): Promise<Outcome<null>>;
@@ -322,7 +322,7 @@ export interface AccountService extends IdentityRules {
     principal: Principal,
     alert: { readonly instanceId: string; readonly url: string | null },
   ): Promise<Outcome<null>>;
-  /** For members of the account, and for operators. */
+  /** Requires a member of the account, or an operator. */
   outboundRules(principal: Principal, instanceId: string): Promise<Outcome<OutboundRules>>;
   /** Restricts the destinations; for the owner. */
   setOutboundRules(

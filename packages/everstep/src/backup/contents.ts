@@ -45,7 +45,7 @@ export interface Manifest {
   readonly format: typeof FORMAT | typeof ENCRYPTED_FORMAT;
   /** Absent: the files are plain. Sizes and checksums refer to the plain files. */
   readonly encryption?: Encryption;
-  /** Of an encrypted backup: authenticates all other fields. */
+  /** Authenticates all other fields of an encrypted backup. */
   readonly seal?: string;
   /** Version of the program that made the backup. */
   readonly version: string;

@@ -32,7 +32,7 @@ export interface BackupRequest extends BackupParts {
 export interface RotateRequest {
   /** Whether permanent tokens issued so far are refused afterwards. */
   readonly endTokens: boolean;
-  /** Only encrypts: no key is replaced. */
+  /** Whether secrets are only encrypted, and no key is replaced. */
   readonly onlyEncrypt: boolean;
 }
 

@@ -96,7 +96,7 @@ export interface Kept {
 
 /** State of the gates of an instance, as last reported by the node that holds them. */
 export interface GateStatus {
-  /** By flow control key. */
+  /** Keyed by flow control key. */
   readonly keys: Readonly<Record<string, { readonly waiting: number; readonly inFlight: number }>>;
 }
 

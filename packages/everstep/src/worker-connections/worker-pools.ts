@@ -26,7 +26,7 @@ interface Waiting {
 }
 
 interface Pool extends WorkerChange {
-  /** By connection id. */
+  /** Keyed by connection id. */
   readonly links: Map<string, WorkerLink>;
   /**
    * Id of the connection that last answered a run, by run key: it holds the run in memory. The ids of ended connections are

@@ -69,7 +69,7 @@ export interface CallResult<Body> {
   readonly status: number;
   /** True for a status from 200 to 299. */
   readonly ok: boolean;
-  /** By lower-case name. */
+  /** Keyed by lower-case name. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   /**
    * Body of the response: the parsed value if it is JSON, otherwise text, or bytes if it is not text; undefined if it
@@ -123,7 +123,7 @@ export interface WebhookRequest {
   readonly method: string;
   /** Query including the `?`; empty if there was none. */
   readonly query: string;
-  /** By lower-case name. */
+  /** Keyed by lower-case name. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: Uint8Array;
   /** Returns the body as text. */

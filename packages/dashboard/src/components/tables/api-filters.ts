@@ -6,7 +6,7 @@ import type { FilterField } from './filter-bar.js';
 import { listOf, listWithWholeOf, timeOf } from './filters.js';
 
 export interface FieldOptions {
-  /** Of a choice: the text without a value, and the texts of the values. */
+  /** Texts of a choice: without a value, and for each value. */
   readonly any?: string;
   readonly textOf?: Readonly<Record<string, string>>;
   readonly wide?: boolean;

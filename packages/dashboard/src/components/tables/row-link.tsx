@@ -1,4 +1,4 @@
-/** Links in table rows, and what a click anywhere else in a row that is a link does. */
+/** Links in table rows, and clicks elsewhere in rows with a link. */
 import { useRouter } from '@tanstack/react-router';
 import { type MouseEvent, type ReactNode, useCallback } from 'react';
 

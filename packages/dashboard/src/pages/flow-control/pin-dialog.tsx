@@ -78,7 +78,12 @@ export function PinDialog({ entry, onClose }: PinDialogProps) {
         hint="Leave empty to keep the current setting."
         onChange={setRate}
       />
-      <NumberField label="Period (seconds)" value={period} hint="Period of the max starts." onChange={setPeriod} />
+      <NumberField
+        label="Period (seconds)"
+        value={period}
+        hint="Starts are counted in periods of this length."
+        onChange={setPeriod}
+      />
     </ConfirmDialog>
   );
 }

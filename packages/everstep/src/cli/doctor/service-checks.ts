@@ -60,7 +60,7 @@ export function judgeClock(whose: string, skewMs: number, uncertainMs: number): 
   return certainMs < SKEW_PROBLEM_MS ? warning(message, fix) : problem(message, fix);
 }
 
-/** Of the Date header, which is rounded down to a second. Null without a reply or a date. */
+/** Returns the time of the Date header, which is rounded down to a second. Null without a reply or a date. */
 export function judgeServerClock(url: string, reply: Reply | NoReply): Finding | null {
   if (reply.kind === 'failed' || reply.date === null) return null;
   const readAt = reply.at - reply.roundTripMs / 2;

@@ -94,7 +94,7 @@ test('a canary stops as soon as it can no longer pass, and not before', () => {
   assert.match(stopped.stopMessage ?? '', /3 of the first 10 failed again, which is more than 20 %/);
 });
 
-test('each group of a canary has its own verdict: one that fails stops alone, and the repair when all are decided', () => {
+test('each group of a canary is judged separately: others continue after a failure until all are decided', () => {
   const group = (fingerprint: string, of: Partial<typeof NO_COUNTS>) => ({ fingerprint, counts: { ...NO_COUNTS, ...of } });
   const of = (...groups: readonly ReturnType<typeof group>[]): Repair => {
     const repair = start(planned(50), null, CANARY);

@@ -64,7 +64,7 @@ export interface CanaryGroup {
 
 /** Summary of the entries of a repair. */
 export interface RepairPlan {
-  /** By count; only the most frequent ones. */
+  /** The most frequent workflows, ordered by count. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly count: number }[];
   readonly groups: readonly { readonly fingerprint: string; readonly message: string; readonly count: number }[];
   /** Unix ms at which the first and the last of the runs failed. */

@@ -22,9 +22,9 @@ export interface RunCounts {
   succeeded: number;
   failed: number;
   canceled: number;
-  /** Of runs that succeeded or failed, from their creation to their end. */
+  /** Durations of runs that succeeded or failed, from creation to end. */
   readonly durations: Histogram;
-  /** By name. `CODE` is the code between steps, `OTHER` all steps without counters of their own. */
+  /** Keyed by name. `CODE` is the code between steps, `OTHER` all steps without counters of their own. */
   readonly steps: Map<string | null, StepCounts>;
 }
 

@@ -3,10 +3,10 @@ import type { DestinationHold, FlowControlState, InstanceSettings, Queue, UrlGro
 
 /** Reads the objects that control deliveries. */
 export interface ControlStore {
-  /** By key. */
+  /** Ordered by key. */
   listFlowControls(query: { readonly instanceId: string }): Promise<readonly FlowControlState[]>;
   findFlowControl(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlState | null>;
-  /** By name. */
+  /** Ordered by name. */
   listQueues(query: { readonly instanceId: string }): Promise<readonly Queue[]>;
   findQueue(query: { readonly instanceId: string; readonly name: string }): Promise<Queue | null>;
   /** Number of messages of the queue that have not ended. */
@@ -16,7 +16,7 @@ export interface ControlStore {
    * queue.
    */
   retriedInQueue(query: { readonly instanceId: string; readonly name: string }): Promise<readonly string[]>;
-  /** By name. */
+  /** Ordered by name. */
   listUrlGroups(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]>;
   findUrlGroup(query: { readonly instanceId: string; readonly name: string }): Promise<UrlGroup | null>;
   /** Number of such objects of the instance. */

@@ -12,7 +12,7 @@ export interface ListedSchedule extends Schedule {
 
 /** Reads schedules. */
 export interface ScheduleStore {
-  /** By creation, oldest first; payloads over `maxListedBodyBytes` are omitted. */
+  /** Ordered by creation, oldest first; payloads over `maxListedBodyBytes` are omitted. */
   listSchedules(query: {
     readonly instanceId: string;
     readonly after: Position | null;

@@ -121,7 +121,7 @@ export interface NamespaceInfo {
 }
 
 export interface SearchIndexInfo {
-  /** By name. */
+  /** Ordered by name. */
   readonly namespaces: readonly NamespaceInfo[];
   readonly diskBytes: number;
 }
@@ -147,7 +147,7 @@ export interface SearchDocuments {
   upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult>;
   /** In the order of the ids, null for missing documents. */
   fetch(query: Namespace & DocumentBound & { readonly ids: readonly string[] }): Promise<readonly (SearchDocument | null)[]>;
-  /** By id, after `after`. */
+  /** Ordered by id, after `after`. */
   range(
     query: Namespace & DocumentBound & { readonly prefix: string; readonly after: string | null; readonly limit: number },
   ): Promise<readonly SearchDocument[]>;

@@ -32,7 +32,7 @@ async function putRule({ runtime }: Bench, condition: AlertCondition, destinatio
   );
 }
 
-/** Lets a round of the alert rules happen. */
+/** Advances the clock until a round of the alert rules is done. */
 async function round({ runtime, clock }: Bench): Promise<void> {
   await settle();
   clock.move(LIMITS.alertRoundEveryMs);

@@ -128,7 +128,7 @@ export interface QueueService {
   /** Creates or changes the queue. Absent values do not change; a new queue has a parallelism of 1 and is not paused. */
   put(command: Named & { readonly parallelism?: number; readonly paused?: boolean }): Promise<QueueStatus>;
   find(query: Named): Promise<QueueStatus | null>;
-  /** By name. */
+  /** Ordered by name. */
   list(query: { readonly instanceId: string }): Promise<readonly QueueStatus[]>;
   /** Also cancels the messages in the queue. Returns false if there is none. */
   delete(command: Named): Promise<boolean>;
@@ -146,7 +146,7 @@ export interface UrlGroupService {
   /** Removes the endpoints with one of these names or URLs. Null if there is no such group. */
   removeEndpoints(command: Named & { readonly endpoints: readonly EndpointName[] }): Promise<UrlGroup | null>;
   find(query: Named): Promise<UrlGroup | null>;
-  /** By name. */
+  /** Ordered by name. */
   list(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]>;
   /** Returns false if there is none. */
   delete(command: Named): Promise<boolean>;

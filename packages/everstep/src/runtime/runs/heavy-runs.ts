@@ -26,9 +26,9 @@ export interface Redispatch {
 export class HeavyRuns {
   private readonly share: FairShare;
   private readonly owners: InstanceOwners;
-  /** By the key of the run. */
+  /** Keyed by the key of the run. */
   private readonly busy = new Map<string, Busy>();
-  /** By account; the next account is first. */
+  /** Keyed by account; the next account is first. */
   private readonly waiting = new Map<string, Map<string, Waiting>>();
 
   private readonly waiters: Redispatch;

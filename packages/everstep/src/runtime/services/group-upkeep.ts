@@ -1,7 +1,7 @@
 /**
- * Groups dead letters that were written by versions without groups or with other rules, and removes expired data of groups. It works in small steps
- * with pauses. The next round continues what a round did not finish, for example because of a disk error or a stop: entries
- * without a group are marked as such.
+ * Groups dead letters that were written by versions without groups or with other rules, and removes expired data of
+ * groups. It works in small steps with pauses. If a round does not finish, for example because of a disk error or a stop,
+ * the next round continues: entries without a group are marked.
  */
 import { errorIn } from '../../answers/reported-error.js';
 import { LIMITS } from '../../config/limits.js';
@@ -122,7 +122,7 @@ export class GroupUpkeep {
     while (!this.stopped && (await deadLetterGroups.tidy({ now: now(), limit: ROWS_PER_STEP })) > 0) await this.letOthersGoOn();
   }
 
-  /** At the start and once a day, because a node with an older version removes entries without counting. */
+  /** Called at the start and once a day, because a node with an older version removes entries without counting. */
   private async recount(): Promise<void> {
     const { store, now } = this.options;
     if (this.countedAt !== null && now() - this.countedAt < RECOUNT_EVERY_MS) return;

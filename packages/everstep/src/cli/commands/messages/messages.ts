@@ -111,7 +111,7 @@ function sendCommand(shell: Shell): Command {
 
 interface Sent {
   readonly messageId: string;
-  /** Of a URL group: the endpoint that the message is sent to. */
+  /** The endpoint that a message to a URL group is sent to. */
   readonly url?: string;
 }
 

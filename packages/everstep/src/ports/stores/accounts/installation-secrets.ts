@@ -11,7 +11,7 @@ export interface InstallationSecretStore {
   secret(query: { readonly name: string; readonly value: string }): Promise<string>;
   /** Null if there is no secret with this name. */
   findSecret(query: { readonly name: string }): Promise<string | null>;
-  /** By name. */
+  /** Keyed by name. */
   listSecrets(): Promise<readonly InstallationSecret[]>;
   /** Replaces the value if it equals `from`. Returns false without a change if it does not. */
   replaceSecret(query: { readonly name: string; readonly from: string; readonly to: string }): Promise<boolean>;

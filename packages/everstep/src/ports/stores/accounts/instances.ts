@@ -76,7 +76,7 @@ export interface InstanceStore {
   /** Creates an instance with its first tokens. Rejects if the id is taken, or if the account does not exist. */
   createInstance(instance: QueueInstance, audit?: AuditEntry, tokens?: readonly TokenRecord[]): Promise<void>;
   findInstance(query: { readonly instanceId: string }): Promise<QueueInstance | null>;
-  /** By creation. */
+  /** Ordered by creation. */
   listInstances(): Promise<readonly QueueInstance[]>;
   /** Instances of these accounts, by creation. */
   instancesOf(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly QueueInstance[]>;

@@ -42,7 +42,7 @@ export interface NamedTokenStore {
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
   findNamedToken(query: { readonly tokenHash: string }): Promise<NamedToken | null>;
-  /** By creation, including revoked and expired ones. */
+  /** Ordered by creation, including revoked and expired ones. */
   listNamedTokens(query: { readonly instanceId: string }): Promise<readonly NamedToken[]>;
   /** Returns false if the instance has no such token, or if it was already revoked. */
   revokeNamedToken(query: {

@@ -50,7 +50,7 @@ export interface TeamStore {
     readonly teamId: string;
     readonly audit?: AuditEntry;
   }): Promise<'deleted' | 'not-found' | 'owns-something'>;
-  /** By the time they were added. */
+  /** Ordered by the time they were added. */
   listMembers(query: { readonly teamId: string }): Promise<readonly MemberRecord[]>;
   /** Adds the member or changes its role. `last-owner`: a team keeps at least one owner. */
   putMember(query: { readonly member: MemberRecord; readonly audit?: AuditEntry }): Promise<'done' | 'last-owner'>;
@@ -65,7 +65,7 @@ export interface TeamStore {
    * `createdAt`.
    */
   putInvitation(query: { readonly invitation: InvitationRecord; readonly audit?: AuditEntry }): Promise<void>;
-  /** By creation, including expired ones. */
+  /** Ordered by creation, including expired ones. */
   listInvitations(query: { readonly teamId: string } | { readonly invitedBy: string }): Promise<readonly InvitationRecord[]>;
   /** The invitation may have expired. */
   findInvitation(query: { readonly invitationId: string } | { readonly secretHash: string }): Promise<InvitationRecord | null>;

@@ -27,9 +27,9 @@ export interface ApiKeyRecord {
 /** Stores users and their API keys. */
 export interface UserStore {
   createUser(query: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
-  /** By creation. */
+  /** Ordered by creation. */
   listUsers(): Promise<readonly UserRecord[]>;
-  /** By creation, after the user `after`; empty if that user does not exist. */
+  /** Ordered by creation, after the user `after`; empty if that user does not exist. */
   pageOfUsers(query: { readonly after: string | null; readonly limit: number }): Promise<readonly UserRecord[]>;
   findUser(query: { readonly userId: string }): Promise<UserRecord | null>;
   /** `email` in lower case. */
@@ -60,7 +60,7 @@ export interface UserStore {
     readonly audit?: AuditEntry;
   }): Promise<'deleted' | 'not-found' | 'owns-something' | 'last-owner' | 'last-operator'>;
   createApiKey(query: { readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
-  /** By creation, including revoked ones. */
+  /** Ordered by creation, including revoked ones. */
   listApiKeys(query: { readonly userId: string }): Promise<readonly ApiKeyRecord[]>;
   /** Revokes the key and ends the sessions that were started with it. Returns false if the user has no such valid key. */
   revokeApiKey(query: {

@@ -48,9 +48,9 @@ export interface InsightRemoval {
 
 /** How long counters are kept, in ms. */
 export interface InsightRetention {
-  /** Of counters by minute. */
+  /** For counters by minute. */
   readonly minutesMs: number;
-  /** Of counters by hour. */
+  /** For counters by hour. */
   readonly hoursMs: number;
 }
 

@@ -35,7 +35,7 @@ export class SlotQueue implements FreeSlots {
   private readonly holder: SlotHolder;
   /** The deliveries that wait for a slot or are in flight. */
   readonly ready: ReadyQueue;
-  /** By instance. */
+  /** Keyed by instance. */
   private readonly bursts = new Map<string, BurstGate>();
   private recheck: (() => void) | null = null;
   private drainScheduled = false;
