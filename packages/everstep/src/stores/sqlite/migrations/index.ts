@@ -31,6 +31,7 @@ import { insights } from './0030-insights.js';
 import { causesOfFailures } from './0031-causes-of-failures.js';
 import { alerts } from './0032-alerts.js';
 import { triageOfGroups } from './0033-triage-of-groups.js';
+import { checksums } from './0034-checksums.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -67,4 +68,5 @@ export const MIGRATIONS: readonly string[] = [
   causesOfFailures,
   alerts,
   triageOfGroups,
+  checksums,
 ];

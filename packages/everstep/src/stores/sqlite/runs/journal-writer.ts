@@ -7,8 +7,9 @@ import { integer, listOf } from '../../records/columns.js';
 import { ATTEMPT_COLUMNS, attemptColumnsOf, STEP_COLUMNS, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier } from '../commit/applier.js';
 import type { StoreParts } from '../connection/store-parts.js';
+import { checksumOf } from './checksums.js';
 
-const NEW_STEP = [...STEP_COLUMNS, 'out'] as const;
+const NEW_STEP = [...STEP_COLUMNS, 'out', 'out_crc'] as const;
 const NEW_ATTEMPT = [...ATTEMPT_COLUMNS, 'exchange'] as const;
 
 /** SQL: the step of a run with an id. */
@@ -84,7 +85,7 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
       throw new Error(`step ${step.stepId} of the run ${runKey} is recorded already`);
     run.stepsInOrder &&= isInOrder;
     const columns = stepColumnsOf(step);
-    this.insertStep.run(run.seq, ...NEW_STEP.map((name) => columns[name]));
+    this.insertStep.run(run.seq, ...STEP_COLUMNS.map((name) => columns[name]), step.out, checksumOf(step.out));
     // Separate statements, because few steps need them.
     if (step.edited) this.markEdited.run(run.seq, step.index);
     if (step.sent) this.keepSent.run(JSON.stringify(step.sent), run.seq, step.index);

@@ -8,6 +8,7 @@ import { recordedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
 import { headersOf, payloadOf, runIdentityOf, runRecordOf } from '../../records/run-rows.js';
 import { taskKindOf, taskOf } from '../../records/task-rows.js';
 import type { StoreParts } from '../connection/store-parts.js';
+import { verified } from './checksums.js';
 import type { EventRecords } from './event-records.js';
 import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-records.js';
 
@@ -71,7 +72,7 @@ export class RunReader {
       `SELECT count(*) AS entries, coalesce(max(step_id), 0) AS last_step_id, coalesce(sum(octet_length(out)), 0) AS result_bytes
        FROM step WHERE run_seq = ?`,
     );
-    const steps = listOf([...STEP_COLUMNS, 'out', 'edited']);
+    const steps = listOf([...STEP_COLUMNS, 'out', 'out_crc', 'edited']);
     this.selectSteps = connection.prepare(`SELECT ${steps} FROM step WHERE run_seq = ? AND idx >= ? ORDER BY idx`);
     this.selectStepIds = connection.prepare('SELECT step_id FROM step WHERE run_seq = ?');
     this.selectTasks = connection.prepare('SELECT * FROM task WHERE run_seq = ? ORDER BY slot');
@@ -122,7 +123,7 @@ export class RunReader {
   loadPayload(runKey: string): RunPayload | null {
     const seq = this.parts.runs.find(runKey)?.seq;
     const row = seq === undefined ? undefined : this.selectPayload.get(seq);
-    return row ? payloadOf(row) : null;
+    return row ? payloadOf(verified(row, 'body', 'body_crc', () => `the payload of run ${runKey}`)) : null;
   }
 
   payloadHead(runKey: string): PayloadHead | null {
@@ -139,7 +140,9 @@ export class RunReader {
 
   loadJournal(runKey: string, from: number): readonly RecordedStep[] {
     const seq = this.parts.runs.find(runKey)?.seq;
-    return seq === undefined ? [] : this.selectSteps.all(seq, from).map(recordedStepOf);
+    if (seq === undefined) return [];
+    const whole = (row: Row) => verified(row, 'out', 'out_crc', () => `step ${row.step_id} of run ${runKey}`);
+    return this.selectSteps.all(seq, from).map((row) => recordedStepOf(whole(row)));
   }
 
   record(seq: number): RunRecord | null {

@@ -7,6 +7,7 @@ import type { Applier } from '../commit/applier.js';
 import { blob, integer } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import { runFacetsOf, statusFacet } from '../listing/facets/run-facets.js';
+import { checksumOf } from './checksums.js';
 
 export class RunWriter implements Applier<WriteOf<'run'>> {
   private readonly parts: StoreParts;
@@ -26,11 +27,11 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.insertPayload = connection.prepare(
-      'INSERT INTO payload (run_seq, content_type, forward_headers, body) VALUES (?, ?, ?, ?)',
+      'INSERT INTO payload (run_seq, content_type, forward_headers, body, body_crc) VALUES (?, ?, ?, ?, ?)',
     );
     this.copyPayload = connection.prepare(
-      `INSERT INTO payload (run_seq, content_type, forward_headers, body)
-       SELECT ?, content_type, forward_headers, body FROM payload WHERE run_seq = ?
+      `INSERT INTO payload (run_seq, content_type, forward_headers, body, body_crc)
+       SELECT ?, content_type, forward_headers, body, body_crc FROM payload WHERE run_seq = ?
        RETURNING ${storedSql('payload', 'payload')} AS bytes`,
     );
     this.updateEnded = connection.prepare(
@@ -92,7 +93,13 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
 
   private insertInput(seq: number, tenant: number, input: RunPayload | { readonly copyOf: string }): void {
     if (!('copyOf' in input)) {
-      this.insertPayload.run(seq, input.contentType, JSON.stringify(input.forwardHeaders), blob(input.body));
+      this.insertPayload.run(
+        seq,
+        input.contentType,
+        JSON.stringify(input.forwardHeaders),
+        blob(input.body),
+        checksumOf(input.body),
+      );
       return;
     }
     const copied = this.copyPayload.get(seq, this.parts.runs.require(input.copyOf).seq);

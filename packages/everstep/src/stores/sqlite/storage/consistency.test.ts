@@ -19,6 +19,8 @@ const DAMAGE: readonly (readonly [sql: string, ...ids: readonly string[]])[] = [
   ['DELETE FROM step WHERE idx = 0', 'journal-complete'],
   ['UPDATE step SET step_id = 1', 'step-recorded-once'],
   ['DELETE FROM payload', 'run-has-payload'],
+  ["UPDATE payload SET body = CAST('other' AS BLOB)", 'values-unchanged'],
+  ["UPDATE step SET out = 'null' WHERE idx = 1", 'values-unchanged'],
   ["DELETE FROM task WHERE kind = 'advance'", 'active-run-has-task'],
   ["UPDATE run SET status = 'succeeded' WHERE status = 'active'", 'ended-run-does-nothing', 'active-runs-counted'],
   ['UPDATE task SET run_seq = 99', 'active-run-has-task', 'task-has-run'],
