@@ -25,9 +25,11 @@ const [runs, schedules, search, service, { OwnSession }, signatures, workers] = 
 
 const alerts = await contract('alerts/alerts');
 const insights = await contract('insights/insights');
+const summaries = await contract('insights/list-summaries');
 const { oneOrMoreFilters, valueSchema } = await contract('filters/body-filters');
 const { hasOneValue } = await contract('filters/filter');
 const { DEAD_LETTER_FILTERS } = await contract('filters/dead-letter-filters');
+const { MESSAGE_FILTERS } = await contract('filters/message-filters');
 const { CANCEL_FILTERS, RUN_FILTERS } = await contract('filters/run-filters');
 
 /** Returns a schema with some of the fields of an object. `narrowed` replaces fields for which the API accepts more types. */
@@ -115,6 +117,7 @@ const FILES = {
   filters: {
     RunWait: valueSchema(RUN_FILTERS.waitingFor, { description: 'What the active runs of a filter wait for.' }),
     DeadLetterFilter: filters('Filters of the dead letter queue.', DEAD_LETTER_FILTERS),
+    MessageFilter: filters('Filters of messages.', MESSAGE_FILTERS),
     RunFilter: filters('Filters of the run log and of searches.', RUN_FILTERS),
     CancelFilter: filters('Filters of the active runs to cancel.', CANCEL_FILTERS),
   },
@@ -125,6 +128,11 @@ const FILES = {
     AttentionItem: insights.AttentionItem,
     InstanceInsights: insights.InstanceInsights,
     WorkflowInsights: insights.WorkflowInsights,
+    TopValues: summaries.TopValues,
+    ListSummary: summaries.ListSummary,
+    RunField: summaries.RunField,
+    DeadLetterField: summaries.DeadLetterField,
+    MessageField: summaries.MessageField,
   },
   live: {
     LiveTopic: live.LiveChange.properties.topics.items,
@@ -271,7 +279,9 @@ export function sdkTypes() {
     describe: (text) => text.replace(/`(\w+)`/g, (whole, name) => (CALLS[name] ? `\`${CALLS[name]}\`` : whole)),
   });
   const lists =
-    listsOf('DEAD_LETTER_LISTS', 'DeadLetterFilter', DEAD_LETTER_FILTERS) + listsOf('RUN_LISTS', 'RunFilter', RUN_FILTERS);
+    listsOf('DEAD_LETTER_LISTS', 'DeadLetterFilter', DEAD_LETTER_FILTERS) +
+    listsOf('MESSAGE_LISTS', 'MessageFilter', MESSAGE_FILTERS) +
+    listsOf('RUN_LISTS', 'RunFilter', RUN_FILTERS);
   texts.set('filters', texts.get('filters') + lists);
   const index = Object.keys(FILES).map((file) => `export type * from './${file}.js';\n`);
   const all = [...texts, ['index', index.join('')]];

@@ -21,13 +21,15 @@ export interface ApiSource {
   readonly live?: LiveQuery;
   /** Polling interval for data that has no live hints, ms. */
   readonly refreshMs?: number;
+  /** Age below which a result is not fetched again when the page is shown or focused, ms. Absent: a few seconds. */
+  readonly staleMs?: number;
   /** Shows the previous result while the result for other parameters loads. */
   readonly keepPrevious?: boolean;
 }
 
 /** Fetches an API resource and keeps it up to date. `Answer` is the response type in the operation's contract. */
 export function useApi<Answer>(source: ApiSource): UseQueryResult<Answer, ApiFailure> {
-  const { topic, name, url, query, enabled = true, live, refreshMs, keepPrevious = false } = source;
+  const { topic, name, url, query, enabled = true, live, refreshMs, staleMs, keepPrevious = false } = source;
   const instanceId = useInstanceId();
   return useQuery<Answer, ApiFailure>({
     queryKey: [instanceId, topic, name, url, query ?? null],
@@ -36,6 +38,7 @@ export function useApi<Answer>(source: ApiSource): UseQueryResult<Answer, ApiFai
     enabled,
     ...(live === undefined ? {} : { meta: { live } }),
     ...(refreshMs === undefined ? {} : { refetchInterval: refreshMs }),
+    ...(staleMs === undefined ? {} : { staleTime: staleMs }),
     ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),
   });
 }

@@ -97,6 +97,7 @@ export const EXCEPTIONS: readonly Exception[] = [
       'http-api/live/hint-stream.ts',
       'http-api/operations/control/service.ts',
       'http-api/read-models/run-scan.ts',
+      'http-api/read-models/list-summaries/scan.ts',
     ],
   },
   {

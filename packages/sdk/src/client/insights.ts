@@ -1,6 +1,37 @@
 /** Counters of runs over time. */
-import type { InsightWindow, InstanceInsights, WorkflowInsights } from './generated/index.js';
-import type { Call } from './transport.js';
+import { DEAD_LETTER_LISTS, MESSAGE_LISTS, RUN_LISTS } from './generated/filters.js';
+import type {
+  DeadLetterField,
+  DeadLetterFilter,
+  InsightWindow,
+  InstanceInsights,
+  ListSummary,
+  MessageField,
+  MessageFilter,
+  RunField,
+  RunFilter,
+  WorkflowInsights,
+} from './generated/index.js';
+import { asLists, type Call } from './transport.js';
+
+/** Options of a summary of runs. `field`: the field whose most frequent values are returned. */
+export interface RunSummaryOptions extends RunFilter {
+  /** Words to find in ids, labels, URLs and errors. Every word must match. */
+  readonly q?: string;
+  readonly field?: RunField;
+}
+
+/** Options of a summary of dead letters. `field`: the field whose most frequent values are returned. */
+export interface DeadLetterSummaryOptions extends DeadLetterFilter {
+  readonly field?: DeadLetterField;
+}
+
+/** Options of a summary of messages. `field`: the field whose most frequent values are returned. */
+export interface MessageSummaryOptions extends MessageFilter {
+  /** How the message ended. */
+  readonly state?: 'DELIVERED' | 'FAILED' | 'CANCELED';
+  readonly field?: MessageField;
+}
 
 /** Insights of the queue instance. Use it through `Client.insights`. */
 export class Insights {
@@ -18,5 +49,20 @@ export class Insights {
   /** Returns the counters of the runs and steps of a workflow, and its recent failures. Default window: `24h`. */
   workflow(workflowUrl: string, options: { readonly window?: InsightWindow } = {}): Promise<WorkflowInsights> {
     return this.call({ method: 'GET', path: '/v2/insights/workflow', query: { workflowUrl, ...options } });
+  }
+
+  /** Returns the number of runs over time, with the filters of a search, and the most frequent values of a field. */
+  runs(options: RunSummaryOptions = {}): Promise<ListSummary> {
+    return this.call({ method: 'GET', path: '/v2/insights/runs', query: asLists(options, RUN_LISTS) });
+  }
+
+  /** Returns the number of dead letters over time, and the most frequent values of a field. */
+  deadLetters(options: DeadLetterSummaryOptions = {}): Promise<ListSummary> {
+    return this.call({ method: 'GET', path: '/v2/insights/dead-letters', query: asLists(options, DEAD_LETTER_LISTS) });
+  }
+
+  /** Returns the number of plain messages over time, and the most frequent values of a field. */
+  messages(options: MessageSummaryOptions = {}): Promise<ListSummary> {
+    return this.call({ method: 'GET', path: '/v2/insights/messages', query: asLists(options, MESSAGE_LISTS) });
   }
 }

@@ -10,6 +10,8 @@ export interface FilterState<Name extends string> {
   readonly any: boolean;
   /** '' removes the filter. */
   readonly set: (name: Name, value: string) => void;
+  /** Sets several filters at once. */
+  readonly setAll: (values: readonly (readonly [name: Name, value: string])[]) => void;
   readonly clear: () => void;
 }
 
@@ -37,18 +39,21 @@ export function useFilters<const Name extends string>(names: readonly Name[]): F
     },
     [navigate],
   );
-  const set = useCallback(
-    (name: Name, value: string) =>
+  const setAll = useCallback(
+    (changed: Parameters<FilterState<Name>['setAll']>[0]) =>
       change((search) => {
-        if (value === '') delete search[name];
-        else search[name] = value;
+        for (const [name, value] of changed)
+          if (value === '') delete search[name];
+          else search[name] = value;
       }),
     [change],
   );
+  const set = useCallback((name: Name, value: string) => setAll([[name, value]]), [setAll]);
   return {
     values,
     any: Object.keys(values).length > 0,
     set,
+    setAll,
     clear: () =>
       change((search) => {
         for (const name of names) delete search[name];

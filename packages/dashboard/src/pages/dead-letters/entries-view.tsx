@@ -15,12 +15,13 @@ import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar } from '../../components/tables/filter-bar.js';
 import { listOf, useFilters } from '../../components/tables/filters.js';
+import { ListHistogram } from '../../components/tables/list-histogram.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { CallbackBadge } from './callback-state.js';
-import { ENTRY_FILTERS, entryQuery, FIELDS, MORE_FIELDS } from './entry-filters.js';
+import { COUNTED, ENTRY_FILTERS, entryQuery, FIELDS, MORE_FIELDS } from './entry-filters.js';
 import { GroupCard } from './group-card.js';
 import { MAX_SELECTED, planOfEntries, planOfFilters } from './plan-parameters.js';
 
@@ -102,6 +103,7 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
 ];
 
 const NONE: ReadonlySet<string> = new Set();
+const RANGE = { from: 'fromDate', to: 'toDate' } as const;
 
 export function EntriesView() {
   const instanceId = useInstanceId();
@@ -109,11 +111,12 @@ export function EntriesView() {
   const filters = useFilters(ENTRY_FILTERS);
   const [ids, setIds] = useState(NONE);
   const fingerprints = listOf(filters.values.fingerprint);
+  const query = entryQuery(filters.values);
   const list = useCursorList<DeadLetterPage, DeadLetterEntry>({
     topic: 'dlq',
     name: 'entries',
     url: '/v2/workflows/dlq',
-    query: entryQuery(filters.values),
+    query,
     read,
     idOf,
   });
@@ -125,6 +128,15 @@ export function EntriesView() {
     <>
       {single === undefined ? null : <GroupCard fingerprint={single} />}
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
+      <ListHistogram
+        url="/v2/insights/dead-letters"
+        what="dead letters"
+        label="Dead letters by failure"
+        query={query}
+        filters={filters}
+        range={RANGE}
+        fields={COUNTED}
+      />
       <ListTable
         label="Dead letters"
         list={list}

@@ -4,6 +4,7 @@ import type { RepairFilter } from '../../../../everstep/src/contract/repairs.js'
 import { fieldOf, type Value, valuesOf } from '../../components/tables/api-filters.js';
 import type { FilterField } from '../../components/tables/filter-bar.js';
 import { type Filters, listOf } from '../../components/tables/filters.js';
+import type { CountedField } from '../../components/tables/list-histogram.js';
 import { exactTime } from '../../components/times/formats.js';
 import { CALLBACK_TEXTS } from './callback-texts.js';
 
@@ -27,6 +28,11 @@ const fieldsOf = (names: readonly EntryFilter[]): readonly FilterField<EntryFilt
   names.map((name) => fieldOf(name, FILTERS[name], { any: 'Any or none', textOf: TEXT_OF, wide: name === 'workflowUrl' }));
 export const FIELDS = fieldsOf(SHOWN);
 export const MORE_FIELDS = fieldsOf(ENTRY_FILTERS.filter((name) => ![...SHOWN, ...WITHOUT_INPUT].includes(name)));
+
+/** Fields whose values can be counted. */
+export const COUNTED: readonly CountedField<EntryFilter>[] = (
+  ['workflowUrl', 'label', 'flowControlKey', 'callerIp', 'failureFunctionState'] as const
+).map((field) => ({ field, label: FILTERS[field].label, parameter: field, isList: true, textOf: TEXT_OF }));
 
 /** Returns the query of a listing. */
 export const entryQuery = (values: Filters<EntryFilter>): Readonly<Record<string, Value>> => valuesOf(FILTERS, values);

@@ -6,6 +6,7 @@ import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { listOf, timeOf, useFilters } from '../../components/tables/filters.js';
+import { type CountedField, ListHistogram } from '../../components/tables/list-histogram.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
@@ -35,6 +36,13 @@ const MORE_FIELDS: readonly FilterField<Name>[] = [
   { kind: 'time', name: 'to', label: 'Published before' },
 ];
 const OPEN_MESSAGE = ['message'] as const;
+const RANGE = { from: 'from', to: 'to' } as const;
+const COUNTED: readonly CountedField<Name>[] = [
+  { field: 'url', label: 'URL', parameter: 'url' },
+  { field: 'queueName', label: 'Queue', parameter: 'queue' },
+  { field: 'topicName', label: 'URL group', parameter: 'group' },
+  { field: 'label', label: 'Label', parameter: 'label' },
+];
 
 const read = ({ logs, cursor }: EventPage): CursorPage<MessageEvent> => ({ rows: latestOf(logs), cursor: cursor ?? null });
 const idOf = ({ messageId }: MessageEvent): string => messageId;
@@ -88,20 +96,21 @@ export function MessagesList() {
   const filters = useFilters(FILTERS);
   const opened = useFilters(OPEN_MESSAGE);
   const { state, queue, group, url, label, id, from, to } = filters.values;
+  const query = {
+    state,
+    queueName: listOf(queue),
+    topicName: listOf(group),
+    url,
+    label: listOf(label),
+    messageIds: listOf(id),
+    fromDate: timeOf(from),
+    toDate: timeOf(to),
+  };
   const list = useCursorList({
     topic: 'runs',
     name: 'messages',
     url: '/v2/logs',
-    query: {
-      state,
-      queueName: listOf(queue),
-      topicName: listOf(group),
-      url,
-      label: listOf(label),
-      messageIds: listOf(id),
-      fromDate: timeOf(from),
-      toDate: timeOf(to),
-    },
+    query,
     // Counts events; a message has several.
     count: 200,
     moreCount: 1_000,
@@ -114,6 +123,17 @@ export function MessagesList() {
         <h2 id={heading}>Messages</h2>
       </div>
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
+      {list.rows.length > 0 || list.isPending || filters.any ? (
+        <ListHistogram
+          url="/v2/insights/messages"
+          what="messages"
+          label="Messages by publication"
+          query={query}
+          filters={filters}
+          range={RANGE}
+          fields={COUNTED}
+        />
+      ) : null}
       <ListTable
         label="Messages"
         what="messages"

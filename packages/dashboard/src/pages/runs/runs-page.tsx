@@ -20,6 +20,7 @@ import { fieldOf, valuesOf } from '../../components/tables/api-filters.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { useFilters } from '../../components/tables/filters.js';
+import { type CountedField, ListHistogram } from '../../components/tables/list-histogram.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { usePageAction } from '../../components/tables/page-action.js';
 import { useNow } from '../../components/times/clock.js';
@@ -89,6 +90,17 @@ const FIELDS: readonly FilterField<string>[] = [
   },
 ];
 const MORE_FIELDS = MORE.map((name) => fieldOf(parameterOf(name), MORE_FILTERS[name]));
+
+const RANGE = { from: parameterOf('fromDate'), to: parameterOf('toDate'), others: ['since'] };
+const COUNTED: readonly CountedField<string>[] = [
+  ...(['workflowUrl', 'label', 'flowControlKey', 'callerIp'] as const).map((field) => ({
+    field,
+    label: MORE_FILTERS[field].label,
+    parameter: parameterOf(field),
+    isList: field !== 'workflowUrl',
+  })),
+  { field: 'state', label: STATE.label, parameter: 'state', textOf: STATE_TEXTS },
+];
 
 const idOf = (run: FoundRun): string => `${run.workflowRunId} ${run.workflowRunCreatedAt}`;
 const nameOf = ({ workflowRunCreatedAt, workflowRunId }: FoundRun): string => `${workflowRunCreatedAt}.${workflowRunId}`;
@@ -203,8 +215,13 @@ export default function RunsPage() {
   const { q, state, waits, since } = filters.values;
   const { order } = sorting.values;
   const sinceMs = since === undefined ? undefined : SINCE[since]?.ms;
-  // The start time is fixed when the filter is set. If it moved with the clock, the list would be a new one every second.
-  const sinceDate = useMemo(() => (sinceMs === undefined ? undefined : Date.now() - sinceMs), [sinceMs]);
+  // The start time is fixed when the filter is set. If it moved with the clock, the list would be a new one every second. It is the
+  // start of a minute or an hour, by which runs are counted.
+  const sinceDate = useMemo(() => {
+    if (sinceMs === undefined) return undefined;
+    const at = Date.now() - sinceMs;
+    return at - (at % (sinceMs > 24 * HOUR_MS ? HOUR_MS : HOUR_MS / 60));
+  }, [sinceMs]);
   const more = Object.fromEntries(MORE.map((name) => [name, filters.values[parameterOf(name)]]));
   const oldestFirst = order === 'oldest-first';
   const query = { q, fromDate: sinceDate, ...valuesOf(RUN_FILTERS, { state, waitingFor: waits, ...more }) };
@@ -242,6 +259,17 @@ export default function RunsPage() {
         }
       />
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
+      {list.rows.length > 0 || list.isPending || filters.any ? (
+        <ListHistogram
+          url="/v2/insights/runs"
+          what="runs"
+          label="Runs by creation"
+          query={query}
+          filters={filters}
+          range={RANGE}
+          fields={COUNTED}
+        />
+      ) : null}
       <ListTable
         label="Runs"
         what="runs"

@@ -91,6 +91,36 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
       );
   });
 
+  test('a histogram above a list zooms by dragging and with the keyboard, and top values set filters', async () => {
+    const window = await world.loggedIn();
+    const { page } = window;
+    await window.goTo('runs?state=RUN_FAILED');
+    const histogram = page.getByRole('region', { name: 'Runs by creation' });
+    await becomes(() => histogram.getByRole('status').innerText(), '9 runs.');
+    const plot = histogram.getByRole('slider');
+    const { x, y, width, height } = (await plot.boundingBox()) ?? assert.fail('no histogram');
+    await page.mouse.move(x + 2, y + height / 2);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 2, y + height / 2);
+    await page.mouse.up();
+    await page.getByRole('button', { name: 'Show all times' }).waitFor();
+    const { from, to, state } = await window.parameters();
+    assert.ok(Number(from) < Number(to) && state === 'RUN_FAILED');
+    await page.getByRole('button', { name: 'Show all times' }).click();
+    await becomes(() => window.parameters(), { state: 'RUN_FAILED' });
+    await plot.press('Home');
+    await plot.press('Shift+End');
+    await plot.press('Enter');
+    await becomes(() => histogram.getByRole('status').innerText(), '9 runs.');
+    assert.ok((await window.parameters()).from);
+    await page.getByRole('button', { name: 'Top values' }).click();
+    await page.getByLabel('Field').selectOption('label');
+    await window.screenshot('histogram');
+    assert.deepEqual(await window.faults(), []);
+    await page.getByRole('button', { name: 'shop 9' }).click();
+    await becomes(async () => (await window.parameters()).label, 'shop');
+  });
+
   test('the overview leads to what needs attention and to the pages of workflows', async () => {
     const window = await world.loggedIn();
     const { page } = window;

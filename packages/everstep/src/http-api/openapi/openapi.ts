@@ -23,6 +23,7 @@ import {
   InstanceInsights,
   WorkflowInsights,
 } from '../../contract/insights/insights.js';
+import { ListSummary, TopValues } from '../../contract/insights/list-summaries.js';
 import { LiveChange, NodeEntry } from '../../contract/live.js';
 import {
   ActiveRun,
@@ -94,6 +95,8 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   InsightPoint,
   InsightTotals,
   InstanceInsights,
+  ListSummary,
+  TopValues,
   WorkflowInsights,
   Schedule: ScheduleEntry,
   Settings: InstanceSettingsSchema,

@@ -330,6 +330,9 @@ test('the Client has a call for every operation of the runtime API', async () =>
   assert.deepEqual((await client.workers.list()).workers, []);
   assert.equal((await client.insights.get({ window: '1h' })).points.length, 60);
   assert.deepEqual((await client.insights.workflow('http://app.example/')).steps, []);
+  assert.deepEqual((await client.insights.runs({ label: 'none', field: 'state' })).topValues?.values, []);
+  assert.equal((await client.insights.deadLetters()).topValues, null);
+  assert.equal((await client.insights.messages({ queueName: 'none' })).coveredFrom, null);
   for await (const change of client.live.changes()) assert.fail(JSON.stringify(change));
 
   const declared = OPERATIONS.filter(({ access, tag }) => access === 'token' && tag !== 'Repairs');

@@ -32,6 +32,7 @@ import { listWaiters, notifyEvent, notifyRun } from './events/notify.js';
 import { listAllWaiters } from './events/waiters.js';
 import { webhookOperations } from './events/webhooks.js';
 import { insightOperations } from './insights/insights.js';
+import { listSummaryOperations } from './insights/list-summaries.js';
 import { listRunAttempts } from './runs/attempts.js';
 import { cancelRuns } from './runs/cancel-runs.js';
 import { explainRun } from './runs/explain.js';
@@ -89,6 +90,7 @@ export const OPERATIONS: readonly Operation[] = Object.freeze([
   listAlerts,
   ...alertSettingOperations,
   ...insightOperations,
+  ...listSummaryOperations,
   getSettings,
   updateSettings,
   getSigningKeys,

@@ -48,7 +48,7 @@ export const isCompared = ({ waitingFor, minDurationMs, maxDurationMs }: Compare
   waitingFor !== undefined || minDurationMs !== undefined || maxDurationMs !== undefined;
 
 /** Narrows the filter to the runs that can match, so that the indexes of states and times skip the others. Null: no run can. */
-function narrowed(filter: RunFilter, { waitingFor, minDurationMs }: ComparedFilter, now: number): RunFilter | null {
+export function narrowed(filter: RunFilter, { waitingFor, minDurationMs }: ComparedFilter, now: number): RunFilter | null {
   if (waitingFor !== undefined && filter.statuses?.includes('active') === false) return null;
   return {
     ...filter,
@@ -57,7 +57,7 @@ function narrowed(filter: RunFilter, { waitingFor, minDurationMs }: ComparedFilt
   };
 }
 
-function hasDuration(
+export function hasDuration(
   { createdAt, completedAt }: Pick<SearchableRun, 'createdAt' | 'completedAt'>,
   { minDurationMs = 0, maxDurationMs = Number.POSITIVE_INFINITY }: ComparedFilter,
   now: number,

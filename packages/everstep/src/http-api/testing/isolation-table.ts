@@ -215,6 +215,9 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   listWorkers: readsOwn(),
   getInsights: readsOwn(),
   getWorkflowInsights: readsOwn(() => ({ query: 'workflowUrl=http%3A%2F%2Fapp.example%2F' })),
+  summarizeRuns: readsOwn(),
+  summarizeDeadLetters: readsOwn(),
+  summarizeMessages: readsOwn(),
   // The clock of the test is real for all callers.
   getClock: { access: 'token', ask: nothing, own: 404, readOnly: 404, other: 404 },
   advanceClock: { access: 'token', ask: () => ({ body: { by: '1s' } }), own: 404, readOnly: 403, other: 404 },

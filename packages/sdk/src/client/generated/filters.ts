@@ -41,6 +41,36 @@ export interface DeadLetterFilter {
   readonly fingerprint?: string | readonly string[];
 }
 
+/** Filters of messages. Filters are combined with AND, the values of one filter with OR. */
+export interface MessageFilter {
+  /** URL of the destination. Give one value, or several to match any of them. */
+  readonly url?: string | readonly string[];
+  /** URL group. Give one value, or several to match any of them. */
+  readonly topicName?: string | readonly string[];
+  /** ID of the schedule that published the message. Give one value, or several to match any of them. */
+  readonly scheduleId?: string | readonly string[];
+  /** Queue. Give one value, or several to match any of them. */
+  readonly queueName?: string | readonly string[];
+  /** At or after this time, Unix ms */
+  readonly fromDate?: number | Date;
+  /** At or before this time, Unix ms */
+  readonly toDate?: number | Date;
+  /** Label of the run. Give one value, or several to match any of them. */
+  readonly label?: string | readonly string[];
+  /** Flow control key of the run. Give one value, or several to match any of them. */
+  readonly flowControlKey?: string | readonly string[];
+  /** IP address of the publisher. Give one value, or several to match any of them. */
+  readonly callerIp?: string | readonly string[];
+  /** The same as callerIp. Give one value, or several to match any of them. */
+  readonly callerIP?: string | readonly string[];
+  /** IDs of messages. Give one value, or several to match any of them. */
+  readonly messageIds?: string | readonly string[];
+  /** Host of the destination, with the port if the URL has one. Give one value, or several to match any of them. */
+  readonly host?: string | readonly string[];
+  /** Path of the destination, without the query. Give one value, or several to match any of them. */
+  readonly path?: string | readonly string[];
+}
+
 /** Filters of the run log and of searches. Filters are combined with AND, the values of one filter with OR. */
 export interface RunFilter extends CancelFilter {
   /** Id of the run. */
@@ -81,6 +111,21 @@ export const DEAD_LETTER_LISTS: readonly (keyof DeadLetterFilter)[] = [
   'callerIp',
   'failureFunctionState',
   'fingerprint',
+];
+
+/** Filters that match any of several values. */
+export const MESSAGE_LISTS: readonly (keyof MessageFilter)[] = [
+  'url',
+  'topicName',
+  'scheduleId',
+  'queueName',
+  'label',
+  'flowControlKey',
+  'callerIp',
+  'callerIP',
+  'messageIds',
+  'host',
+  'path',
 ];
 
 /** Filters that match any of several values. */

@@ -142,3 +142,59 @@ export interface WorkflowInsights {
     readonly workers: number;
   }[];
 }
+
+/** The most frequent values of a field. */
+export interface TopValues {
+  /** Values with the most entries first. At most 20. */
+  readonly values: readonly {
+    readonly value: string;
+    /** Number of entries with the value. */
+    readonly count: number;
+  }[];
+  /** Number of entries that were examined, newest first. */
+  readonly examined: number;
+  /** Whether all entries were examined. */
+  readonly complete: boolean;
+}
+
+/** Number of entries of a list over time, with the same filters as the list. */
+export interface ListSummary {
+  /** Start of the first interval, in Unix milliseconds. */
+  readonly from: number;
+  /** End of the last interval, in Unix milliseconds. */
+  readonly to: number;
+  /** Length of an interval in milliseconds. */
+  readonly intervalMs: number;
+  /** Number of entries in each interval, oldest first. At most 120. */
+  readonly counts: readonly number[];
+  /**
+   * `counters`: from the counters of insights, which include entries that were removed since. `entries`: from the entries
+   * themselves.
+   */
+  readonly source: 'counters' | 'entries';
+  /**
+   * Time from which on entries are counted, in Unix milliseconds. Older entries match too, but are not counted: one request
+   * examines a limited number, and counters exist for a limited time. Null: all entries are counted.
+   */
+  readonly coveredFrom: number | null;
+  /** The most frequent values of a field. Null if no field was requested. */
+  readonly topValues: TopValues | null;
+}
+
+/** Field of runs. */
+export type RunField = 'state' | 'workflowUrl' | 'label' | 'flowControlKey' | 'callerIp';
+
+/** Field of dead letters. */
+export type DeadLetterField = 'workflowUrl' | 'label' | 'flowControlKey' | 'callerIp' | 'failureFunctionState' | 'fingerprint';
+
+/** Field of messages. */
+export type MessageField =
+  | 'state'
+  | 'url'
+  | 'host'
+  | 'queueName'
+  | 'topicName'
+  | 'scheduleId'
+  | 'label'
+  | 'flowControlKey'
+  | 'callerIp';

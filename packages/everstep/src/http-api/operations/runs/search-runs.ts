@@ -35,7 +35,7 @@ function positionOf(text: string): SearchPosition {
 }
 
 /** Returns the words in lower case, because the search is case-insensitive. */
-function wordsOf(text: string): readonly string[] {
+export function wordsOf(text: string): readonly string[] {
   const words = [...new Set(text.toLowerCase().split(/\s+/))].filter((word) => word !== '');
   if (words.length > LIMITS.maxRunQueryWords)
     throw new ApiError(
@@ -46,7 +46,10 @@ function wordsOf(text: string): readonly string[] {
 }
 
 /** Returns whether each word occurs in a text of the run. */
-function matches({ workflowRunId, workflowUrl, labels, error }: SearchableRun, words: readonly string[]): boolean {
+export function matches(
+  { workflowRunId, workflowUrl, labels, error }: Pick<SearchableRun, 'workflowRunId' | 'workflowUrl' | 'labels' | 'error'>,
+  words: readonly string[],
+): boolean {
   const texts = [workflowRunId, workflowUrl, error ?? '', ...labels].map((text) => text.toLowerCase());
   return words.every((word) => texts.some((text) => text.includes(word)));
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Waiting } from '../../../contract/fields/wait-reason.js';
+import type { ListSummary } from '../../../contract/insights/list-summaries.js';
 import type { RunJournal, RunLogEntry, RunSearchPage } from '../../../contract/runs.js';
 import type { CommitUnit } from '../../../ports/stores/store.js';
 import { sampleRun } from '../../../stores/conformance/samples.js';
@@ -82,6 +83,22 @@ test('runs are found by what they wait for, in searches and in the log', async (
   assert.deepEqual(await idsOf('/v2/workflows/search?waitingFor=retry&q=later'), []);
 });
 
+/** Returns how many runs a summary counts. */
+const countOf = async (query: string): Promise<number> => {
+  const { body } = await world.call<ListSummary>('GET', `/v2/insights/runs?${query}`);
+  return body.counts.reduce((sum, count) => sum + count, 0);
+};
+
+test('a summary counts and compares what runs wait for', async () => {
+  assert.equal(await countOf('waitingFor=waiting-for-event'), 1);
+  assert.equal(await countOf('waitingFor=retry&waitingFor=not-before'), 2);
+  assert.equal(await countOf('waitingFor=anything&q=fan'), 1);
+  assert.equal(await countOf('waitingFor=no-worker'), 0);
+  assert.equal(await countOf('waitingFor=anything&state=RUN_SUCCESS&field=state'), 0);
+  const { body } = await world.call<ListSummary>('GET', '/v2/insights/runs?waitingFor=anything&field=state');
+  assert.deepEqual([body.source, body.topValues?.values], ['entries', [{ value: 'RUN_STARTED', count: 3 }]]);
+});
+
 test('pages of waiting runs continue where the previous one ended', async () => {
   const found: string[] = [];
   for (let cursor = ''; ; ) {
@@ -118,4 +135,7 @@ test('runs are found by their duration; that of an active run is the time since 
     assert.deepEqual(await idsOf(`${path}?minDurationMs=1&maxDurationMs=0`), []);
     assert.deepEqual(await idsOf(`${path}?minDurationMs=${hourMs}&waitingFor=retry`), []);
   }
+  for (const query of [`maxDurationMs=${hourMs - 1}&minDurationMs=${hourMs / 2}`, `minDurationMs=${hourMs}&state=RUN_STARTED`])
+    assert.equal(await countOf(query), 1, query);
+  assert.equal(await countOf('minDurationMs=1&maxDurationMs=0'), 0);
 });

@@ -1,0 +1,52 @@
+/** Selection of intervals in a histogram, with a pointer or with the keyboard. */
+
+/** Intervals by index. The selection extends from the anchor to the cursor, both included. */
+export interface RangeSelection {
+  readonly anchor: number;
+  readonly cursor: number;
+}
+
+interface Span {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Returns the first and the last selected interval. */
+export const spanOf = ({ anchor, cursor }: RangeSelection): Span => ({
+  first: Math.min(anchor, cursor),
+  last: Math.max(anchor, cursor),
+});
+
+const PAGE = 10;
+
+/** Where a key moves the cursor. */
+const MOVES: Readonly<Record<string, (cursor: number, last: number) => number>> = {
+  ArrowLeft: (cursor) => cursor - 1,
+  ArrowDown: (cursor) => cursor - 1,
+  ArrowRight: (cursor) => cursor + 1,
+  ArrowUp: (cursor) => cursor + 1,
+  PageDown: (cursor) => cursor - PAGE,
+  PageUp: (cursor) => cursor + PAGE,
+  Home: () => 0,
+  End: (_cursor, last) => last,
+};
+
+/**
+ * Returns the selection after a key, or null if the key does not move the cursor. Without a selection, the cursor is at the last of
+ * the `count` intervals. `extend` keeps the anchor.
+ */
+export function moved(
+  selection: RangeSelection | null,
+  { key, extend, count }: { readonly key: string; readonly extend: boolean; readonly count: number },
+): RangeSelection | null {
+  const move = MOVES[key];
+  if (move === undefined || count === 0) return null;
+  const last = count - 1;
+  const from = selection ?? { anchor: last, cursor: last };
+  const cursor = Math.min(last, Math.max(0, move(from.cursor, last)));
+  return { anchor: extend ? from.anchor : cursor, cursor };
+}
+
+/** Returns the interval at a part of the width, 0 to 1. */
+export const intervalAt = (fraction: number, count: number): number =>
+  Math.min(count - 1, Math.max(0, Math.floor(fraction * count)));

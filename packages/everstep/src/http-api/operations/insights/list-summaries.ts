@@ -1,0 +1,228 @@
+/** Summaries of the lists of runs, dead letters and messages, with the filters of the lists. */
+import Type from 'typebox';
+import { LIMITS } from '../../../config/limits.js';
+import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
+import { MESSAGE_FILTERS } from '../../../contract/filters/message-filters.js';
+import { COMPARED_RUN_FILTERS, INDEXED_RUN_FILTERS, RUN_FILTERS } from '../../../contract/filters/run-filters.js';
+import {
+  DeadLetterField,
+  ENDED_MESSAGE_STATES,
+  ListSummary,
+  MessageField,
+  RunField,
+} from '../../../contract/insights/list-summaries.js';
+import { runKeyOfMessage } from '../../../engine/ids.js';
+import type { InsightSubject } from '../../../ports/stores/insights/insight-store.js';
+import type { DeadLetterRecord, Page, Position, RunFilter, RunRecord } from '../../../ports/stores/store.js';
+import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
+import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
+import { stateOfRun } from '../../presenters/run.js';
+import { emptySummary, type SummarizedList, summaryOf } from '../../read-models/list-summaries/list-summary.js';
+import { type ExaminedPage, examinedPage } from '../../read-models/list-summaries/scan.js';
+import { type ComparedFilter, comparedRuns, hasDuration, narrowed } from '../../read-models/run-scan.js';
+import { deadLetterQuery, isEmptyRange } from '../filters.js';
+import { matches, wordsOf } from '../runs/search-runs.js';
+
+const TAG = 'Insights';
+const RECORDS_AT_ONCE = 200;
+const DESCRIPTION = `Returns how many entries of the list match the filters, over time. Uses counters if they count what the list contains; otherwise it examines the newest entries, at most ${LIMITS.maxRunsSearched}. \`coveredFrom\` shows whether older ones were left out. With \`field\`, also returns its most frequent values.`;
+
+const present = (value: string | undefined | null): readonly string[] => (value === undefined || value === null ? [] : [value]);
+
+/** Returns whether the request has no filters except those with these names. */
+const hasOnly = (asked: object, names: readonly string[]): boolean =>
+  Object.entries(asked).every(([name, value]) => value === undefined || names.includes(name));
+
+/** A page of a list; a scan starts with the newest entry. */
+const pageOf = <Filter>(instanceId: string, filter: Filter, limit: number): Page<Filter> => ({
+  instanceId,
+  filter,
+  order: 'newest-first',
+  after: null,
+  horizon: null,
+  limit,
+});
+
+/** Values of the fields that runs and messages have. */
+const TRIGGER_VALUES = {
+  label: ({ settings }) => settings.labels,
+  flowControlKey: ({ settings }) => present(settings.flowControl?.key),
+  callerIp: ({ callerIp }) => present(callerIp),
+} as const satisfies Readonly<Record<string, (run: RunRecord) => readonly string[]>>;
+
+const RUN_VALUES: Readonly<Record<RunField, (run: RunRecord) => readonly string[]>> = {
+  ...TRIGGER_VALUES,
+  state: ({ status }) => [stateOfRun(status)],
+  workflowUrl: ({ workflowUrl }) => [workflowUrl],
+};
+
+interface RunList {
+  readonly instanceId: string;
+  readonly filter: RunFilter;
+  readonly compared: ComparedFilter;
+  readonly subject: InsightSubject | null;
+  readonly words: readonly string[];
+  readonly valuesOf: ((run: RunRecord) => readonly string[]) | null;
+}
+
+/** A list of runs or messages. */
+function listOfRuns(
+  { reads, service }: Pick<ApiContext, 'reads' | 'service'>,
+  { instanceId, filter, compared, subject, words, valuesOf }: RunList,
+): SummarizedList<RunRecord> {
+  const waits = compared.waitingFor !== undefined;
+  const now = service.now();
+  const texts = pageOf(instanceId, filter, LIMITS.runsSearchedAtOnce);
+  const records = pageOf(instanceId, filter, waits ? LIMITS.foundRunsPageMax : RECORDS_AT_ONCE);
+  const deps = { reads: reads.runs, service: service.runs };
+  const readTexts = async (after: Position | null) => {
+    const page = await reads.runs.listSearchableRuns({ ...texts, after });
+    return examinedPage(
+      page,
+      page.items.filter((run) => matches(run, words) && hasDuration(run, compared, now)),
+    );
+  };
+  const readRecords = async (after: Position | null): Promise<ExaminedPage<RunRecord>> => {
+    const page = await reads.runs.listRuns({ ...records, after });
+    const found = page.items.filter((run) => matches({ ...run, labels: run.settings.labels }, words));
+    return examinedPage(page, await comparedRuns(deps, instanceId, found, compared));
+  };
+  return {
+    instanceId,
+    subject,
+    oldest: () => reads.runs.listSearchableRuns({ ...texts, order: 'oldest-first', limit: 1 }),
+    read: waits ? readRecords : readTexts,
+    field: valuesOf && { read: readRecords, valuesOf },
+  };
+}
+
+const summarizeRuns = operation({
+  operationId: 'summarizeRuns',
+  tag: TAG,
+  summary: 'Summarize the workflow runs',
+  description: DESCRIPTION,
+  method: 'GET',
+  path: '/v2/insights/runs',
+  unknownQuery: 'refuse',
+  query: Type.Object({
+    q: Type.Optional(
+      Type.String({ maxLength: LIMITS.maxRunQueryLength, description: 'Words to search for, as in `searchRuns`.' }),
+    ),
+    ...queryFilters(RUN_FILTERS),
+    field: Type.Optional(RunField),
+  }),
+  responses: { 200: ListSummary },
+  errors: ['bad-parameter'],
+  async handle({ query: { q = '', field, ...asked } }, { reads, service, slices }, { instanceId }) {
+    const words = wordsOf(q.trim());
+    const { workflowUrl, fromDate, toDate } = asked;
+    const now = service.now();
+    const time = { now, fromDate, toDate };
+    const compared = storeFilterOf(COMPARED_RUN_FILTERS, asked);
+    const filter = isEmptyRange(asked) ? null : narrowed(storeFilterOf(INDEXED_RUN_FILTERS, asked), compared, now);
+    if (filter === null) return answer(200, emptySummary(time, field !== undefined));
+    const isCounted = words.length === 0 && hasOnly(asked, ['workflowUrl', 'fromDate', 'toDate']);
+    const list = listOfRuns(
+      { reads, service },
+      {
+        instanceId,
+        filter,
+        compared,
+        subject: !isCounted ? null : workflowUrl === undefined ? 'runs' : { workflow: workflowUrl },
+        words,
+        valuesOf: field === undefined ? null : RUN_VALUES[field],
+      },
+    );
+    return answer(200, await summaryOf({ ...reads, slices }, list, time));
+  },
+});
+
+const STATUS_OF_MESSAGE = { DELIVERED: 'succeeded', FAILED: 'failed', CANCELED: 'canceled' } as const;
+const STATE_OF_STATUS = { active: 'IN_PROGRESS', succeeded: 'DELIVERED', failed: 'FAILED', canceled: 'CANCELED' } as const;
+
+const MESSAGE_VALUES: Readonly<Record<MessageField, (run: RunRecord) => readonly string[]>> = {
+  ...TRIGGER_VALUES,
+  state: ({ status }) => [STATE_OF_STATUS[status]],
+  url: ({ workflowUrl }) => [workflowUrl],
+  host: ({ workflowUrl }) => (URL.canParse(workflowUrl) ? [new URL(workflowUrl).host] : []),
+  queueName: ({ settings }) => present(settings.message?.queue),
+  topicName: ({ settings }) => present(settings.message?.urlGroup),
+  scheduleId: ({ settings }) => present(settings.message?.scheduleId),
+};
+
+const summarizeMessages = operation({
+  operationId: 'summarizeMessages',
+  tag: TAG,
+  summary: 'Summarize the messages',
+  description: DESCRIPTION,
+  method: 'GET',
+  path: '/v2/insights/messages',
+  unknownQuery: 'refuse',
+  query: Type.Object({
+    ...queryFilters(MESSAGE_FILTERS),
+    state: Type.Optional(Type.Enum([...ENDED_MESSAGE_STATES], { type: 'string', description: 'How the message ended.' })),
+    field: Type.Optional(MessageField),
+  }),
+  responses: { 200: ListSummary },
+  errors: ['bad-parameter'],
+  async handle({ query: { state, field, messageIds, ...asked } }, { reads, service, slices }, { instanceId }) {
+    const runKeys = messageIds?.map(runKeyOfMessage).filter((key) => key !== null);
+    const { fromDate, toDate } = asked;
+    const list = listOfRuns(
+      { reads, service },
+      {
+        instanceId,
+        compared: {},
+        filter: {
+          ...storeFilterOf(MESSAGE_FILTERS, asked),
+          kind: 'message',
+          ...(runKeys && { runKeys }),
+          ...(state && { statuses: [STATUS_OF_MESSAGE[state]] }),
+        },
+        subject: hasOnly({ ...asked, state, messageIds }, ['fromDate', 'toDate']) ? 'messages' : null,
+        words: [],
+        valuesOf: field === undefined ? null : MESSAGE_VALUES[field],
+      },
+    );
+    return answer(200, await summaryOf({ ...reads, slices }, list, { now: service.now(), fromDate, toDate }));
+  },
+});
+
+const DEAD_LETTER_VALUES: Readonly<Record<DeadLetterField, (entry: DeadLetterRecord) => readonly string[]>> = {
+  workflowUrl: ({ run }) => [run.workflowUrl],
+  label: ({ run }) => TRIGGER_VALUES.label(run),
+  flowControlKey: ({ run }) => TRIGGER_VALUES.flowControlKey(run),
+  callerIp: ({ run }) => TRIGGER_VALUES.callerIp(run),
+  failureFunctionState: ({ failureFunctionState }) => present(failureFunctionState),
+  fingerprint: ({ fingerprint }) => present(fingerprint),
+};
+
+const summarizeDeadLetters = operation({
+  operationId: 'summarizeDeadLetters',
+  tag: TAG,
+  summary: 'Summarize the dead letters',
+  description: DESCRIPTION,
+  method: 'GET',
+  path: '/v2/insights/dead-letters',
+  unknownQuery: 'refuse',
+  query: Type.Object({ ...deadLetterQuery, field: Type.Optional(DeadLetterField) }),
+  responses: { 200: ListSummary },
+  errors: ['bad-parameter'],
+  async handle({ query: { field, ...asked } }, { reads, service, slices }, { instanceId }) {
+    const { fromDate, toDate } = asked;
+    const filter = { kind: 'workflow', ...storeFilterOf(DEAD_LETTER_FILTERS, asked) } as const;
+    const page = pageOf(instanceId, filter, RECORDS_AT_ONCE);
+    const read = async (after: Position | null) => examinedPage(await reads.deadLetters.listDeadLetters({ ...page, after }));
+    const list: SummarizedList<DeadLetterRecord> = {
+      instanceId,
+      // Failed runs are counted, but a dead letter leaves the queue when it is resumed.
+      subject: null,
+      oldest: () => reads.deadLetters.listDeadLetters({ ...page, order: 'oldest-first', limit: 1 }),
+      read,
+      field: field === undefined ? null : { read, valuesOf: DEAD_LETTER_VALUES[field] },
+    };
+    return answer(200, await summaryOf({ ...reads, slices }, list, { now: service.now(), fromDate, toDate }));
+  },
+});
+
+export const listSummaryOperations: readonly Operation[] = [summarizeRuns, summarizeDeadLetters, summarizeMessages];
