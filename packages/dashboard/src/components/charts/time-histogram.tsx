@@ -25,7 +25,7 @@ export interface TimeHistogramProps {
 }
 
 const WIDTH = 720;
-const HEIGHT = 48;
+const HEIGHT = 30;
 const LEAST_HEIGHT = 2;
 
 /** Seconds are shown only where intervals are shorter than a minute. */
