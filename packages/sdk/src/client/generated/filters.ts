@@ -47,7 +47,7 @@ export interface MessageFilter {
   readonly url?: string | readonly string[];
   /** URL group. Give one value, or several to match any of them. */
   readonly topicName?: string | readonly string[];
-  /** ID of the schedule that published the message. Give one value, or several to match any of them. */
+  /** Id of the schedule that published the message. Give one value, or several to match any of them. */
   readonly scheduleId?: string | readonly string[];
   /** Queue. Give one value, or several to match any of them. */
   readonly queueName?: string | readonly string[];
@@ -63,7 +63,7 @@ export interface MessageFilter {
   readonly callerIp?: string | readonly string[];
   /** The same as callerIp. Give one value, or several to match any of them. */
   readonly callerIP?: string | readonly string[];
-  /** IDs of messages. Give one value, or several to match any of them. */
+  /** Ids of messages. Give one value, or several to match any of them. */
   readonly messageIds?: string | readonly string[];
   /** Host of the destination, with the port if the URL has one. Give one value, or several to match any of them. */
   readonly host?: string | readonly string[];
