@@ -33,6 +33,8 @@ describe('account pages', { skip }, () => {
   const dialog = () => window.page.getByRole('dialog');
   const inDialog = (name: string) => dialog().getByRole('button', { name, exact: true });
   const dialogClosed = () => dialog().waitFor({ state: 'detached' });
+  /** Keys that are pressed before the focus has moved into a new dialog go to the page. */
+  const dialogFocused = () => window.page.locator('[role="dialog"]:focus-within').waitFor();
   const showsText = (text: string) => window.page.getByText(text).first().waitFor();
   const card = (name: string) => window.page.getByRole('region', { name, exact: true });
 
@@ -168,7 +170,7 @@ describe('account pages', { skip }, () => {
     const { page } = window;
     await button('New queue').focus();
     await page.keyboard.press('Enter');
-    await dialog().waitFor();
+    await dialogFocused();
     await page.keyboard.type('by-keyboard');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');
@@ -187,6 +189,7 @@ describe('account pages', { skip }, () => {
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await dialog().getByText('The queue contains no messages.').waitFor();
+    await dialogFocused();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await dialogClosed();
