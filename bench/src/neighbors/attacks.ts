@@ -12,7 +12,8 @@ export interface Attack {
 const DUE_TASKS = 25_000;
 const DEAD_LETTERS = 5_000;
 const SEARCHED_RUNS = 10_000;
-const LARGE_BODY = Buffer.from(JSON.stringify('x'.repeat(9 * 1024 * 1024)));
+/** The longest message that the plan allows. */
+const LARGE_BODY = Buffer.from(JSON.stringify('x'.repeat(1024 * 1024 - 2)));
 const BRACKETS = Buffer.alloc(9 * 1024 * 1024, '[');
 const LONG: Readonly<Record<string, string>> = { 'svc-timeout': '12h', 'svc-retries': '0' };
 const NO_RETRIES: Readonly<Record<string, string>> = { 'svc-retries': '0' };
@@ -67,7 +68,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'large-bodies',
-    what: '6 runs at a time with payloads and step results of 9 MiB',
+    what: '6 runs at a time with payloads and step results of 1 MiB, the most that the plan allows',
     async begin(client) {
       client.loop(6, () => client.trigger(`${client.endpoints.app}/one`, LARGE_BODY, { 'svc-wait-for-result': '60s' }));
     },
@@ -127,7 +128,7 @@ export const ATTACKS: readonly Attack[] = [
     what: '2 forks at a time of a run with 72 MiB of results',
     prepare: prepareLargeRun,
     async begin(client) {
-      const fork = JSON.stringify({ fromStep: 8 });
+      const fork = JSON.stringify({ fromStep: 72 });
       client.loop(2, () => client.send('POST', `/v2/workflows/runs/${largeRunId}/fork`, fork));
     },
   },

@@ -4,6 +4,7 @@
  * Keeps invariant 35.
  */
 import { ALERT_LIMITS } from './alert-limits.js';
+import { largestReplyBytes } from './reply-size.js';
 import { WORKER_LIMITS } from './worker-limits.js';
 
 const KiB = 1024;
@@ -406,11 +407,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxHeldBodyBytesOfOwner < limits.maxHeldBodyBytes, 'maxHeldBodyBytesOfOwner < maxHeldBodyBytes'],
     [limits.minRetentionBatch <= limits.maxRetentionBatch, 'minRetentionBatch <= maxRetentionBatch'],
     [limits.maxStepResultBytes <= limits.maxReplyBytes, 'maxStepResultBytes <= maxReplyBytes'],
-    [
-      // In JSON, a character takes at most 6 bytes in a name and 3 elsewhere, and a byte of the last result takes 2.
-      9 * limits.maxCheckpointChars + 2 * limits.maxStepResultBytes + 256 * limits.maxCheckpointSteps <= limits.maxReplyBytes,
-      '9 * maxCheckpointChars + 2 * maxStepResultBytes + 256 * maxCheckpointSteps <= maxReplyBytes',
-    ],
+    [largestReplyBytes(limits) <= limits.maxReplyBytes, 'largestReplyBytes <= maxReplyBytes'],
     [limits.maxCheckpointSteps <= limits.maxPlannedAtOnce, 'maxCheckpointSteps <= maxPlannedAtOnce'],
     [limits.maxStepResultBytes <= limits.maxJournalBytes, 'maxStepResultBytes <= maxJournalBytes'],
     [limits.maxWorkflowUrlLength <= limits.maxUrlLength, 'maxWorkflowUrlLength <= maxUrlLength'],

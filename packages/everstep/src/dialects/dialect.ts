@@ -4,6 +4,7 @@
  */
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
 import type { EndpointAnswer } from '../answers/endpoint-failure.js';
+import type { AnswerHeaders } from '../answers/http-advice.js';
 import type { DialectName } from '../engine/runs/run.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall } from '../ports/step-caller.js';
 
@@ -21,9 +22,13 @@ export interface StepEnvelope {
 /** Encodes step calls as requests to workflow endpoints, and decodes their answers. */
 export interface StepCodec {
   body(call: StepCall): Uint8Array;
+  /** Returns the text of a long body in parts. Absent: bodies of this dialect are never long. */
+  bodyParts?(call: StepCall): Iterable<string>;
   /** Returns all headers as alternating names and values. The signature covers the body. */
   headers(call: StepCall, envelope: StepEnvelope): string[];
-  /** Interprets a complete answer. `now` is in Unix ms. */
+  /** Whether the answer follows the step protocol. Only the first part of any other answer is received. */
+  isReply(headers: AnswerHeaders): boolean;
+  /** Interprets an answer. `now` is in Unix ms. */
   read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer;
   /** Absent if endpoints of this dialect do not support replay checks. */
   readonly checks?: CheckCodec;

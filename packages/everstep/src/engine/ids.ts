@@ -23,7 +23,7 @@ export interface IdSource {
 export interface DecisionContext extends IdSource {
   /** Public URL of the service, without a trailing slash. Webhook URLs start with it. */
   readonly publicUrl: string;
-  /** Largest body that a step may send. Absent or null: only the limits of the service apply. */
+  /** Largest body that a step may send, and largest result. Absent or null: only the limits of the service apply. */
   readonly messageLimit?: MessageLimit | null;
   /** Alert rules and lifecycle webhooks of the instance. Absent or null: there are none. */
   readonly alerts?: AlertSettings | null;

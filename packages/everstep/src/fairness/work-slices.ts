@@ -8,6 +8,9 @@ import type { LoopTime } from '../ports/loop-time.js';
 import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 import { Turns } from './turns.js';
 
+/** Work on fewer bytes takes a few ms at most and needs no slice of its own. */
+export const LONG_BYTES = 256 * 1024;
+
 const PAUSE_RATIO = 3;
 const MAX_PAUSE_MS = 1_000;
 /** Shorter slices have no pause after them. */
@@ -54,6 +57,7 @@ export class WorkSlices {
     for (let next = this.turns.next(this.waiting); next; next = this.turns.next(this.waiting)) {
       this.waiting.delete(next);
       const before = this.time.busyMs();
+      // The time limit starts after the first part of the work, which may itself take longer.
       await Promise.race([next.start(), this.time.wait(MAX_ALONE_MS)]);
       const busyMs = this.time.busyMs() - before;
       const isLong = (this.owners.isShared || next.unhurried) && busyMs >= MIN_BUSY_MS;

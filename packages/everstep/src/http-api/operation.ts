@@ -267,12 +267,25 @@ export interface Operation extends OperationDescription {
   run(input: OperationInput, context: ApiContext, admitted: Admitted): Promise<OperationAnswer> | OperationAnswer;
 }
 
-/** Returns the maximum size of a request body in bytes. An operation without a body ignores a short one. */
-export function maxBodyBytesOf({ access, body }: Pick<Operation, 'access' | 'body'>): number {
+/** JSON needs up to this factor more bytes for a message than the message has. */
+const JSON_FACTOR = 2;
+
+/**
+ * Returns the maximum size of a request body in bytes. An operation without a body ignores a short one. If a plan limits
+ * messages to `maxMessageBytes`, requests with several messages are limited in the same proportion.
+ */
+export function maxBodyBytesOf(
+  { access, body }: Pick<Operation, 'access' | 'body'>,
+  maxMessageBytes: number = LIMITS.maxBodyBytes,
+) {
   if (!body) return LIMITS.maxIgnoredBodyBytes;
-  if (body.maxBytes !== undefined) return body.maxBytes;
-  if (body.kind === 'bytes') return LIMITS.maxBodyBytes;
-  return access === 'token' || access === 'index' ? LIMITS.maxJsonBodyBytes : LIMITS.maxAccountBodyBytes;
+  const { kind, maxBytes } = body;
+  if (maxBytes === undefined) {
+    if (kind === 'bytes') return Math.min(LIMITS.maxBodyBytes, maxMessageBytes);
+    return access === 'token' || access === 'index' ? LIMITS.maxJsonBodyBytes : LIMITS.maxAccountBodyBytes;
+  }
+  const share = Math.ceil((maxBytes * maxMessageBytes) / LIMITS.maxBodyBytes) * (kind === 'json' ? JSON_FACTOR : 1);
+  return Math.min(maxBytes, Math.max(LIMITS.maxJsonBodyBytes, share));
 }
 
 type Responses = Readonly<Record<number, TSchema>>;

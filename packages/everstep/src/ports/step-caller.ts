@@ -25,6 +25,8 @@ export interface StepCall {
   /** The user's headers to forward, lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** A longer reply is cut off and fails the attempt. Absent: the limit of the service applies. */
+  readonly maxReplyBytes?: number;
   /** Span of this attempt; absent if none is exported. Its context is in the request. */
   readonly span?: AttemptSpan;
   /** The run redacts data, so error messages must not quote the response. */

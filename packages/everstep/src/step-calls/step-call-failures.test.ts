@@ -170,6 +170,20 @@ test('an answer over the limit is cut off, and the error names the limit', async
   await closed;
 });
 
+test('an answer without the header of the step protocol is received only as far as it is stored', async () => {
+  let closed: Promise<void> = Promise.resolve();
+  const answer = await callWith((response) => {
+    closed = new Promise((resolve) => response.once('close', resolve));
+    // The rest never arrives.
+    response.writeHead(200, { 'content-type': 'text/html', 'content-length': 30_000_000 });
+    response.write('z'.repeat(LIMITS.maxKeptResponseBytes + 1));
+  });
+  const failure = failureOf(answer);
+  assert.match(failure.message, /answered 200 without the header Svc-Workflow-Protocol/);
+  assert.equal(failure.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
+  await closed;
+});
+
 test('an endpoint that does not answer in time is a timeout that states the limit', async () => {
   for (const stall of [() => {}, (response: ServerResponse) => response.writeHead(200, SPOKEN).write('{')]) {
     const failure = failureOf(await callWith(stall, { timeoutMs: 60 }));

@@ -19,6 +19,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
+const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 
 type LimitName = Exclude<keyof Plan, 'name' | 'pricePer100kMessages'>;
@@ -69,6 +70,7 @@ const UNLIMITED: Plan = Object.freeze({
 const STANDARD: Plan = Object.freeze({
   ...UNLIMITED,
   name: STANDARD_PLAN_NAME,
+  maxMessageBytes: MIB,
   logRetentionMs: 30 * DAY_MS,
   deadLetterRetentionMs: 90 * DAY_MS,
   maxParallelism: 100,

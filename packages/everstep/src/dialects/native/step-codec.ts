@@ -90,9 +90,19 @@ function read(answer: EndpointAnswer, { request, hidesData }: StepCall, now: num
   );
 }
 
+/** The same JSON value as the whole body, one part for each entry of the journal. */
+function* bodyParts({ request: { journal, ...rest } }: StepCall): Iterable<string> {
+  const { entries, ...head } = journal;
+  yield `${JSON.stringify(rest).slice(0, -1)},"journal":${JSON.stringify(head).slice(0, -1)},"entries":[`;
+  for (const [index, entry] of entries.entries()) yield (index === 0 ? '' : ',') + JSON.stringify(entry);
+  yield ']}}';
+}
+
 export const nativeSteps: StepCodec = {
   body: ({ request }) => Buffer.from(JSON.stringify(request)),
+  bodyParts,
   headers,
+  isReply: (headers) => headerOf(headers, NATIVE_PREFIX + PROTOCOL_HEADER) !== undefined,
   read,
   checks: nativeChecks,
 };

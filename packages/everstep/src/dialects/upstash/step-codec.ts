@@ -144,4 +144,9 @@ function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {
   return failure('http', message, retry);
 }
 
-export const upstashSteps: StepCodec = { body, headers, read };
+export const upstashSteps: StepCodec = {
+  body,
+  headers,
+  isReply: (given) => headerOf(given, PREFIX + HEADERS.protocol) !== undefined,
+  read,
+};

@@ -7,7 +7,7 @@
 import type { FailedReply, ProgressReply, StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { detailsOf } from '../failures/error-details.js';
-import { PlanRefused, plan, Violation } from '../limits/plan.js';
+import { checkResults, fitsMessageLimit, PlanRefused, plan, Violation } from '../limits/plan.js';
 import { recordResults } from './checkpoint/results.js';
 import type { Draft } from './decision.js';
 import type { SentRequest } from './exchanges.js';
@@ -41,6 +41,7 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
   const current = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
   const { done, advanced } = reply;
+  checkResults(draft, done, reply.end);
   recordResults(draft, task, { done, current, trusted: current && advanced, startedAt: calledAt(envelope) });
   // Code that has ended does not need the step anymore. For a step that was planned by name, the reply may specify
   // what it needs instead.
@@ -93,6 +94,7 @@ function failFollowing(draft: Draft, task: Attempted, reply: FailedReply, curren
 function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: ReplyEnvelope): void {
   const current = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
+  checkResults(draft, reply.done, undefined);
   recordResults(draft, task, { done: reply.done, current, trusted: current, startedAt: calledAt(envelope) });
   const { step, error } = reply;
   const thrown = detailsOf(error);
@@ -150,9 +152,12 @@ function refusePlan(
 ): Draft {
   const draft = base();
   if (counted) draft.countRejection(counted);
-  if (reply.kind === 'progress' && reply.done.length > 0) {
+  if (reply.kind === 'progress') {
     const { end: _end, ...unended } = reply;
-    onProgress(draft, task, { ...unended, advanced: false, planned: [] }, envelope);
+    // Each result relies on those before it.
+    const tooLarge = reply.done.findIndex(({ out }) => out !== undefined && !fitsMessageLimit(out, draft.context));
+    const done = tooLarge === -1 ? reply.done : reply.done.slice(0, tooLarge);
+    if (done.length > 0) onProgress(draft, task, { ...unended, done, advanced: false, planned: [] }, envelope);
   }
   const advance = draft.task(ADVANCE_SLOT);
   const failed = draft.task(task.slot) === task || advance?.kind !== 'advance' ? task : advance;

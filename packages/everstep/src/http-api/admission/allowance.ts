@@ -6,8 +6,9 @@ import { type Refusal, sizeMessage } from '../../accounts/plans/limits.js';
 import type { RefusalKind } from '../../accounts/plans/refusals.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
 import { type RunAdmission, UNBOUNDED } from '../../ports/stores/instance-limits.js';
-import type { ApiContext } from '../operation.js';
+import { type ApiContext, maxBodyBytesOf, type Operation } from '../operation.js';
 import { formatDuration } from '../parameters/duration.js';
+import type { BodyOptions } from '../requests/request-bodies.js';
 
 type Limited = Pick<ApiContext, 'limits'>;
 
@@ -156,4 +157,15 @@ export function allowSize({ limits }: Limited, instanceId: string, bytes: Uint8A
   const limit = limits?.messageLimit(instanceId) ?? null;
   if (limit === null || bytes.length <= limit.maxBytes) return;
   throw refused({ limits }, instanceId, 'body-too-large', sizeMessage(limit.plan, limit.maxBytes, bytes.length));
+}
+
+/** Returns the size limit of a request body, so that a larger one is rejected before it is received. */
+export function bodySizeLimit(context: Limited, operation: Operation, instanceId: string | null): Omit<BodyOptions, 'owner'> {
+  const limit = instanceId === null ? null : (context.limits?.messageLimit(instanceId) ?? null);
+  if (limit === null || instanceId === null) return { maxBytes: maxBodyBytesOf(operation) };
+  const { plan, maxBytes: maxMessageBytes } = limit;
+  return {
+    maxBytes: maxBodyBytesOf(operation, maxMessageBytes),
+    refuseSize: (maxBytes, bytes) => refused(context, instanceId, 'body-too-large', sizeMessage(plan, maxBytes, bytes)),
+  };
 }

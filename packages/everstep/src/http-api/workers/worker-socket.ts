@@ -6,13 +6,11 @@ import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
 import { LIMITS } from '../../config/limits.js';
 import { FREE_REPLY_BYTES, type ReplyBudget, type ReplyBytes } from '../../fairness/reply-budget.js';
-import type { WorkSlices } from '../../fairness/work-slices.js';
+import { LONG_BYTES, type WorkSlices } from '../../fairness/work-slices.js';
 import { CLOSE, type FrameSocket, type WorkerLink } from '../../worker-connections/worker-link.js';
 
 /** Approximate memory for a chunk, in addition to its bytes. */
 const CHUNK_BYTES = 256;
-/** Longer messages are parsed in turns with other work. */
-const LONG_BYTES = 1024 * 1024;
 
 export interface WorkerSocketOptions {
   readonly socket: WebSocket;

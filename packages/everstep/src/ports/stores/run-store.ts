@@ -18,10 +18,14 @@ export interface RunStore {
   loadRun(query: { readonly runKey: string }): Promise<Run | null>;
   loadPayload(query: { readonly runKey: string }): Promise<RunPayload | null>;
   /**
-   * Journal rows from index `from` on, in recorded order. It returns all of them: for deliveries, never for API
-   * responses.
+   * Journal rows from index `from` on, in recorded order, for deliveries, never for API responses. With `maxBytes`, a store
+   * whose reads keep the process busy returns at least one row and stops after about that many bytes of results.
    */
-  loadJournal(query: { readonly runKey: string; readonly from: number }): Promise<readonly RecordedStep[]>;
+  loadJournal(query: {
+    readonly runKey: string;
+    readonly from: number;
+    readonly maxBytes?: number;
+  }): Promise<readonly RecordedStep[]>;
   /** The run with this key, or with this id: the one created at `createdAt`, or the latest. */
   findRun(query: { readonly runKey: string } | RunId): Promise<RunRecord | null>;
   /** Returns those of these runs that have ended or were removed. */

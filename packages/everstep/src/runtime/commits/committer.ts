@@ -33,7 +33,7 @@ export interface DurableWatcher {
 const NO_KEYS: readonly string[] = [];
 const ONE_BY_ONE: ConcurrentBatches = { most: 1, minUnits: 1 };
 /** More units are written in several batches, so that the units of one account do not delay those of others. */
-const BATCH = { maxUnits: 256, maxBytes: 16 * 1024 * 1024 };
+const BATCH = { maxUnits: 256, maxBytes: 2 * 1024 * 1024 };
 /** Weight of the latest batch in the average number of units per batch. */
 const WEIGHT_OF_LATEST = 1 / 8;
 

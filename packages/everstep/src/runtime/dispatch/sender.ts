@@ -175,7 +175,7 @@ export class DeliverySender {
     mayWork: () => boolean,
     answerRecorded: Promise<void>,
   ): Promise<Delivered | null> {
-    const { store, stepCaller, messageSender, clock, observer, traces, alerts } = this.deps;
+    const { store, slices, limits, stepCaller, messageSender, clock, observer, traces, alerts } = this.deps;
     const task = entry.durable.tasks.get(slot);
     // A decision that is being written changes the task. The new task is scheduled once the decision is durable; sending the
     // old one now would also keep the new one out of the queue.
@@ -190,7 +190,7 @@ export class DeliverySender {
     switch (task.kind) {
       case 'advance':
       case 'step':
-        return deliverStep({ store, caller: stepCaller, traces }, entry, task, {
+        return deliverStep({ store, slices, caller: stepCaller, traces }, entry, task, {
           onSent: () => {
             entry.deliveryStartedAt.set(slot, clock.now());
             onSent();
@@ -199,11 +199,11 @@ export class DeliverySender {
         }).finally(() => entry.deliveryStartedAt.delete(slot));
       case 'call':
         return deliveredBy(
-          await makeCall(messageSender, entry, task, { now: () => clock.now(), traces }, { onSent, answerRecorded }),
+          await makeCall(messageSender, entry, task, { now: () => clock.now(), traces, limits }, { onSent, answerRecorded }),
         );
       case 'message':
         return deliveredBy(
-          await sendMessage({ store, sender: messageSender, now: () => clock.now(), traces, alerts }, entry, task, {
+          await sendMessage({ store, sender: messageSender, now: () => clock.now(), traces, alerts, limits }, entry, task, {
             onSent,
             answerRecorded,
           }),

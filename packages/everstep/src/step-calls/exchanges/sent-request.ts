@@ -19,7 +19,7 @@ export const sentRequest = (
   url,
   headers,
   bodyBytes: body?.byteLength ?? 0,
-  body: keep ? (body ?? null) : null,
+  body: keep && body instanceof Uint8Array ? body : null,
   answerBytes: 'answer' in outcome ? outcome.answer.body.byteLength : null,
 });
 

@@ -4,7 +4,7 @@ import { DIALECTS } from '../../dialects/index.js';
 import type { DialectName } from '../../engine/runs/run.js';
 import type { Log } from '../../ports/log.js';
 import type { Random } from '../../ports/random.js';
-import { claimsSegment, signWithPrivateKey, signWithSharedKey } from './signature.js';
+import { claimsSegment, type SignedBody, signWithPrivateKey, signWithSharedKey } from './signature.js';
 
 export interface SignerOptions {
   /** Signing keys of an instance. They always exist. Throws if the instance is unknown. */
@@ -26,7 +26,7 @@ export interface SignedRequest {
   readonly dialect: DialectName;
   readonly url: string;
   readonly kind: SignedKind;
-  readonly body: Uint8Array;
+  readonly body: SignedBody;
   /** Null: the signing key of the instance is used. */
   readonly key: string | null;
 }
