@@ -7,6 +7,8 @@ import { ALERT_LIMITS } from './alert-limits.js';
 import { largestReplyBytes } from './reply-size.js';
 import { WORKER_LIMITS } from './worker-limits.js';
 
+export { largestReplyBytes };
+
 const KiB = 1024;
 const MiB = 1024 * KiB;
 const SECOND_MS = 1000;

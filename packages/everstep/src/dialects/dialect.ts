@@ -43,6 +43,9 @@ export interface CheckCodec {
   read(answer: EndpointAnswer, check: ReplayCheck, now: number): ReplayVerdict;
 }
 
+/** Returns the size of the results that a step call sends. The other parts are short or limited by the payload size. */
+export const sentBytesOf = ({ recorded }: StepCall): number => recorded.reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
+
 export interface Dialect {
   readonly name: DialectName;
   /** Header prefix as documented, such as `Svc-`. */

@@ -1,7 +1,7 @@
 /** Sends one signed POST to the workflow URL for each step. The dialect encodes the request and interprets the answer. */
 import type { AnswerHeaders } from '../answers/http-advice.js';
 import { LIMITS } from '../config/limits.js';
-import type { StepCodec } from '../dialects/dialect.js';
+import { type StepCodec, sentBytesOf } from '../dialects/dialect.js';
 import { DIALECTS } from '../dialects/index.js';
 import { LONG_BYTES, type WorkSlices } from '../fairness/work-slices.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
@@ -25,9 +25,6 @@ export interface OutboundOptions extends DestinationsOptions, SignerOptions {
   /** Encodes and decodes long bodies in slices. If absent, they are processed at once. */
   readonly slices?: Pick<WorkSlices, 'run'>;
 }
-
-/** Returns the size of the results to send. The other parts are short or limited by the payload size. */
-const sentBytes = ({ recorded }: StepCall): number => recorded.reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
 
 export class HttpStepCaller implements StepCaller {
   private readonly options: OutboundOptions;
@@ -83,7 +80,7 @@ export class HttpStepCaller implements StepCaller {
 
   /** Returns the body of a request, in parts that were built in slices if it is long. */
   private bodyOf(call: StepCall, steps: StepCodec): Uint8Array | Promise<Uint8Array | BodyParts> {
-    const bytes = sentBytes(call);
+    const bytes = sentBytesOf(call);
     const { slices } = this.options;
     if (!slices || bytes < LONG_BYTES || !steps.bodyParts) return this.inSlice(call.instanceId, bytes, () => steps.body(call));
     return buildLongBody(steps.bodyParts(call), (work) => slices.run(call.instanceId, work));

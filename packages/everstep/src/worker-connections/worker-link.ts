@@ -13,6 +13,8 @@ import { UnexpectedFrames } from './unexpected-frames.js';
 export interface FrameSocket {
   /** Sends a message. Never throws; a message on a closed socket is dropped. */
   send(message: string): void;
+  /** Sends a long message part by part. Messages that are sent later follow it. Absent: the parts are joined. */
+  sendParts?(parts: readonly string[]): void;
   /** Ends the connection after the messages that were sent. `code`: WebSocket close code. */
   close(code: number, reason: string): void;
   /** Returns the number of bytes that are not sent yet. Absent: 0. */
@@ -24,9 +26,17 @@ export interface FrameSocket {
 /** What a worker reported about itself, without its token. */
 export type WorkerProfile = Omit<HelloFrame, 'kind' | 'token' | 'connection' | 'protocol'>;
 
+/** A `step` frame whose request is JSON text in parts, because it is long. */
+export interface LongStepRequest {
+  readonly kind: 'long-step';
+  readonly workflow: string;
+  readonly requestParts: readonly string[];
+}
+
 /** A request to a worker. The connection adds the id. */
 export type WorkerRequest =
   | Omit<Extract<ServiceFrame, { kind: 'step' }>, 'id'>
+  | LongStepRequest
   | Omit<Extract<ServiceFrame, { kind: 'check' }>, 'id'>
   | Omit<Extract<ServiceFrame, { kind: 'notice' }>, 'id'>;
 
@@ -62,7 +72,8 @@ interface Exchange {
 
 /** A frame that is sent at the end of the turn. `exchange`: it is the request of this exchange. */
 interface OutgoingFrame {
-  readonly text: string;
+  /** In parts if it is long: then it is a message of its own. */
+  readonly text: string | readonly string[];
   readonly exchange: Exchange | null;
 }
 
@@ -87,6 +98,12 @@ const MAX_REASON_LENGTH = 120;
 const MESSAGE_LENGTH = 1024 * 1024;
 const nothing = (): void => {};
 const READS_TOO_SLOWLY = 'the worker reads too slowly';
+
+function textOf(request: WorkerRequest, id: number): string | readonly string[] {
+  if (request.kind !== 'long-step') return JSON.stringify({ ...request, id });
+  const { workflow, requestParts } = request;
+  return [`${JSON.stringify({ kind: 'step', workflow, id }).slice(0, -1)},"request":`, ...requestParts, '}'];
+}
 
 export class WorkerLink {
   readonly connectionId: string;
@@ -187,7 +204,7 @@ export class WorkerLink {
       this.exchanges.set(id, exchange);
       this.checkDeadlinesAt(exchange.deadline);
       signal.addEventListener('abort', onAborted);
-      this.send({ text: JSON.stringify({ ...request, id }), exchange });
+      this.send({ text: textOf(request, id), exchange });
     });
   }
 
@@ -332,14 +349,16 @@ export class WorkerLink {
     if (outgoing.length === 0 || this.closed) return;
     this.outgoing = [];
     let message = '';
+    const writeMessage = (): void => {
+      if (message !== '') this.write(message);
+      message = '';
+    };
     for (const { text } of outgoing) {
-      if (message !== '' && message.length + text.length > MESSAGE_LENGTH) {
-        this.write(message);
-        message = '';
-      }
-      message += message === '' ? text : `,${text}`;
+      if (typeof text !== 'string' || message.length + text.length > MESSAGE_LENGTH) writeMessage();
+      if (typeof text === 'string') message += message === '' ? text : `,${text}`;
+      else this.writeParts(['[', ...text, ']']);
     }
-    this.write(message);
+    writeMessage();
     this.lastSentAt = this.options.clock.now();
     for (const { exchange } of outgoing) {
       const onSent = exchange?.unsent;
@@ -352,6 +371,13 @@ export class WorkerLink {
   private write(frames: string): void {
     this.options.socket.send(`[${frames}]`);
     this.reading.sent(frames.length);
+  }
+
+  private writeParts(parts: readonly string[]): void {
+    const { socket } = this.options;
+    if (socket.sendParts) socket.sendParts(parts);
+    else socket.send(parts.join(''));
+    this.reading.sent(parts.reduce((sum, { length }) => sum + length, 0));
   }
 
   private checkDeadlinesAt(at: number): void {

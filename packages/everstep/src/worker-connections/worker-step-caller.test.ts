@@ -3,6 +3,7 @@ import { it } from 'node:test';
 import type { FailureNotice, StepReply, StepRequest } from '@everstep/sdk/protocol';
 import type { Message, MessageAnswer } from '../ports/message-sender.js';
 import type { ReplayCheck, StepAnswer, StepCall } from '../ports/step-caller.js';
+import { sampleStep } from '../stores/conformance/samples.js';
 import { ConnectedWorkers, type PlayedWorker, settled } from './connected-workers.fixture.js';
 import { WorkerStepCaller } from './worker-step-caller.js';
 
@@ -31,7 +32,14 @@ class World extends ConnectedWorkers {
       messageSender: { send: () => assert.fail('not a worker URL') },
     },
     now: () => this.clock.now(),
+    slices: {
+      run: (_instanceId, work) => {
+        this.slices++;
+        return work();
+      },
+    },
   });
+  slices = 0;
 
   /** Starts a call, and notes its outcome when it is known. */
   call(more: Partial<StepCall> = {}, request: Partial<StepRequest> = {}) {
@@ -74,6 +82,24 @@ it('answers a call with the reply of the worker, and calls onSent once, when the
   const { answer } = called;
   assert.ok(answer?.kind === 'reply');
   assert.deepEqual([answer.reply.kind, answer.status, answer.sent?.durationMs, called.sent], ['progress', 200, 40, 1]);
+});
+
+it('encodes a long journal in slices, and the worker receives the same request', async () => {
+  const world = new World();
+  const worker = world.connect();
+  const outs = ['x', 'y', 'z'].map((character) => JSON.stringify(character.repeat(200_000)));
+  const entries = outs.map((out, index) => ({ stepId: index + 1, name: 's', type: 'Run', out }) as const);
+  const journal = { from: 0, length: 3, entries };
+  const recorded = outs.map((out, index) => sampleStep(index, { out }));
+  const called = world.call({ recorded }, { journal, known: 4 });
+  world.call();
+  await worker.turn();
+  assert.ok(world.slices > 1, `${world.slices} slices`);
+  assert.equal(called.sent, 1);
+  const long = worker.frames.find((frame) => frame.kind === 'step' && frame.request.journal.length === 3);
+  const request = { ...REQUEST, journal, known: 4 };
+  assert.deepEqual(long, { kind: 'step', workflow: 'order', id: long && 'id' in long ? long.id : null, request });
+  assert.equal(worker.received.length, 2);
 });
 
 it('does not attempt a call while no worker serves the workflow', async () => {

@@ -5,17 +5,21 @@
 import { NON_RETRYABLE_STATUS, type NoticeAnswer, parseJson, parseWorkerUrl, type StepReply } from '@everstep/sdk/protocol';
 import { keptOf } from '../answers/http-advice.js';
 import { LIMITS } from '../config/limits.js';
+import { sentBytesOf } from '../dialects/dialect.js';
 import { fields, Problem } from '../dialects/frame-fields.js';
 import { readVerdict } from '../dialects/native/check-codec.js';
 import { readReply } from '../dialects/native/parse-reply.js';
+import { requestParts as nativeRequestParts } from '../dialects/native/step-codec.js';
 import type { SentRequest } from '../engine/runs/exchanges.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
+import { takeInSlices } from '../fairness/pieces.js';
+import { LONG_BYTES, type WorkSlices } from '../fairness/work-slices.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import { isWorkerUrl } from '../ports/workers.js';
 import { readNotice, readNoticeAnswer } from './notices.js';
-import type { ExchangeOptions, ExchangeOutcome, WorkerLink, WorkerRequest } from './worker-link.js';
+import type { ExchangeOptions, ExchangeOutcome, LongStepRequest, WorkerLink, WorkerRequest } from './worker-link.js';
 import type { WorkerPools, WorkerTarget } from './worker-pools.js';
 
 /** After this many losses before a worker starts a request, the last one counts as a failed attempt. */
@@ -84,6 +88,8 @@ export interface WorkerCallerOptions {
   readonly others: { readonly stepCaller: StepCaller; readonly messageSender: MessageSender };
   /** Unix ms. */
   readonly now: () => number;
+  /** Encodes long requests in slices. If absent, they are encoded at once. */
+  readonly slices?: Pick<WorkSlices, 'run'>;
 }
 
 export class WorkerStepCaller implements StepCaller, MessageSender {
@@ -147,15 +153,33 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     return this.options.others.stepCaller.close();
   }
 
+  private async longFrameOf(
+    { request, instanceId }: StepCall,
+    workflow: string,
+    slices: Pick<WorkSlices, 'run'>,
+  ): Promise<LongStepRequest> {
+    const requestParts: string[] = [];
+    const take = (part: string): number => {
+      requestParts.push(part);
+      return part.length;
+    };
+    await takeInSlices(nativeRequestParts(request), take, (work) => slices.run(instanceId, work));
+    return { kind: 'long-step', workflow, requestParts };
+  }
+
   private async callWorker(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepAnswer> {
     const { instanceId, workflowUrl: url, request, timeoutMs, hidesData, answerRecorded: recorded } = call;
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
     const { run, messageId, retried } = request;
-    const asked = await this.ask(
-      { instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` },
-      { kind: 'step', workflow, request },
-      { timeoutMs, signal, onSent, recorded },
-    );
+    const { slices } = this.options;
+    const isLong = slices !== undefined && sentBytesOf(call) >= LONG_BYTES;
+    const frame = isLong ? await this.longFrameOf(call, workflow, slices) : ({ kind: 'step', workflow, request } as const);
+    const asked = await this.ask({ instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` }, frame, {
+      timeoutMs,
+      signal,
+      onSent,
+      recorded,
+    });
     if (!('outcome' in asked)) return asked;
     const { outcome, link, sent } = asked;
     if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, { link, sent });

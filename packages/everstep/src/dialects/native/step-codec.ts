@@ -1,5 +1,5 @@
 /** The native step protocol over HTTP: the bodies of the request and of its answer are frames. */
-import { NATIVE_PREFIX, NON_RETRYABLE_STATUS, PROTOCOL_HEADER, PROTOCOL_VERSION } from '@everstep/sdk/protocol';
+import { NATIVE_PREFIX, NON_RETRYABLE_STATUS, PROTOCOL_HEADER, PROTOCOL_VERSION, type StepRequest } from '@everstep/sdk/protocol';
 import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../answers/endpoint-failure.js';
 import { headerOf, keptOf } from '../../answers/http-advice.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
@@ -90,8 +90,8 @@ function read(answer: EndpointAnswer, { request, hidesData }: StepCall, now: num
   );
 }
 
-/** The same JSON value as the whole body, one part for each entry of the journal. */
-function* bodyParts({ request: { journal, ...rest } }: StepCall): Iterable<string> {
+/** Returns a request as JSON text, with a part for each entry of its journal. */
+export function* requestParts({ journal, ...rest }: StepRequest): Iterable<string> {
   const { entries, ...head } = journal;
   yield `${JSON.stringify(rest).slice(0, -1)},"journal":${JSON.stringify(head).slice(0, -1)},"entries":[`;
   for (const [index, entry] of entries.entries()) yield (index === 0 ? '' : ',') + JSON.stringify(entry);
@@ -100,7 +100,7 @@ function* bodyParts({ request: { journal, ...rest } }: StepCall): Iterable<strin
 
 export const nativeSteps: StepCodec = {
   body: ({ request }) => Buffer.from(JSON.stringify(request)),
-  bodyParts,
+  bodyParts: ({ request }) => requestParts(request),
   headers,
   isReply: (headers) => headerOf(headers, NATIVE_PREFIX + PROTOCOL_HEADER) !== undefined,
   read,

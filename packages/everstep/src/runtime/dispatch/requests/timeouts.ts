@@ -1,6 +1,5 @@
 /** Limits of deliveries: timeouts and response sizes, within the limits of the installation and the plan. */
-import { LIMITS } from '../../../config/limits.js';
-import { largestReplyBytes } from '../../../config/reply-size.js';
+import { LIMITS, largestReplyBytes } from '../../../config/limits.js';
 import type { Run } from '../../../engine/runs/run.js';
 import type { MessageSender } from '../../../ports/message-sender.js';
 import type { StepCaller } from '../../../ports/step-caller.js';
