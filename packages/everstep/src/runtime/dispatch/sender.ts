@@ -5,7 +5,8 @@
  * Keeps invariant 24.
  */
 import type { RunEvent } from '../../engine/runs/decide.js';
-import { CALLBACK_SLOT, type Run } from '../../engine/runs/run.js';
+import { CALLBACK_SLOT, type DeliveryFailure, type Run } from '../../engine/runs/run.js';
+import { DamagedValueError } from '../../ports/damaged-value.js';
 import { NotAttemptedError } from '../../ports/not-attempted.js';
 import type { DueTasks } from '../due/due-tasks.js';
 import { type Delivery, type DeliveryRef, type DeliveryResult, NOT_MADE } from '../gates/delivery.js';
@@ -144,10 +145,30 @@ export class DeliverySender {
       const delivered = mayWork() ? await this.deliverTask(entry, delivery.slot, mayWork, answerRecorded) : null;
       return { kind: 'attempted', result: resultOfEvent(delivered?.event ?? null), entry, givenUp, delivered };
     } catch (error) {
+      const damaged = error instanceof DamagedValueError && entry ? this.damaged(error, entry, delivery) : null;
+      if (damaged) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: damaged };
       return this.failed(error, entry, givenUp);
     } finally {
       end?.();
     }
+  }
+
+  /** Returns the event that fails a run whose stored data is damaged, because each attempt would read the same data. */
+  private damaged({ message }: DamagedValueError, { durable: run }: CachedRun, { slot }: DeliveryRef): Delivered | null {
+    const task = run.tasks.get(slot);
+    if (!task || !isDeliveryTask(task)) return null;
+    this.deps.log.error({ instanceId: run.instanceId, runKey: run.key, error: message }, 'stored value is damaged, run failed');
+    const attempt = { slot, messageId: task.messageId, retried: task.retried };
+    const failure: DeliveryFailure = {
+      ...{ cause: 'refused', message, retry: { kind: 'never' } },
+      ...{ status: null, responseHeaders: {}, responseBody: new Uint8Array() },
+    };
+    return {
+      event:
+        task.kind === 'message'
+          ? { kind: 'message-answered', attempt, failure, notice: null }
+          : { kind: 'attempt-failed', attempt, failure },
+    };
   }
 
   /** Returns the attempt that ended with an expected error; throws any other error. */
