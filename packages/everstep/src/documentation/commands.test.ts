@@ -78,7 +78,7 @@ const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ..
   'packages/everstep/src/bootstrap/idle-memory.ts': [['node', '--expose-gc']],
   'packages/dashboard/src/pages/quickstart/snippets.ts': [['node', '--env-file']],
   'packages/everstep/src/cli/doctor/machine-checks.ts': [['node', '--max-old-space-size']],
-  'packages/everstep/src/http-api/dashboard/file-answer.ts': [['npm', '--workspace']],
+  'packages/everstep/src/http-api/dashboard/file-response.ts': [['npm', '--workspace']],
   'packages/sdk/src/testing/service-process.ts': [['npm', '--save-dev']],
   'docs/benchmarks.md': [['npm', '--warmup']],
   'scripts/soak.mjs': [['npm', '--via']],

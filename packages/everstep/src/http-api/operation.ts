@@ -49,7 +49,7 @@ export interface MetricsPage {
 export interface LogLevelSetting {
   readonly level: LogLevel;
   readonly configured: LogLevel;
-  /** `by` is who changes it. */
+  /** Changes the level. `by` is the user who changes it. */
   set(level: LogLevel, by: string): void;
 }
 
@@ -125,7 +125,7 @@ export type Answer<Responses> = {
     : never;
 }[keyof Responses];
 
-/** Returns an answer. The type of the status is literal, so that the body is checked against the schema of that status. */
+/** Returns a response. The type of the status is literal, so that the body is checked against the schema of that status. */
 export const answer = <const Status extends number, Body>(status: Status, body: Body, headers: AnswerHeaders = {}) => ({
   status,
   body,
@@ -237,7 +237,7 @@ export interface OpenRequest {
 /** Operation that requires no authentication. */
 export interface OpenOperation<Path, Body, Responses> extends OperationDescription {
   readonly access: 'open';
-  /** Rejects with ApiError before the body is read. */
+  /** Admits a request. Rejects with ApiError before the body is read. */
   readonly admit?: (request: OpenRequest, context: ApiContext) => Promise<void> | void;
   /** `refuse`: the operation starts work, which is not possible while the server stops. */
   readonly whileStopping: 'answer' | 'refuse';
@@ -263,7 +263,7 @@ export interface Operation extends OperationDescription {
   readonly headers?: TObject;
   readonly body?: BodySpec;
   readonly responses: Readonly<Record<number, TSchema>>;
-  /** Throws when the caller was not admitted as `access` requires. */
+  /** Runs the operation. Throws when the caller was not admitted as `access` requires. */
   run(input: OperationInput, context: ApiContext, admitted: Admitted): Promise<OperationAnswer> | OperationAnswer;
 }
 

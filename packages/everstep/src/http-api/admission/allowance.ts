@@ -14,7 +14,7 @@ type Limited = Pick<ApiContext, 'limits'>;
 
 type Headers = Readonly<Record<string, string>>;
 
-/** At least a second, because a client that does not wait retries immediately. */
+/** Returns the Retry-After header. The value is at least a second, because a client that does not wait retries immediately. */
 const retryAfter = (delayMs: number): Headers => ({ 'retry-after': String(Math.max(1, Math.ceil(delayMs / 1000))) });
 
 /**
@@ -128,7 +128,7 @@ export async function startAllowed<Outcome>(
   }
 }
 
-/** Throws ApiError when the instance may not start anything that sends messages. */
+/** Checks the budget. Throws ApiError when the instance may not start anything that sends messages. */
 export async function allowSpending({ limits }: Limited, instanceId: string): Promise<void> {
   const refusal = limits && (await limits.refuseSpending(instanceId));
   if (refusal) throw errorOf({ limits }, instanceId, refusal);
@@ -142,7 +142,7 @@ export const tooManySchedules = (context: Limited, instanceId: string, message: 
 export const overQuota = (context: Limited, instanceId: string, message: string): ApiError =>
   refused(context, instanceId, 'storage-quota-exceeded', message);
 
-/** Throws ApiError when a header requests a longer timeout than the instance may use. */
+/** Checks the timeout of a request. Throws ApiError when a header requests a longer timeout than the instance may use. */
 export function allowTimeout({ limits }: Limited, instanceId: string, header: string, timeoutMs: number | undefined): void {
   if (limits === null || timeoutMs === undefined) return;
   const most = limits.maxTimeoutMs(instanceId);
@@ -152,7 +152,7 @@ export function allowTimeout({ limits }: Limited, instanceId: string, header: st
   throw new ApiError('bad-header', `${header} must be at most ${formatDuration(most)}, the limit of ${whose}`);
 }
 
-/** Throws ApiError when the message is larger than the plan allows. */
+/** Checks the size of a message. Throws ApiError when the message is larger than the plan allows. */
 export function allowSize({ limits }: Limited, instanceId: string, bytes: Uint8Array): void {
   const limit = limits?.messageLimit(instanceId) ?? null;
   if (limit === null || bytes.length <= limit.maxBytes) return;

@@ -6,10 +6,10 @@ import type { Reads } from './reads.js';
 
 const MAX_ITEMS = 20;
 const MAX_GROUPS = 8;
-/** Groups that are read to find them: some are snoozed. */
+/** Number of groups that are read, because some of them are snoozed. */
 const MAX_READ_GROUPS = 32;
 const MAX_TEXT_LENGTH = 300;
-/** A delivery that is due for longer needs attention. */
+/** A delivery that has been due for longer than this needs attention. */
 const OVERDUE_MS = 5 * 60_000;
 
 export interface AttentionSources {

@@ -17,12 +17,12 @@ const MAX_WORKFLOWS = 20;
 const MAX_STEPS = 100;
 const MAX_FAILURES = 10;
 const MAX_ERROR_LENGTH = 300;
-/** Due deliveries that are counted. */
+/** Maximum number of due deliveries that are counted. */
 const MAX_BACKLOG = 1_000;
 const DAY_MS = 86_400_000;
 const DEFAULT_WINDOW = '24h';
 
-/** Sums of a day or more are those of its hours: a minute has as many rows as workflows. */
+/** Totals of a day or more are read by hour, because each minute has a row for each workflow. */
 const totalsOf = (instanceId: string, { from, to }: InsightRange): WorkflowTotalsQuery =>
   to - from < DAY_MS
     ? { instanceId, period: 'minute', from, to: to - 1 }
