@@ -10,7 +10,7 @@ import type { Plan } from '../account-service.js';
 
 export const DEFAULT_PLAN_NAME = 'default';
 export const STANDARD_PLAN_NAME = 'standard';
-/** Dollars per 100,000 messages. */
+/** Default price in dollars per 100,000 messages. */
 const DEFAULT_PRICE = 1;
 const MAX_PRICE = 1_000_000;
 const MAX_PLANS = 100;
@@ -102,7 +102,7 @@ export interface Plans {
 
 export type LoadedPlans =
   | { readonly ok: true; readonly plans: Plans }
-  /** Sentences for the operator. */
+  /** Sentences that explain to the operator what is wrong. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
 function plansOf(list: readonly Plan[]): Plans {
