@@ -10,7 +10,7 @@ import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall } from '../ports/
 
 /** Values that the sender adds to a step call. */
 export interface StepEnvelope {
-  /** Workflow URL as signed. */
+  /** Workflow URL that the signature contains. */
   readonly url: string;
   readonly userAgent: string;
   /** Signature headers without their prefix. */
@@ -19,27 +19,27 @@ export interface StepEnvelope {
   readonly region: string | null;
 }
 
-/** Encodes step calls as requests to workflow endpoints, and decodes their answers. */
+/** Encodes step calls as requests to workflow endpoints, and decodes their responses. */
 export interface StepCodec {
   body(call: StepCall): Uint8Array;
   /** Returns the text of a long body in parts. Absent: bodies of this dialect are never long. */
   bodyParts?(call: StepCall): Iterable<string>;
   /** Returns all headers as alternating names and values. The signature covers the body. */
   headers(call: StepCall, envelope: StepEnvelope): string[];
-  /** Whether the answer follows the step protocol. Only the first part of any other answer is received. */
+  /** Whether the response follows the step protocol. Only the first part of any other response is received. */
   isReply(headers: AnswerHeaders): boolean;
-  /** Interprets an answer. `now` is in Unix ms. */
+  /** Interprets a response. `now` is in Unix ms. */
   read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer;
   /** Absent if endpoints of this dialect do not support replay checks. */
   readonly checks?: CheckCodec;
 }
 
-/** Encodes replay checks, which ask an endpoint whether it would replay a run, and decodes their answers. */
+/** Encodes replay checks, which ask an endpoint whether it would replay a run, and decodes the responses. */
 export interface CheckCodec {
   body(check: ReplayCheck): Uint8Array;
   /** Returns alternating names and values. */
   headers(check: ReplayCheck, envelope: StepEnvelope): string[];
-  /** `now` is in Unix ms. */
+  /** Interprets the response to a replay check. `now` is in Unix ms. */
   read(answer: EndpointAnswer, check: ReplayCheck, now: number): ReplayVerdict;
 }
 
@@ -60,7 +60,7 @@ export interface Dialect {
   readonly issuer: string;
   /** Header with the region of a delivery, without the prefix; null if receivers expect none. */
   readonly regionHeader: string | null;
-  /** Answer header that, with the value true, reports that the endpoint has no failure function; null if there is none. */
+  /** Response header that, with the value true, reports that the endpoint has no failure function; null if there is none. */
   readonly noFailureFunctionHeader: string | null;
   readonly steps: StepCodec;
   /** Returns whether a header contains a signature of the service. The name is in lower case. */
@@ -74,7 +74,7 @@ export interface Dialect {
   reserves(name: string): boolean;
   /**
    * Returns whether clients of this dialect send this header although operations do not use it. The name is in lower
-   * case, without the prefix. Any other unknown header is refused.
+   * case, without the prefix. Any other unknown header is rejected.
    */
   ignores(name: string): boolean;
   /** Extracts the token from the format that only clients of this dialect use; returns null for any other text. */

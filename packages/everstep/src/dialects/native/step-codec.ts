@@ -1,4 +1,4 @@
-/** The native step protocol over HTTP: the bodies of the request and of its answer are frames. */
+/** The native step protocol over HTTP: the bodies of the request and of its response are frames. */
 import { NATIVE_PREFIX, NON_RETRYABLE_STATUS, PROTOCOL_HEADER, PROTOCOL_VERSION, type StepRequest } from '@everstep/sdk/protocol';
 import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../answers/endpoint-failure.js';
 import { headerOf, keptOf } from '../../answers/http-advice.js';
@@ -19,7 +19,7 @@ function headers({ request, forwardHeaders }: StepCall, { url, userAgent, signat
     ...forwardedOf(forwardHeaders),
     'content-type',
     'application/json',
-    // Answers with another encoding cannot be read.
+    // Responses with another encoding cannot be read.
     'accept-encoding',
     'identity',
     'user-agent',
