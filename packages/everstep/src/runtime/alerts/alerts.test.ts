@@ -142,7 +142,7 @@ describe('alert rules', () => {
         const [toHook, toChat] = sender.sent.map(bodyOf);
         assert.deepEqual([toHook.type, toHook.alert.rule], ['alert.opened', 'r']);
         assert.match(toChat.text, /^Alert: A run of http:\/\/app\/flow failed\./);
-        // Exactly the dead letters that the alert is about.
+        // The link lists exactly the dead letters of the alert.
         const { openedAt } = toHook.alert;
         const query = `view=entries&workflowUrl=http%3A%2F%2Fapp%2Fflow&fromDate=${openedAt}`;
         assert.equal(toHook.dashboardUrl, `http://everstep/q/qi_1/dead-letters?${query}`);
@@ -342,7 +342,7 @@ describe('rules that check the current state', () => {
     );
   });
 
-  test('notices wait for the end of the quiet hours, and an alert that ends before sends none', async () => {
+  test('notices wait until the quiet hours end, and an alert that ends before then sends none', async () => {
     const sender = accepted();
     await withRuntime(
       failing(),

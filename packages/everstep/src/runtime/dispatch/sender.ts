@@ -189,7 +189,7 @@ export class DeliverySender {
     return (await decisions.openTask(runKey, slot))?.entry ?? null;
   }
 
-  /** Resolves with the response; null if there is nothing to do or the attempt was given up. */
+  /** Delivers the task. Resolves with the response; null if there is nothing to do or the attempt was given up. */
   private async deliverTask(
     entry: CachedRun,
     slot: number,

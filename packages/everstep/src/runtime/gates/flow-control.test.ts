@@ -29,7 +29,7 @@ test('a delivery that waits, or has passed and is not done, is not accepted agai
   assert.equal(offer('a'), true);
 });
 
-test('never more than its parallelism are in flight, in the order of their offers', async () => {
+test('a key never has more deliveries in flight than its parallelism, in the order of their offers', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 2 });
   world.offerMany(5, 'k');

@@ -40,7 +40,7 @@ export type RepairChangeOutcome =
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface RepairService {
-  /** Resolves when its entries are frozen, or after about two seconds while planning continues. */
+  /** Plans a repair. Resolves when its entries are frozen, or after about two seconds while planning continues. */
   plan(command: PlanRepairCommand): Promise<RepairRecord>;
   change(command: RepairChangeCommand): Promise<RepairChangeOutcome>;
 }

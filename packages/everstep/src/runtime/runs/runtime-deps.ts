@@ -1,4 +1,4 @@
-/** What the parts that drive and deliver runs share. */
+/** Dependencies that the parts that drive and deliver runs share. */
 import type { DecisionContext } from '../../engine/ids.js';
 import { AT_ONCE, type WorkSlices } from '../../fairness/work-slices.js';
 import type { Clock } from '../../ports/clock.js';
@@ -20,7 +20,7 @@ import type { RunDriverOptions } from './run-driver-options.js';
 export interface RuntimeDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** Continues while a test moves `clock`. */
+  /** Clock that continues while a test moves `clock`. */
   readonly paceClock: Clock;
   readonly log: Log;
   readonly limits: InstanceLimits;
@@ -29,7 +29,7 @@ export interface RuntimeDeps {
   readonly slices: Pick<WorkSlices, 'run'>;
   readonly writes: StoreWrites;
   readonly alerts: KnownAlertSettings;
-  /** Null if this process is alone on its store. */
+  /** The connection to other nodes; null if no other process uses the store. */
   readonly cluster: Cluster | null;
   /** Sends nothing while the store accepts no writes, and limits each timeout by the plan of the instance. */
   readonly stepCaller: StepCaller;

@@ -208,7 +208,7 @@ test('a failing callback is retried by the rules of the run, and can be retried 
   );
 });
 
-test('a failure callback belongs to the workflow exactly if it has its origin', async () => {
+test('a failure callback belongs to the workflow if and only if both have the same origin', async () => {
   const cases: readonly (readonly [url: string | null, kind: string, isOwn: boolean])[] = [
     ['http://app/failed', 'failure-callback', true],
     ['http://other/failed', 'failure-callback', false],

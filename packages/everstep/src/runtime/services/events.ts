@@ -25,7 +25,7 @@ export interface EventsOptions {
   readonly traces: Pick<Traces, 'ofNotified'>;
 }
 
-/** Returns the id of the message that continues the code of a notified run. */
+/** Returns the id of the message that makes the code of a notified run continue. */
 const messageOf = (decision: Decision): string | undefined => decision.run.tasks.get(ADVANCE_SLOT)?.messageId;
 
 function waiterOf(run: Run, task: Extract<Task, { kind: 'wait' }>, eventId: string): WaiterRecord {
@@ -149,7 +149,7 @@ export class Events implements EventService {
     return notified;
   }
 
-  /** Reads all waits before the first is notified. Otherwise a run that waits again immediately would be found forever. */
+  /** Reads all waits before the first run is notified. Otherwise a run that immediately waits again would be found forever. */
   private async waitersOf({ instanceId, eventId }: NotifyCommand): Promise<readonly WaiterRecord[]> {
     const waiters: WaiterRecord[] = [];
     for (;;) {

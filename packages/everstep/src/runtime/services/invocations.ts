@@ -1,7 +1,6 @@
 /**
- * Starts the runs that steps invoke. The task of the step is due until the run is created, then waits without a due time, and
- * becomes due again in the unit that ends the run. A scan therefore finds it after a crash at any point.
- * Keeps invariant 12.
+ * Starts the runs that steps invoke. The task of the step is due until the run is created, and then waits without a due time.
+ * It becomes due again in the unit that ends the run. A scan therefore finds it after a crash at any point. Keeps invariant 12.
  */
 import type { InvokeOutcome, InvokeSpec } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
@@ -38,7 +37,7 @@ function payloadOf(spec: InvokeSpec): RunPayload {
   };
 }
 
-/** The error codes that the API returns for refused triggers. */
+/** Returns the error code that the API returns for a refused trigger. */
 const codeOf = ({ kind }: RunRefusal) => (kind === 'daily-limit' ? 'daily-limit-reached' : kind);
 
 function commandOf(
@@ -117,7 +116,7 @@ export class Invocations {
     if (outcome) await this.end(entry.run.key, task, outcome);
   }
 
-  /** An invoked run has ended. */
+  /** Called when an invoked run has ended. */
   async childEnded(childRunKey: string): Promise<void> {
     const { store, decisions } = this.options;
     const invoker = await store.invokerOf({ childRunKey });
@@ -149,7 +148,7 @@ export class Invocations {
     }
   }
 
-  /** Checks the limits of triggers. A refusal is the result of the step, and the code of the workflow handles it. */
+  /** Records a refused trigger as the result of the step, which the code of the workflow handles. */
   private async refuse(parent: Run, task: InvokeTask, refusal: RunRefusal): Promise<void> {
     const { decisions, context } = this.options;
     const code = codeOf(refusal);
@@ -158,7 +157,7 @@ export class Invocations {
     await decisions.commit({ guards: [], writes: [countOfDay(parent.instanceId, `step-${code}`, context())] });
   }
 
-  /** Returns false if no run was started. */
+  /** Starts the run of an admitted invocation. Returns false if no run was started. */
   private async startLetIn(entry: CachedRun, task: InvokeTask, command: StartCommand): Promise<boolean> {
     const { decisions, context, begin } = this.options;
     const parent = entry.run;

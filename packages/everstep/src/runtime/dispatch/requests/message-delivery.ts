@@ -43,7 +43,7 @@ function withoutRequest(failure: DeliveryFailure | null): DeliveryFailure | null
   return kept;
 }
 
-/** Resolves with null if the attempt was given up. */
+/** Sends the message. Resolves with null if the attempt was given up. */
 export async function sendMessage(
   { store, sender, now, traces, alerts, limits }: MessageDelivery,
   entry: CachedRun,

@@ -28,7 +28,7 @@ export interface StepSending extends RequestSources {
 export interface Attempt {
   /** Called when the request is sent. */
   readonly onSent: () => void;
-  /** Settles when the answer is recorded or dropped. */
+  /** Settles when the response is recorded or dropped. */
   readonly answerRecorded: Promise<void>;
 }
 
@@ -90,7 +90,8 @@ export async function deliverStep(
       return {
         event: { kind: 'replied', attempt, reply, envelope: envelopeOf(answer) },
         onDurable: (decidedOn, decision) => {
-          // If the decision was made on another state than the request, the reply shows nothing about the entries of that state.
+          // If the decision was made on a state other than that of the request, the reply shows nothing about the entries of
+          // that state.
           if (decidedOn === entry) noteHold(entry, reply, shown, decision);
         },
       };

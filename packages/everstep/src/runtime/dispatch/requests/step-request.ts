@@ -84,7 +84,7 @@ async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, s
   return { recorded, entries, shown };
 }
 
-/** Resolves with the request and the mark after the last journal entry that it contains. */
+/** Builds the request. Resolves with it and the mark after the last journal entry that it contains. */
 export async function buildStepRequest(
   sources: RequestSources,
   entry: CachedRun,
