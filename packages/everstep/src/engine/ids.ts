@@ -9,12 +9,12 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const TIME_CHARACTERS = 10;
 const RANDOM_BYTES = 10;
 
-/** Prefix of an id: run, message, dead letter, webhook, schedule, repair, alert, alert event, note. */
+/** Prefix of the id of a run, message, dead letter, webhook, schedule, repair, alert, alert event, note. */
 export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch' | 'rep' | 'con' | 'alr' | 'ale' | 'nte';
 
 /** The inputs of an id. */
 export interface IdSource {
-  /** Unix ms. */
+  /** Time of creation, Unix ms. */
   readonly now: number;
   readonly random: { bytes(count: number): Uint8Array };
 }

@@ -25,16 +25,16 @@ export interface FailureDescription {
   /** Cause of the failure if there was no response. Null if it is no longer known. */
   readonly cause: DeliveryFailure['cause'] | null;
   readonly message: string;
-  /** The place in the user's code that threw the error, if it is known. */
+  /** The location in the user's code that threw the error, if it is known. */
   readonly source?: ErrorSource | undefined;
 }
 
-/** A column further right is generated code, where every build moves it. */
+/** A column further right is in generated code, where every build moves it. */
 const MAX_COLUMN = 200;
 
 /**
- * Returns the place without what changes when other code does: the directory and the line. In a function without a name, the
- * column distinguishes several places.
+ * Returns the location without the parts that change with other code: the directory and the line. In a function without a name,
+ * the column distinguishes several locations.
  */
 function placeOf({ file, function: name, column = 0 }: ErrorSource): string {
   const own = file.slice(Math.max(file.lastIndexOf('/'), file.lastIndexOf('\\')) + 1);

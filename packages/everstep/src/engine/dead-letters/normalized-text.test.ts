@@ -85,7 +85,7 @@ describe('any text', () => {
     );
   });
 
-  test('with unpaired surrogates is cut between characters', () => {
+  test('is cut between characters, even with unpaired surrogates', () => {
     assert.equal(normalizedMessage('\ud83d bad'), '\ufffd bad');
     assert.doesNotMatch(normalizedMessage('x'.repeat(299) + '😀'.repeat(9)), /\p{Cs}/u);
     assert.equal(shortened('ab😀cd', 4), 'ab…');

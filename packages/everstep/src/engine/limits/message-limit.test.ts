@@ -1,4 +1,4 @@
-/** What a run may send if the plan of its instance limits the size of a message. */
+/** Limits of what a run may send if the plan of its instance limits the size of a message. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EncodedBody, FailedReply, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';
@@ -136,7 +136,7 @@ test('a failed attempt that also reports a result that is too large fails the ru
   assert.match(replied(run, ADVANCE_SLOT, reply, LIMITED).deadLetter?.error ?? '', /step "report" \(1\) returned 11 bytes/);
 });
 
-test('counts bytes, not characters, in any encoding', () => {
+test('the limit counts bytes, not characters, in any encoding', () => {
   assert.equal(bytesOf({ encoding: 'utf8', data: 'é€😀' }), 9);
   for (let length = 0; length < 8; length++) {
     assert.equal(bytesOf({ encoding: 'base64', data: Buffer.alloc(length, 1).toString('base64') }), length);

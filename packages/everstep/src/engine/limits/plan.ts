@@ -14,9 +14,9 @@ import type { DayCountKind } from '../writes.js';
 import { journalProblem } from './journal-limits.js';
 import { bytesOf } from './message-size.js';
 
-/** The reply violates the step protocol. */
+/** The error of a reply that violates the step protocol. */
 export class Violation extends Error {}
-/** The reply is valid, but requests or returns something that the service does not allow. */
+/** The error of a valid reply that requests or returns something that the service does not allow. */
 export class PlanRefused extends Error {
   /** Counter of rejected requests, for the owner of the instance. */
   readonly counted: DayCountKind | null;

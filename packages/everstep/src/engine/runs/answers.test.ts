@@ -54,7 +54,7 @@ test('does not change an advance in flight when code fails after a step', () => 
   assert.equal(run.tasks.get(ADVANCE_SLOT)?.messageId, waiting.messageId);
 });
 
-test('calls the code again if it failed on results in another order than recorded', () => {
+test('calls the code again if it failed on results in an order other than the recorded one', () => {
   const before = answered(waitingFor(step(1), step(2)), 1, progress(0, [step(1)], [], false), 2).run;
   const seen = answered(before, 2, progress(0, [step(2)], [], false), 3).run;
   const was = seen.tasks.get(ADVANCE_SLOT);

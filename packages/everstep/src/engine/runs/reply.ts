@@ -1,8 +1,7 @@
 /**
- * Applies the reply of an endpoint. The reply was computed on a prefix of the journal (`base`). Steps that the code
- * planned on a prefix are valid on every longer journal. Whatever the code did after its own results (`advanced`) is
- * valid only if they became the next entries, that is, if nothing was recorded in between.
- * Keeps invariant 9.
+ * Applies the reply of an endpoint. The reply was computed on a prefix of the journal (`base`). Steps that the code planned on
+ * a prefix are valid on every longer journal. Whatever the code did after its own results (`advanced`) is valid only if they
+ * became the next entries: nothing was recorded in between. Keeps invariant 9.
  */
 import type { FailedReply, ProgressReply, StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
@@ -75,7 +74,7 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
 function failFollowing(draft: Draft, task: Attempted, reply: FailedReply, current: boolean, failure: DeliveryFailure): void {
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
   const { step, base, done } = reply;
-  // The step was requested on an order of results that did not occur. The code is asked again with the actual order.
+  // The step was requested on an order of results that did not occur. The code is called again with the actual order.
   if (!step || !current) return;
   const { stepId: slot, name } = step;
   if (slot !== draft.known)
@@ -109,7 +108,7 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
     const found: Attempted = { ...task, kind: 'step', slot: step.stepId, name: step.name, group: step.stepId, concurrent: 1 };
     draft.markQuietAt(reply.base);
     draft.putTask(found);
-    // Before the failure, which may end the run, so that a resume finds the advance among the parked tasks.
+    // Scheduled before the failure, which may end the run, so that a resume finds the advance among the parked tasks.
     draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
     failAttempt(draft, found, failure);
   } else if (step) {
@@ -121,7 +120,7 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
     // retry it.
     failAttempt(draft, task, failure);
   } else if (reply.done.length > 0 && !current) {
-    // The code failed on an order of results that did not occur. Ask again with the actual order.
+    // The code failed on an order of results that did not occur. Call the code again with the actual order.
     if (task.kind === 'advance') draft.putTask({ ...task, messageId: draft.newMessageId(), dueAt: draft.now, retried: 0 });
   } else if (task.kind === 'advance') failAttempt(draft, task, failure);
   else if (draft.task(ADVANCE_SLOT) === undefined) {
