@@ -53,13 +53,13 @@ export type * from './upkeep-store.js';
 
 /** Sums over the whole store. */
 export interface StoreMeasure {
-  /** Active runs and messages of all instances. */
+  /** Number of active runs and messages of all instances. */
   readonly activeRuns: number;
-  /** Entries in the DLQ of all instances, without those from before groups that are not grouped yet. */
+  /** Number of entries in the DLQ of all instances, without old entries that are not grouped yet. */
   readonly deadLetters: number;
-  /** Groups with entries that are new, or regressed, and not acknowledged. A group is new for about a day. */
+  /** Numbers of groups with entries that are new, or regressed, and not acknowledged. A group is new for about a day. */
   readonly errorGroups: { readonly new: number; readonly regressed: number };
-  /** Size of the database. */
+  /** Size of the database in bytes. */
   readonly bytes: number;
 }
 
@@ -81,9 +81,9 @@ export interface Store
   alerts: AlertStore;
   searchIndexes: SearchIndexStore;
   repairs: RepairStore;
-  /** The latest time that the store has recorded. A clock must not start before it. */
+  /** Returns the latest time that the store has recorded. A clock must not start before it. */
   latestTime(): Promise<number>;
-  /** Sums over the whole store, for metrics: cheap enough for every scrape. */
+  /** Returns sums over the whole store, for metrics: cheap enough for every scrape. */
   measure(): Promise<StoreMeasure>;
   close(): Promise<void>;
 }

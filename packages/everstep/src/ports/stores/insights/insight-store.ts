@@ -10,20 +10,20 @@ export interface InsightSeriesQuery {
   readonly instanceId: string;
   readonly subject: InsightSubject;
   readonly period: InsightPeriod;
-  /** Unix ms of the starts of the periods to read. */
+  /** Starts of the periods to read, Unix ms. */
   readonly starts: readonly number[];
 }
 
-/** The counters of one period. Those of all runs and of messages have no steps. */
+/** The counters of one period. The counters of all runs and of messages have no steps. */
 export interface InsightPoint {
-  /** Unix ms: the start of the period. */
+  /** Start of the period, Unix ms. */
   readonly start: number;
   readonly counts: RunCounts;
 }
 
 /** Sums of one workflow. */
 export interface WorkflowTotals {
-  /** Null: the workflows beyond the maximum number that is counted by name in an hour. */
+  /** URL of the workflow; null for the workflows beyond the maximum number that is counted by name in an hour. */
   readonly workflow: string | null;
   readonly started: number;
   readonly succeeded: number;
@@ -34,27 +34,27 @@ export interface WorkflowTotals {
 export interface WorkflowTotalsQuery {
   readonly instanceId: string;
   readonly period: InsightPeriod;
-  /** Unix ms of the first and of the last period. */
+  /** Starts of the first and of the last period, Unix ms. */
   readonly from: number;
   readonly to: number;
 }
 
 export interface InsightRemoval {
   readonly instanceId: string;
-  /** Unix ms: minutes and hours that started before are removed; null: none. */
+  /** Minutes and hours that started before this time are removed, Unix ms; null: none. */
   readonly minutesBefore: number | null;
   readonly hoursBefore: number | null;
 }
 
 /** How long counters are kept, in ms. */
 export interface InsightRetention {
-  /** For counters by minute. */
+  /** Retention of counters by minute. */
   readonly minutesMs: number;
-  /** For counters by hour. */
+  /** Retention of counters by hour. */
   readonly hoursMs: number;
 }
 
-/** Counters that `count-insights` writes add to, in the transaction that makes the change. */
+/** The store of counters. `count-insights` writes add to them in the transaction that makes the change. */
 export interface InsightStore {
   /** Returns the periods that have counters, oldest first. */
   series(query: InsightSeriesQuery): Promise<readonly InsightPoint[]>;
