@@ -30,7 +30,7 @@ interface Process {
 }
 
 export class ConnectedApp {
-  /** Number of requests that are being answered in real time. Simulated time does not advance meanwhile. */
+  /** Number of requests that are processed in real time. Simulated time does not advance meanwhile. */
   busy = 0;
   private readonly options: ConnectedAppOptions;
   private readonly processes: Process[];
@@ -140,7 +140,7 @@ export class ConnectedApp {
     };
   }
 
-  /** What can happen to a process when it has received a message. */
+  /** Restarts or drains a process at random when it has received a message. */
   private befalls(index: number, connection: CutConnection): boolean {
     const { random, faults } = this.options.network;
     const process = this.processes[index];
