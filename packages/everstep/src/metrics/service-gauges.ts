@@ -14,7 +14,7 @@ export interface WorkerPlaces {
 
 /** Where the gauges come from. */
 export interface GaugeSources {
-  /** Unix ms, by the clock of the service. */
+  /** Returns the time of the service's clock, Unix ms. */
   now(): number;
   workload(): {
     readonly deliveries: number;
@@ -64,7 +64,7 @@ export class ServiceGauges {
   private readonly maxNames: number;
   private readonly apps: LabelValues;
 
-  /** `maxNames`: number of keys, queues and apps with time series of their own. */
+  /** Creates the gauges. `maxNames`: number of keys, queues and apps with their own time series. */
   constructor(registry: MetricRegistry, sources: GaugeSources, maxNames: number) {
     this.registry = registry;
     this.sources = sources;
@@ -72,7 +72,7 @@ export class ServiceGauges {
     this.apps = new LabelValues(maxNames);
   }
 
-  /** Reads all gauges. Never rejects: those of a store that cannot be read are absent. */
+  /** Reads all gauges. Never rejects: gauges of a store that cannot be read are absent. */
   async read(): Promise<void> {
     const { registry, sources } = this;
     const { deliveries, waiting, gates } = sources.workload();

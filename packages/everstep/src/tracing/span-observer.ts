@@ -77,7 +77,7 @@ interface EndedStep {
   readonly verb: string;
   readonly type: string | undefined;
   readonly messageId: string;
-  /** Unix ms. */
+  /** Time when the step started, Unix ms. */
   readonly startMs: number;
   readonly endMs: number;
   readonly outcome: 'failed' | 'canceled' | undefined;
@@ -88,7 +88,7 @@ interface EndedStep {
 /** Data from which spans are created. */
 export type SpanPoints = Pick<Observer, 'committed' | 'delivered'>;
 
-/** Makes spans and passes them on. */
+/** Creates spans and passes them on. */
 class SpanObserver implements SpanPoints {
   private readonly traces: RunTraces;
   private readonly sink: SpanSink;

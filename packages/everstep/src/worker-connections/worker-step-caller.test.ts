@@ -65,11 +65,11 @@ class World extends ConnectedWorkers {
   }
 }
 
-/** The failure of a call, in short. */
+/** Returns the failure of a call in short form. */
 const failureOf = (answer: StepAnswer | MessageAnswer | null) =>
   answer?.kind === 'failure' ? [answer.failure.cause, answer.failure.retry.kind] : [answer?.kind];
 
-it('answers a call with the reply of the worker, and calls onSent once, when the request is sent', async () => {
+it('resolves a call with the reply of the worker, and calls onSent once, when the request is sent', async () => {
   const world = new World();
   const worker = world.connect();
   const called = world.call();
@@ -150,7 +150,7 @@ it('counts the third loss before the start as a failed attempt', async () => {
   assert.deepEqual([failureOf(called.answer), called.sent], [['network', 'backoff'], 3]);
 });
 
-it('counts the third loss also if each loss leaves no worker, and the next attempt starts anew', async () => {
+it('also counts the third loss if each loss leaves no worker, and the next attempt starts a new count', async () => {
   const world = new World();
   const outcomes: (string | undefined)[] = [];
   for (let repetition = 1; repetition <= 6; repetition++) {
@@ -194,7 +194,7 @@ it('never has more requests at a worker than it accepts', async () => {
     for (const worker of [a, b]) {
       const answers = worker.received.map((id) => ({ kind: 'answer', id, reply: DONE }) as const);
       worker.send(...answers);
-      // Before anything else runs, all slots are free.
+      // All slots are free before anything else runs.
     }
   }
   assert.ok(calls.every(({ answer }) => answer?.kind === 'reply'));
@@ -243,7 +243,7 @@ it('passes on an abort, before and after the request is sent', async () => {
   );
 });
 
-it('rejects an invalid reply for good, and does not quote it for a run that redacts data', async () => {
+it('rejects an invalid reply permanently, and does not quote it for a run that redacts data', async () => {
   for (const hidesData of [false, true]) {
     const world = new World();
     const worker = world.connect();
@@ -279,7 +279,7 @@ const MESSAGE: Message = {
   body: new TextEncoder().encode(JSON.stringify(NOTICE)),
 };
 
-it('delivers failure notices, and answers as an endpoint would', async () => {
+it('delivers failure notices, and responds like an endpoint', async () => {
   const never = new AbortController().signal;
   for (const [outcome, status] of [
     [{ kind: 'handled' }, 200],
@@ -299,7 +299,7 @@ it('delivers failure notices, and answers as an endpoint would', async () => {
   assert.deepEqual(failureOf(refused), ['refused', 'never']);
 });
 
-it('returns no verdict for a replay check that no worker answers', async () => {
+it('returns no verdict for a replay check without a reply of a worker', async () => {
   const check: Omit<ReplayCheck, 'request' | 'timeoutMs'> = {
     ...{ instanceId: 'qi_1', dialect: 'native', workflowUrl: URL, forwardHeaders: {}, hidesData: false },
   };

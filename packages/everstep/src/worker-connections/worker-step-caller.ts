@@ -24,7 +24,7 @@ import type { WorkerPools, WorkerTarget } from './worker-pools.js';
 
 /** After this many losses before a worker starts a request, the last one counts as a failed attempt. */
 const LOSSES_OF_ATTEMPT = 3;
-/** Requests whose losses are remembered. */
+/** Maximum number of requests whose losses are remembered. */
 const MAX_LOST_REQUESTS = 10_000;
 const METHOD = 'WORKER';
 const INVALID_REPLY = 'invalid reply';
@@ -48,7 +48,7 @@ function failureOf(
 interface Destination {
   readonly instanceId: string;
   readonly url: string;
-  /** Empty if it does not belong to a run that a worker may hold. */
+  /** Key of the run; empty if the request does not belong to a run that a worker may hold. */
   readonly runKey: string;
   /** Identifies the request when it is repeated without an attempt. */
   readonly requestKey: string;
@@ -57,7 +57,7 @@ interface Destination {
 /** A request that was passed to a connection. */
 interface Exchange {
   readonly link: WorkerLink;
-  /** Unix ms. */
+  /** Time when the request was sent, Unix ms. */
   readonly startedAt: number;
   readonly outcome: Promise<ExchangeOutcome>;
 }
@@ -84,9 +84,9 @@ function statusOf(reply: StepReply): number {
 
 export interface WorkerCallerOptions {
   readonly pools: WorkerPools;
-  /** For all URLs that are not worker URLs. */
+  /** Transports of all URLs that are not worker URLs. */
   readonly others: { readonly stepCaller: StepCaller; readonly messageSender: MessageSender };
-  /** Unix ms. */
+  /** Returns the current time, Unix ms. */
   readonly now: () => number;
   /** Encodes long requests in slices. If absent, they are encoded at once. */
   readonly slices?: Pick<WorkSlices, 'run'>;
@@ -94,7 +94,10 @@ export interface WorkerCallerOptions {
 
 export class WorkerStepCaller implements StepCaller, MessageSender {
   private readonly options: WorkerCallerOptions;
-  /** How often requests were lost before a worker started them. A request waits elsewhere while no worker is connected. */
+  /**
+   * Number of times that each request was lost before a worker started it. While no worker is connected, requests wait
+   * elsewhere.
+   */
   private readonly losses = new Map<string, number>();
 
   constructor(options: WorkerCallerOptions) {
@@ -199,7 +202,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     if (reply.kind === 'failed') link.lastError = reply.error.name;
     const holds = (reply.kind === 'progress' || reply.kind === 'failed') && reply.hold !== undefined;
     this.options.pools.answered(link, request.run.key, holds);
-    // Only a failure is shown with its response. The reply itself has everything else.
+    // Only a failure is shown with its response. The reply itself contains everything else.
     const responseBody = isFailed
       ? keptOf(Buffer.from(JSON.stringify(outcome.kind === 'replied' ? outcome.reply : null)))
       : NO_BODY;
