@@ -1,4 +1,4 @@
-/** Sends one signed POST to the workflow URL for each step. The dialect encodes the request and interprets the answer. */
+/** Sends one signed POST to the workflow URL for each step. The dialect encodes the request and interprets the response. */
 import type { AnswerHeaders } from '../answers/http-advice.js';
 import { LIMITS } from '../config/limits.js';
 import { type StepCodec, sentBytesOf } from '../dialects/dialect.js';
@@ -18,7 +18,7 @@ const unknownVerdict = (message: string): ReplayVerdict => ({ outcome: 'cannot-t
 
 /** Options that everything that sends requests needs. */
 export interface OutboundOptions extends DestinationsOptions, SignerOptions {
-  /** Loads an instance before its data is needed; null if it is already loaded. */
+  /** Loads an instance before its data is needed. Returns null if it is already loaded. */
   readonly prepare?: (instanceId: string) => Promise<void> | null;
   /** Returns the region of an instance for receivers that expect it; null if unknown. */
   readonly regionOf?: (instanceId: string) => string | null;

@@ -1,5 +1,5 @@
 /**
- * Performs one HTTP exchange: sends a request and reads the answer up to a limit.
+ * Performs one HTTP exchange: sends a request and reads the response up to a limit.
  *
  * It uses undici's `dispatch`, the layer below `request`. Chunks are collected without a stream object, which would
  * be a large part of the cost of a delivery.
@@ -23,7 +23,7 @@ export interface BodyParts {
 export interface ExchangeRequest {
   readonly method: Method;
   readonly path: string;
-  /** Alternating names and values. */
+  /** Headers, as alternating names and values. */
   readonly headers: string[];
   readonly body: Uint8Array | BodyParts | null;
   /** Timeout of the whole exchange, from waiting for a connection to the last byte. */
@@ -33,20 +33,20 @@ export interface ExchangeRequest {
   readonly neededBytes?: ((headers: IncomingHttpHeaders) => number) | undefined;
   /** Called when the request is sent on a connection. */
   readonly onSent?: (() => void) | undefined;
-  /** Settles when the answer is recorded or dropped. Its bytes stay in memory until then. Absent: when the exchange ends. */
+  /** Settles when the response is recorded or dropped. Its bytes stay in memory until then. Absent: when the exchange ends. */
   readonly recorded?: Promise<void> | undefined;
 }
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Names are in lower case. */
+  /** Headers with lower-case names. */
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
 
 export type ExchangeOutcome =
   | { readonly kind: 'answered'; readonly answer: HttpAnswer }
-  /** The answer exceeded the limit; `answer.body` is its beginning. */
+  /** The response exceeded the limit; `answer.body` is its beginning. */
   | { readonly kind: 'too-long'; readonly answer: HttpAnswer }
   | { readonly kind: 'timed-out' }
   | { readonly kind: 'aborted' }
@@ -63,7 +63,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   private headers: IncomingHttpHeaders = {};
   private readonly chunks: Buffer[] = [];
   private received = 0;
-  /** Length of the whole answer; null if unknown. */
+  /** Length of the whole response; null if unknown. */
   private length: number | null = null;
   private neededBytes = Number.POSITIVE_INFINITY;
   private readonly bytes: ReplyBytes;
@@ -139,7 +139,7 @@ function contentOf({ headers, body }: ExchangeRequest): { headers: string[]; bod
   return { headers: [...headers, ...length], body: Readable.from(body.parts, { objectMode: true }) };
 }
 
-/** Never rejects. Releases `bytes` when the answer is recorded. */
+/** Performs the exchange. Never rejects. Releases `bytes` when the response is recorded. */
 export async function exchange(
   pool: Pool,
   request: ExchangeRequest,

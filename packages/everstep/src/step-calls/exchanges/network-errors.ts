@@ -33,7 +33,7 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** Returns the maxBytes specific error: that of an attempted address, or the cause of a wrapper. */
+/** Returns the most specific error: that of an attempted address, or the cause of a wrapper. */
 function innermost(error: Error): Error {
   if (error instanceof AggregateError) {
     const first: unknown = error.errors[0];

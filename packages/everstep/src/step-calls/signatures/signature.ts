@@ -26,7 +26,7 @@ export interface ClaimsInput {
   /** Kind of the request. */
   readonly kind: SignedKind;
   readonly body: SignedBody;
-  /** Unix ms. */
+  /** Time of the signature, Unix ms. */
   readonly now: number;
   readonly random: Random;
 }
@@ -70,7 +70,7 @@ export function signWithSharedKey(claims: string, key: string): string {
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
 }
 
-/** `privateKey` is in PKCS #8 format, base64url-encoded. */
+/** Signs with a private key. `privateKey` is in PKCS #8 format, base64url-encoded. */
 export function signWithPrivateKey(
   claims: string,
   { kid, privateKey }: { readonly kid: string; readonly privateKey: string },
