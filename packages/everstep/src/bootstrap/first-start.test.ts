@@ -30,14 +30,14 @@ async function meanwhile<Result>(file: string, work: (accounts: AccountStore) =>
   }
 }
 
-/** State written by an early version, which had no owners. */
+/** Returns to a state written by an early version, which had no owners. */
 function forgetOwners(file: string): void {
   const database = new DatabaseSync(file);
   database.exec('UPDATE queue_instance SET account_id = NULL');
   database.close();
 }
 
-/** Whether the API key of the user with this email is valid. */
+/** Returns whether the API key of the user with this email is valid. */
 async function isGood(file: string, { adminEmail, adminApiKey }: Credentials): Promise<boolean> {
   return meanwhile(file, async (accounts) => {
     const user = await accounts.findUserByEmail({ email: adminEmail });

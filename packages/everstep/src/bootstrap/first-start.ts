@@ -52,7 +52,7 @@ export interface SharedStartOptions extends FirstStartOptions {
   readonly exclusively: <Result>(work: () => Promise<Result>) => Promise<Result>;
 }
 
-/** Name of the record that the credentials of the first start were stored. After that, no start issues new ones. */
+/** Name of the record that shows that the credentials of the first start were stored. After that, no start issues new ones. */
 const CREDENTIALS_ISSUED = 'credentials-told';
 
 /**
@@ -146,7 +146,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     return { user, adminApiKey };
   }
 
-  /** Creates another key for the user, whose other keys stay valid; a new user if none exists. */
+  /** Creates another key for the user, whose other keys stay valid. Creates a new user if none exists. */
   async function keyFor(user: UserRecord | undefined): Promise<Keyed> {
     if (!user) return makeUser();
     const { adminApiKey, apiKey } = newApiKey(user.userId, 'created at startup');

@@ -20,7 +20,7 @@ import type { Foundation } from './foundation.js';
 
 export type Outgoing = ReturnType<typeof openOutgoing>;
 
-/** `ownListeners`: the addresses of this service, which it does not call. */
+/** Opens the outgoing connections. `ownListeners`: the addresses of this service, which it does not call. */
 export function openOutgoing(
   base: Foundation,
   { authority }: AccountParts,
