@@ -23,14 +23,14 @@ const STATUS_WORDS: Readonly<Record<number, string>> = {
 /** A complete response of an endpoint. */
 export interface EndpointAnswer {
   readonly status: number;
-  /** Lower-case names. */
+  /** Headers with lower-case names. */
   readonly headers: AnswerHeaders;
   readonly body: Buffer;
 }
 
 /** Context of a failure message. */
 export interface FailureView {
-  /** The run redacts data, so nothing of the response is quoted. */
+  /** Whether the run redacts data, so that nothing of the response is quoted. */
   readonly hidesData: boolean;
   /** Current time, Unix ms. */
   readonly now: number;

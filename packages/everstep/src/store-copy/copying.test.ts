@@ -1,4 +1,4 @@
-/** Copies an embedded store with all kinds of data, and compares the answers of both stores. */
+/** Copies an embedded store with all kinds of data, and compares the results of queries to both stores. */
 import assert from 'node:assert/strict';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -221,7 +221,7 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
   });
   after(() => rm(directory, { recursive: true, force: true }));
 
-  test('gives the same answers in every state', async () => {
+  test('returns the same results in every state', async () => {
     const copied = await copy(directory, schema.url);
     assert.equal(copied.changedTexts, 0);
     assert.deepEqual(
