@@ -73,11 +73,11 @@ suite('nodes and their database', {
     let backAt = 0;
     await underLoad('restart', RUNS, async () => {
       await primary.end('SIGKILL');
-      await until('both say so', async () => {
+      await until('both nodes report it', async () => {
         const ready = await Promise.all(nodes.all.map((node) => node.standing('/ready')));
         return ready.every((status) => status === 503);
       });
-      // Their leases expire meanwhile.
+      // The leases of the nodes expire meanwhile.
       await pause(1_500);
       for (const node of nodes.all) {
         assert.equal(await node.standing('/health'), 200);
@@ -93,7 +93,7 @@ suite('nodes and their database', {
   test('a node is not ready while it cannot reach the database', async () => {
     proxy.refusing = true;
     proxy.cut();
-    await until('both say so', async () => {
+    await until('both nodes report it', async () => {
       const ready = await Promise.all(nodes.all.map((node) => node.standing('/ready')));
       return ready.every((status) => status === 503);
     });
@@ -113,7 +113,7 @@ suite('nodes and their database', {
     await allReady();
   });
 
-  // Last, because the first server is gone afterwards.
+  // This test is the last one, because the first server is gone afterward.
   test('a promoted synchronous standby continues all acknowledged runs', async () => {
     standby = await primary.follow();
     await allReady();
@@ -124,7 +124,7 @@ suite('nodes and their database', {
       await standby?.promote();
     });
     await allReady();
-    // Runs acknowledged before the promotion.
+    // These runs were acknowledged before the promotion.
     const { workflowState } = await nodes.client(0).runs.result('cut-0');
     assert.equal(workflowState, 'RUN_SUCCESS');
   });

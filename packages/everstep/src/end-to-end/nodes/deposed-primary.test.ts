@@ -9,7 +9,7 @@ import { type Reads, RunObserver } from './run-observer.fixture.js';
 import { TwoServers } from './two-servers.fixture.js';
 
 const NODES = 3;
-/** Node 0 can always reach both servers. */
+/** Node that is cut off. Node 0 can always reach both servers. */
 const CUT_OFF = 1;
 const CONNECTIONS_LOST = 2;
 const RUNS = Math.ceil(Number(process.env.NODES_TEST_DISTURBED_RUNS ?? 30) / 3);
@@ -52,7 +52,7 @@ suite('nodes and a primary that was replaced', {
 
   const allReady = () => Promise.all(nodes.all.map((node) => node.ready()));
 
-  /** Runs that have one recorded step and wait in the next one. */
+  /** Starts runs that have one recorded step and wait in the next one. */
   async function startRuns(name: string): Promise<RunObserver> {
     finished = new Promise((resolve) => {
       finish = resolve;

@@ -48,7 +48,10 @@ suite('nodes and two servers', {
       await client.end();
     }
   };
-  /** Excludes commits that wait for the removed standby: the server does not detect that their clients are gone. */
+  /**
+   * Returns the number of connections, without commits that wait for the removed standby: the server does not detect that their
+   * clients are gone.
+   */
   const connections = (server: OwnServer) =>
     ask(
       server,

@@ -1,6 +1,6 @@
 /**
- * The order of queues over several nodes, observed from outside, while nodes are killed, paused beyond their lease and stopped,
- * and their connections and database fail. `NODES_TEST_KILLS=30` injects more faults.
+ * The order of queues over several nodes, observed from outside. Nodes are killed, paused beyond their lease and stopped, and
+ * their connections and database fail. `NODES_TEST_KILLS=30` injects more faults.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -59,7 +59,7 @@ suite('the order of queues over nodes', {
     }
   });
 
-  /** The node that delivers the queues; any node when unknown. */
+  /** Returns the node that delivers the queues; any node if it is unknown. */
   async function holder(): Promise<NodeProcess> {
     const client = new pg.Client({ connectionString: server.url() });
     client.on('error', () => {});
@@ -70,7 +70,7 @@ suite('the order of queues over nodes', {
     return nodes.all.find(({ output }) => id !== '' && output.includes(id)) ?? nodes.node(0);
   }
 
-  /** The next message of each queue, and its claim. */
+  /** Describes the next message of each queue, and its claim. */
   async function stuck(): Promise<string> {
     const client = new pg.Client({ connectionString: server.url() });
     await client.connect();

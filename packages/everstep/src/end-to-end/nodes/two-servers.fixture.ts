@@ -57,7 +57,7 @@ export class TwoServers {
     this.place = this.place === 0 ? 1 : 0;
   }
 
-  /** Ends the replaced server and starts a new standby on its host. The primary is restarted for that. */
+  /** Ends the replaced server and starts a new standby on its host. This restarts the primary. */
   async follow(): Promise<void> {
     await this.standby.end('SIGKILL');
     this.standby = await this.primary.follow();

@@ -116,7 +116,7 @@ export class WitnessedRuns {
     );
   }
 
-  /** Three to ten steps, depending on the payload. */
+  /** Executes three to ten steps, depending on the payload. */
   private async follow(ctx: WorkflowContext<Payload>, witness: StepWitness): Promise<number> {
     const shape = new SeededRandom(ctx.payload.seed);
     const failsAt = shape.chance(FAILS_FOR_GOOD) ? shape.below(5) : -1;
@@ -157,7 +157,7 @@ export class WitnessedRuns {
     return steps;
   }
 
-  /** Triggers a run, waits for its end and checks its history; also that of its resumed and forked runs. */
+  /** Triggers a run, waits for its end and checks its history. Does the same for its resumed and forked runs. */
   async play(runId: string, seed: number): Promise<void> {
     const { nodes, workflowUrl } = this;
     const run = await nodes.anywhere((client) =>
@@ -213,7 +213,7 @@ export class WitnessedRuns {
     });
   }
 
-  /** Replays its code up to the last step, on a worker that may not know the run. */
+  /** Forks a run and replays its code up to the last step, on a worker that may not know the run. */
   private async fork({ workflowRunId, workflowCreatedAt }: RunName, fromStep: number): Promise<void> {
     const newWorkflowRunId = `${workflowRunId}-fork`;
     const fork = await this.nodes.anywhere(async (client) => {
