@@ -157,7 +157,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   }
 
   /** Assigns an owner to instances created before accounts existed. */
-  async function giveOwnerless({ userId }: UserRecord): Promise<void> {
+  async function assignOwners({ userId }: UserRecord): Promise<void> {
     for (const { instanceId, accountId } of await accounts.listInstances()) {
       if (accountId !== undefined) continue;
       const change = { action: 'queue.give', subject: instanceId, details: { to: userId } };
@@ -174,7 +174,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     // Before accounts existed, lost credentials created another user. The user of the stored key is the one who can log in.
     const user = users.find(({ email }) => email === kept.adminEmail.toLowerCase());
     const keyed = user ? { user, adminApiKey: kept.adminApiKey } : await keyFor(firstOperator);
-    await giveOwnerless(keyed.user);
+    await assignOwners(keyed.user);
     const { instanceId, currentSigningKey, nextSigningKey } = known;
     const valid = (token: string) => authority.isValid(token, instanceId);
     const token = (await valid(kept.token)) ? kept.token : await authority.issueToken({ instanceId, access: 'read-write' });
@@ -189,7 +189,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   }
   const [oldest] = [...(await accounts.listInstances())].sort((a, b) => a.createdAt - b.createdAt);
   const keyed = await keyFor(users.find(({ userId }) => userId === oldest?.accountId) ?? users[0]);
-  await giveOwnerless(keyed.user);
+  await assignOwners(keyed.user);
   const credentials = await issue(options, oldest ?? (await makeInstance(keyed.user)), keyed);
   return { credentials, kind: oldest ? 'reissued' : 'first', setAside };
 }

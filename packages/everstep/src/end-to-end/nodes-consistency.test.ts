@@ -199,7 +199,7 @@ suite('nodes together', {
       await client(n).trigger(url, { runId: runIds[n] ?? '', retries: 0 });
     });
     const filter = { workflowUrl: url };
-    await until('all have failed', async () => {
+    await until('all runs have failed', async () => {
       let failed = 0;
       for await (const _ of client(0).dlq.entries(filter)) failed++;
       return failed === runIds.length;
@@ -264,13 +264,13 @@ suite('nodes together', {
     await results(['unpaused']);
     await client(1).flowControl.pause('paused-key');
     await each(9, 9, async (n) => void (await client(n).trigger(url, { runId: `keyed-${n}`, flowControl })));
-    await until('all wait for the key', async () => (await client(2).flowControl.get('paused-key')).waitListSize === 9);
+    await until('all deliveries wait for the key', async () => (await client(2).flowControl.get('paused-key')).waitListSize === 9);
     assert.equal(calls, 1);
     await client(2).flowControl.resume('paused-key');
     await results(named('keyed', 9));
-    // The pinned rate applies to the starts of all nodes together.
+    // The pinned parallelism applies to the deliveries of all nodes together.
     await client(0).flowControl.pin('paused-key', { parallelism: 1 });
-    await until('all nodes know', async () => {
+    await until('all nodes have received the change', async () => {
       const known = await Promise.all([0, 1, 2].map((at) => client(at).flowControl.get('paused-key')));
       return known.every(({ isPinnedParallelism }) => isPinnedParallelism);
     });
@@ -279,13 +279,13 @@ suite('nodes together', {
     await Promise.all([0, 1, 2].map((at) => client(at).trigger(held, { runId: `before-${at}` })));
     await results(named('before', 3));
     await client(1).destinations.hold({ origin: new URL(held).origin });
-    await until('all nodes know', async () => {
+    await until('all nodes have received the change', async () => {
       const lists = await Promise.all([0, 1, 2].map((at) => client(at).destinations.list()));
       return lists.every((list) => JSON.stringify(list).includes(new URL(held).origin));
     });
     const before = calls;
     await each(9, 9, async (n) => void (await client(n).trigger(held, { runId: `held-${n}` })));
-    await until('all wait for the destination', async () => {
+    await until('all deliveries wait for the destination', async () => {
       const runs = await Promise.all(named('held', 9).map((runId, n) => client(n).runs.explain(runId)));
       return runs.every(({ tasks }) => tasks.some(({ reasons }) => reasons.some(({ kind }) => kind === 'destination-held')));
     });

@@ -83,7 +83,7 @@ export class NodeProcess {
   /** Resolves when the node accepts requests. Rejects with its output if it ends before that. */
   async ready(): Promise<void> {
     const deadline = performance.now() + START_TIMEOUT_MS;
-    while ((await this.standing('/ready')) !== 200) {
+    while ((await this.healthStatus('/ready')) !== 200) {
       if (this.ended) throw new Error(`the node ended:\n${this.output}`);
       if (performance.now() > deadline) throw new Error(`the node is not up after ${START_TIMEOUT_MS} ms:\n${this.output}`);
       await pause(20);
@@ -96,7 +96,7 @@ export class NodeProcess {
   }
 
   /** Returns the status of a health endpoint; 0 without a response. */
-  async standing(path: '/health' | '/ready'): Promise<number> {
+  async healthStatus(path: '/health' | '/ready'): Promise<number> {
     const signal = AbortSignal.timeout(5_000);
     return fetch(`${this.url}${path}`, { signal }).then(
       async (answer) => {

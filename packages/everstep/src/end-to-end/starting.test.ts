@@ -40,12 +40,12 @@ test('the env file exists before the server reports that it is ready', async (t)
   const directory = await directoryFor(t);
   const port = await freePort();
   const envFile = join(directory, 'service.env');
-  const standing = async () => (await fetch(`http://127.0.0.1:${port}/ready`)).status;
+  const readiness = async () => (await fetch(`http://127.0.0.1:${port}/ready`)).status;
   const seen: number[] = [];
   const { rename } = fs;
   // The file is moved into place when it is complete.
   fs.rename = async (from, to) => {
-    if (to === envFile) seen.push(await standing());
+    if (to === envFile) seen.push(await readiness());
     return rename(from, to);
   };
   syncBuiltinESMExports();
@@ -57,7 +57,7 @@ test('the env file exists before the server reports that it is ready', async (t)
   const service = await startService(config, { log: keptLog().log });
   t.after(() => service.stop());
   assert.deepEqual(seen, [503]);
-  assert.equal(await standing(), 200);
+  assert.equal(await readiness(), 200);
 });
 
 test('an https public URL without a trusted proxy logs a warning', async (t) => {

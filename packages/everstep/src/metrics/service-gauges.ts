@@ -6,7 +6,7 @@ import { LabelValues, OTHER } from './label-values.js';
 import type { MetricRegistry } from './registry.js';
 
 /** A connection of a worker. */
-export interface WorkerPlaces {
+export interface WorkerSlots {
   readonly app: string;
   readonly slots: number;
   readonly inFlight: number;
@@ -21,7 +21,7 @@ export interface GaugeSources {
     readonly waiting: number;
     gates(): Iterable<GateCounts>;
   };
-  workers(): readonly WorkerPlaces[];
+  workers(): readonly WorkerSlots[];
   acceptsWrites(): boolean;
   measure(): Promise<StoreMeasure>;
   nodes(): Promise<readonly NodeStatus[]>;

@@ -153,7 +153,7 @@ export interface Cluster {
   /** Returns the node that holds the gates of the instance. If no node does, this node takes them. */
   gateHolderOf(instanceId: string): Promise<string>;
   /** Reports the state of gates that this node holds. */
-  publishGateStatus(instanceId: string, standing: GateStatus): Promise<void>;
+  publishGateStatus(instanceId: string, status: GateStatus): Promise<void>;
   /** Returns the last published state of the gates of the instance; null if no node holds them. */
   gateStatusOf(instanceId: string): Promise<GateStatus | null>;
   /** Returns the nodes that have a lease or recently had one, by the time they joined. */

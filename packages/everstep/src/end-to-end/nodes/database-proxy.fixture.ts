@@ -14,7 +14,7 @@ export class DatabaseProxy {
   target: number;
   /** Whether new connections are refused. */
   refusing = false;
-  /** Text at which a connection that sends it is cut; null: none. */
+  /** Text that cuts the connection on which it is sent; null: none. */
   cutAt: string | null = null;
   private holding = false;
   /** Number of COMMIT responses to lose, with their connection, after the database has committed. */

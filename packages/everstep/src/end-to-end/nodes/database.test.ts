@@ -74,14 +74,14 @@ suite('nodes and their database', {
     await underLoad('restart', RUNS, async () => {
       await primary.end('SIGKILL');
       await until('both nodes report it', async () => {
-        const ready = await Promise.all(nodes.all.map((node) => node.standing('/ready')));
+        const ready = await Promise.all(nodes.all.map((node) => node.healthStatus('/ready')));
         return ready.every((status) => status === 503);
       });
       // The leases of the nodes expire meanwhile.
       await pause(1_500);
       for (const node of nodes.all) {
-        assert.equal(await node.standing('/health'), 200);
-        assert.equal(await node.standing('/ready'), 503);
+        assert.equal(await node.healthStatus('/health'), 200);
+        assert.equal(await node.healthStatus('/ready'), 503);
       }
       await primary.start();
       backAt = performance.now();
@@ -94,7 +94,7 @@ suite('nodes and their database', {
     proxy.refusing = true;
     proxy.cut();
     await until('both nodes report it', async () => {
-      const ready = await Promise.all(nodes.all.map((node) => node.standing('/ready')));
+      const ready = await Promise.all(nodes.all.map((node) => node.healthStatus('/ready')));
       return ready.every((status) => status === 503);
     });
     proxy.refusing = false;

@@ -96,15 +96,15 @@ suite('nodes and a primary that was replaced', {
         await until('each has succeeded', () => observer.allSucceeded);
         observer.countAnew();
         const asked = ({ answered, refused }: Reads) => answered + refused > RUNS;
-        await until('the node that is cut off was asked', () => asked(observer.readsOf(CUT_OFF)));
+        await until('the node that is cut off received reads', () => asked(observer.readsOf(CUT_OFF)));
         assert.deepEqual(observer.backwards, []);
-        assert.equal(observer.readsOf(CUT_OFF).answered, 0, 'it must not answer unconfirmed reads');
+        assert.equal(observer.readsOf(CUT_OFF).answered, 0, 'it must not return unconfirmed reads');
         for (const node of [0, CONNECTIONS_LOST]) assert.ok(observer.readsOf(node).answered > 0);
         toPromoted.held = false;
         await allReady();
         await triggered;
         observer.countAnew();
-        await until('every node answers again', () => nodes.all.every((_, node) => observer.readsOf(node).answered > RUNS));
+        await until('every node responds again', () => nodes.all.every((_, node) => observer.readsOf(node).answered > RUNS));
       } finally {
         toPromoted.held = false;
         await observer.stop();

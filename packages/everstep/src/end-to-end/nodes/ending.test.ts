@@ -14,7 +14,7 @@ const RUNS = Number(process.env.NODES_TEST_RUNS ?? 80);
 const KILLS = Number(process.env.NODES_TEST_KILLS ?? 2);
 const STEPS = ['one', 'two', 'three', 'four', 'five'];
 /** Number of deliveries, more than one host gets at a time. */
-const PLACES = 256;
+const HOST_SLOTS = 256;
 
 const schemas = await openTestSchemas();
 
@@ -140,7 +140,7 @@ suite('nodes that end', {
     const { url, executions } = await steps(names, () => pause(150));
     const runIds = Array.from({ length: 30 }, (_, n) => `paused-${n}`);
     await Promise.all(runIds.map((runId) => nodes.client(2).trigger(url, { runId })));
-    await until('some have started', () => executions() > 0);
+    await until('some runs have started', () => executions() > 0);
     nodes.node(2).signal('SIGSTOP');
     // The work of the node is taken over and continues elsewhere; responses to its requests wait for it.
     await until('others have taken over', async () => (await nodes.client(0).live.nodes()).length === 2);
@@ -161,14 +161,14 @@ suite('nodes that end', {
     });
     const { url } = await steps(['hold', 'next'], async (runId, step) => {
       asked.set(`${runId}/${step}`, performance.now());
-      if (step === 'hold' && asked.size <= PLACES) await released;
+      if (step === 'hold' && asked.size <= HOST_SLOTS) await released;
     });
-    const count = PLACES + 40;
+    const count = HOST_SLOTS + 40;
     await each(count, 16, async (n) => {
       await nodes.client(0).trigger(url, { runId: `stopped-${n}` });
     });
     // Some deliveries wait for slots.
-    await until('every slot is taken', () => asked.size === PLACES);
+    await until('every slot is taken', () => asked.size === HOST_SLOTS);
     const started = [...asked.keys()].map((key) => key.slice(0, key.indexOf('/')));
     const waiting = Array.from({ length: count }, (_, n) => `stopped-${n}`).filter((runId) => !started.includes(runId));
     const since = (from: number, keys: readonly string[]) =>

@@ -204,7 +204,7 @@ export class WitnessedRuns {
       try {
         await client.dlq.resume(dlqId, { retries: 20 });
       } catch (error) {
-        // It was already resumed, but the response was lost.
+        // The run was already resumed, but the response was lost.
         if (!(error instanceof EverstepError) || error.status !== 404) throw error;
       }
       const { workflowRunBecame } = await client.runs.get(workflowRunId, { workflowCreatedAt });
@@ -220,7 +220,7 @@ export class WitnessedRuns {
       try {
         return await client.runs.fork(workflowRunId, { createdAt: workflowCreatedAt, fromStep, newWorkflowRunId });
       } catch (error) {
-        // It was already forked, but the response was lost.
+        // The run was already forked, but the response was lost.
         if (!(error instanceof EverstepError) || error.status !== 409) throw error;
         const { workflowRunId: id, workflowCreatedAt: at } = await client.runs.get(newWorkflowRunId);
         return { workflowRunId: id, workflowCreatedAt: at };

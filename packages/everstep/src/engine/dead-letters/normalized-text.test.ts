@@ -117,7 +117,7 @@ describe('any text', () => {
       normalizedMessage(piece.repeat(1_000_000 / piece.length));
       normalizedStepName(piece.repeat(100_000 / piece.length));
     }
-    // Each takes well below 10 ms. A quadratic pass would take minutes.
+    // Each text takes well below 10 ms. A quadratic pass would take minutes.
     assert.ok(performance.now() - started < 5_000);
   });
 });

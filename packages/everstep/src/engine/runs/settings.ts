@@ -41,7 +41,7 @@ export interface MessageSettings {
   /** The URL group that it was published to, and the name of the endpoint in it. */
   readonly urlGroup?: string;
   readonly endpointName?: string;
-  /** The schedule that published it. */
+  /** Id of the schedule that published the message. */
   readonly scheduleId?: string;
   /** Earliest time of its first attempt, Unix ms. */
   readonly notBefore?: number;

@@ -344,7 +344,7 @@ describe('reporting a failure', () => {
     assert.equal(decision.run.tasks.has(CALLBACK_SLOT), false);
   });
 
-  test('it is retried by the rules of the run, and ends in success or failure', () => {
+  test('the callback is retried by the rules of the run, and ends in success or failure', () => {
     const { run } = failAtOnce(begin({ failureCallback }));
     const task = taskAt(run, CALLBACK_SLOT, 'callback');
     const taken = decideCallback(run, task, null, at(6));
@@ -362,7 +362,7 @@ describe('reporting a failure', () => {
     });
   });
 
-  test('its units are guarded by its task, so that a response after a resume or a cancel has no effect', () => {
+  test('the units of the callback are guarded by its task, so that a response after a resume or a cancel has no effect', () => {
     const { run } = failAtOnce(begin({ failureCallback }));
     const task = taskAt(run, CALLBACK_SLOT, 'callback');
     const guard = { kind: 'task-open', runKey: run.key, slot: CALLBACK_SLOT, messageId: task.messageId };

@@ -124,7 +124,7 @@ describe('lifecycle webhooks', () => {
 });
 
 describe('alert rules', () => {
-  test('one alert opens for many failures of a workflow, and ends when nothing fails any more', async () => {
+  test('one alert opens for many failures of a workflow, and ends when nothing fails anymore', async () => {
     const sender = accepted();
     await withRuntime(
       failing(),
@@ -330,7 +330,7 @@ describe('rules that check the current state', () => {
         await rule('key', { kind: 'pending-age', flowControlKey: 'k', maxAgeMs: 60_000 });
         await rule('queue', { kind: 'pending-age', queue: 'q', maxAgeMs: 60_000 });
         await rule('worker', { kind: 'no-worker', workflowUrl: 'worker://shop/order', forMs: 60_000 });
-        // It waits for a worker.
+        // The run waits for a worker.
         await bench.trigger({ workflowUrl: 'worker://shop/order' });
         await round(bench);
         assert.deepEqual(await subjects(bench), ['worker://shop/order']);

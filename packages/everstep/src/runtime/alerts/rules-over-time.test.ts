@@ -59,7 +59,7 @@ class World {
 interface Simulated {
   /** Whether runs fail. */
   isBroken: boolean;
-  /** Whether schedules do not start their runs. */
+  /** Whether schedules fail to start their runs. */
   isStuck: boolean;
   /** Whether the store does not record that a notice was sent. */
   isForgetful: boolean;
@@ -111,7 +111,7 @@ test('a failure rate over a window opens an alert once, and ends it when runs su
     simulated.isBroken = true;
     for (let n = 0; n < 4; n++) await world.bench.trigger();
     await world.pass(MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened', 'ended', 'opened'], 'it is another alert');
+    assert.deepEqual(world.notices, ['opened', 'ended', 'opened'], 'this is another alert');
     await world.pass(7 * MINUTE_MS);
     assert.deepEqual(world.notices.slice(3), ['ended'], 'the window has passed');
   }));

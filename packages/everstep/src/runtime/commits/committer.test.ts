@@ -78,12 +78,12 @@ test('if the store asks for it, the first batch waits for more units: up to a nu
   await settle();
   clock.move(9);
   await settle();
-  assert.deepEqual(batches, [], 'there may be more');
+  assert.deepEqual(batches, [], 'more units may follow');
   clock.move(1);
   await few;
-  assert.deepEqual(batches, [2], 'they have waited long enough');
+  assert.deepEqual(batches, [2], 'the units have waited long enough');
   await submit(3);
-  assert.deepEqual(batches, [2, 3], 'they are enough');
+  assert.deepEqual(batches, [2, 3], 'there are enough units');
   const last = submit(1);
   await committer.settled();
   await last;

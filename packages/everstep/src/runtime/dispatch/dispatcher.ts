@@ -179,7 +179,8 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   private async attempt(delivery: Delivery, answerRecorded: Promise<void>): Promise<void> {
     const { cluster } = this.deps;
     if (!this.gates.mayStart(delivery) || this.deps.isDeleted(delivery.limits.instanceId)) {
-      // Its destination was held while it waited for a slot, so it waits at the gate again; or its queue instance was deleted.
+      // The destination of the delivery was held while it waited for a slot, so it waits at the gate again; or its queue
+      // instance was deleted.
       if (this.loans?.returns(delivery)) this.gates.withdraw(delivery);
       this.slots.done(delivery);
       this.slotFreed(delivery);

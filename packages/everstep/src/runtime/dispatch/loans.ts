@@ -95,7 +95,7 @@ export class Loans {
   attempted(delivery: Delivery, attempt: Attempt | null): boolean {
     const { lentBy } = delivery.limits;
     if (lentBy === undefined || attempt?.kind === 'handed-over') return false;
-    // It starts again here, within the same loan.
+    // The attempt starts again here, within the same loan.
     if (attempt?.kind === 'needs-long-slot' || attempt?.kind === 'waits-for-memory') return false;
     if (attempt?.kind === 'attempted' && attempt.result.kind !== 'not-made') {
       this.borrowed.delete(idOf(delivery));

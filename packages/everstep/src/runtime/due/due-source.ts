@@ -40,7 +40,7 @@ export interface DueSource {
 /** Source of a single process: reads everything after what was read before. */
 export class StoredTasks implements DueSource {
   private readonly store: Pick<Store, 'dueTasks' | 'dueInstances'>;
-  /** Everything up to this task was read, except what the pages of instances contain. */
+  /** Last task that was read. Everything up to it was read, except what the pages of instances contain. */
   private read: TaskReference | null = null;
 
   constructor(store: Pick<Store, 'dueTasks' | 'dueInstances'>) {

@@ -169,7 +169,7 @@ export class FlowKey {
       }
       if (outcome === 'delivered' && window.isSent && window.arrivedBy === null) {
         window.arrivedBy = this.deps.clock.now();
-        // Its end is now known more precisely and may be earlier.
+        // The end of the window is now known more precisely and may be earlier.
         this.clearTimer();
       }
     }
@@ -354,7 +354,7 @@ export class FlowKey {
     const left = startsLeft(base, rate) - carried;
     const ofKey = limits.parallelism === null ? left : Math.min(left, limits.parallelism - this.inFlight);
     const ofInstance = deps.slots.seekOf(instanceId, this);
-    // Without a free slot it asks as well, so that it waits for its turn.
+    // Without a free slot the key seeks one as well, so that it waits for its turn.
     const most = Math.max(1, Math.min(ofKey, ofInstance));
     const chosen = this.startable(most, (wanted) => deps.slots.seek(wanted, this));
     const starts = chosen.length;

@@ -60,7 +60,7 @@ export async function keyWaitList(options: KeyWaitListOptions, query: Query, sta
   for (const { runKey, slot } of refs) {
     const run = await options.store.loadRun({ runKey });
     const task = run?.tasks.get(slot);
-    // It may have been sent or have ended since.
+    // The delivery may have been sent or have ended since.
     if (!run || !task || task.dueAt === null) continue;
     waiting.push({ run, stepName: 'name' in task ? task.name : null, since: task.dueAt });
   }

@@ -58,7 +58,7 @@ export class QueueLine {
     this.rules = this.setEarly ?? queue ?? ONE_AT_A_TIME;
     for (const runKey of retried) if (!this.endedEarly.has(runKey)) this.holders.add(runKey);
     this.endedEarly.clear();
-    // These were offered before it was known which runs have a position.
+    // These deliveries were offered before it was known which runs have a position.
     const holding = [...this.list.inOrder()].filter(({ runKey }) => this.holders.has(runKey));
     for (const delivery of holding) {
       this.list.remove(delivery);

@@ -49,7 +49,7 @@ export interface DeadLetterService {
 export type CallbackOutcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'not-found' }
-  /** There is no failure callback, or its state does not allow this. */
+  /** There is no failure callback, or the state of the callback does not allow this. */
   | { readonly kind: 'not-possible'; readonly why: string };
 
 export interface DeadLetterId {

@@ -36,7 +36,7 @@ export interface RepairChangeCommand {
 export type RepairChangeOutcome =
   | { readonly kind: 'changed'; readonly record: RepairRecord }
   | { readonly kind: 'not-found' }
-  /** Its state does not allow this. */
+  /** The state of the repair does not allow this. */
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface RepairService {

@@ -28,7 +28,7 @@ export interface StartedEntries {
   readonly moves: readonly ItemMove[];
   /** Why the plan or the budget of the instance admits no more. */
   readonly held: Held | null;
-  /** There were fewer pending entries than the repair counted. */
+  /** Whether there were fewer pending entries than the repair counted. */
   readonly miscounted: boolean;
 }
 

@@ -14,7 +14,7 @@ export interface JournalMark {
   readonly digest: number;
 }
 
-/** An execution in a worker that has applied that prefix. */
+/** An execution in a worker that has applied the prefix. */
 export interface HeldJournal extends JournalMark {
   readonly worker: string;
 }

@@ -156,8 +156,8 @@ export class RunCache {
     const entry = this.entries.get(runKey);
     if (!entry) return;
     this.entries.delete(runKey);
-    const place = this.latest.indexOf(entry);
-    if (place >= 0) this.latest.splice(place, 1);
+    const index = this.latest.indexOf(entry);
+    if (index >= 0) this.latest.splice(index, 1);
     const accountId = this.accountOf.get(runKey) ?? '';
     this.accountOf.delete(runKey);
     const account = this.accounts.get(accountId);

@@ -150,7 +150,7 @@ unreachable.call = async () => ({
   kind: 'failure',
   failure: {
     cause: 'network',
-    message: 'nothing listens there',
+    message: 'nothing listens at this address',
     status: null,
     responseHeaders: {},
     responseBody: new Uint8Array(),

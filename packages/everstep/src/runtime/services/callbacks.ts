@@ -46,7 +46,7 @@ function answerWithError({ responseBody, error }: WholeDeadLetter): Uint8Array {
     const body: unknown = parseJson(Buffer.from(responseBody).toString('utf8'));
     if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string') return responseBody;
   } catch {
-    // Not JSON, for example an error page of a gateway, or empty.
+    // The body is not JSON, for example an error page of a gateway, or it is empty.
   }
   return Buffer.from(JSON.stringify({ error: 'WorkflowError', message: error }));
 }

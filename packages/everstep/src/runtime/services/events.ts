@@ -49,7 +49,7 @@ const runKeyOf = (eventId: string): string => eventId.slice(eventId.indexOf('.')
 export class Events implements EventService {
   private readonly options: EventsOptions;
   /** Message ids of notify steps in progress. Their tasks are due in the store until they are done. */
-  private readonly underWay = new Set<string>();
+  private readonly inProgress = new Set<string>();
 
   constructor(options: EventsOptions) {
     this.options = options;
@@ -104,12 +104,12 @@ export class Events implements EventService {
 
   /** Executes a notify step. Runs that were notified before a crash no longer wait, so they are not notified twice. */
   async carryOut(entry: CachedRun, task: NotifyTask): Promise<void> {
-    if (this.underWay.has(task.messageId)) return;
-    this.underWay.add(task.messageId);
+    if (this.inProgress.has(task.messageId)) return;
+    this.inProgress.add(task.messageId);
     try {
       await this.notifyFor(entry, task);
     } finally {
-      this.underWay.delete(task.messageId);
+      this.inProgress.delete(task.messageId);
     }
   }
 

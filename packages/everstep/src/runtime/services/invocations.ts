@@ -100,7 +100,7 @@ function outcomeOf(child: RunRecord): InvokeOutcome | null {
 export class Invocations {
   private readonly options: InvocationsOptions;
   /** Keys of runs that are being created. Their tasks are due in the store until then. */
-  private readonly beingMade = new Set<string>();
+  private readonly beingCreated = new Set<string>();
 
   constructor(options: InvocationsOptions) {
     this.options = options;
@@ -125,12 +125,12 @@ export class Invocations {
   }
 
   private async startOnce(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
-    if (this.beingMade.has(task.childRunKey)) return;
-    this.beingMade.add(task.childRunKey);
+    if (this.beingCreated.has(task.childRunKey)) return;
+    this.beingCreated.add(task.childRunKey);
     try {
       await this.start(entry, task, spec);
     } finally {
-      this.beingMade.delete(task.childRunKey);
+      this.beingCreated.delete(task.childRunKey);
     }
   }
 
@@ -141,7 +141,7 @@ export class Invocations {
     if (decided.kind !== 'admitted') return this.refuse(entry.run, task, decided);
     try {
       const command = commandOf(entry.run, task, spec, decided, traces.ofInvoked(entry.run, task.messageId));
-      if (!(await this.startLetIn(entry, task, command))) limits.releaseRuns(instanceId, 1, decided);
+      if (!(await this.startAdmitted(entry, task, command))) limits.releaseRuns(instanceId, 1, decided);
     } catch (error) {
       limits.recount(instanceId);
       throw error;
@@ -158,7 +158,7 @@ export class Invocations {
   }
 
   /** Starts the run of an admitted invocation. Returns false if no run was started. */
-  private async startLetIn(entry: CachedRun, task: InvokeTask, command: StartCommand): Promise<boolean> {
+  private async startAdmitted(entry: CachedRun, task: InvokeTask, command: StartCommand): Promise<boolean> {
     const { decisions, context, begin } = this.options;
     const parent = entry.run;
     const { run, unit } = startRun(command, context());

@@ -93,7 +93,7 @@ export class ConnectedApp {
   /** Returns the constructor of the sockets of a process. */
   private socketsOf(index: number, process: Omit<Process, 'worker'>): SocketConstructor {
     const { network, service } = this.options;
-    const received = (connection: CutConnection): boolean => this.befalls(index, connection);
+    const received = (connection: CutConnection): boolean => this.injectFault(index, connection);
     return class implements SocketLike {
       readyState: number = SOCKET_STATE.connecting;
       binaryType = 'blob';
@@ -140,8 +140,8 @@ export class ConnectedApp {
     };
   }
 
-  /** Restarts or drains a process at random when it has received a message. */
-  private befalls(index: number, connection: CutConnection): boolean {
+  /** Restarts or drains a process at random when it has received a message. Returns false if it no longer runs. */
+  private injectFault(index: number, connection: CutConnection): boolean {
     const { random, faults } = this.options.network;
     const process = this.processes[index];
     if (!process || process.dead) return false;

@@ -301,7 +301,7 @@ test('an account at its share costs others no time, however many deliveries it h
     );
     queue.done(ref(`quiet${i}`));
   }
-  // It takes about 10 ms. Checking every host each time took 50 s.
+  // This takes about 10 ms. Checking every host each time took 50 s.
   assert.ok(performance.now() - startedAt < 1_000, `${performance.now() - startedAt} ms`);
 });
 

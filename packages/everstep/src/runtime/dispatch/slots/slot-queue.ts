@@ -78,7 +78,7 @@ export class SlotQueue implements FreeSlots {
   }
   reserve(origin: string, instanceId: string, change: number): void {
     this.ready.reserve(origin, instanceId, change);
-    // Other deliveries wait for slots that are no longer reserved.
+    // Other deliveries may wait for the slots that are no longer reserved.
     if (change < 0) this.drainSoon();
   }
 

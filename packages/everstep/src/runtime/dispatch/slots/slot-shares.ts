@@ -21,7 +21,7 @@ const isPool = (host: string): boolean => host.includes(' ');
 type HostShare = Pick<FairShare, 'free' | 'isUnused' | 'countFor' | 'allows' | 'take' | 'give'>;
 
 /** The slots of a pool of workers, which belongs to one instance. */
-class PoolPlaces implements HostShare {
+class PoolSlots implements HostShare {
   private readonly capacity: () => number;
   private taken = 0;
 
@@ -131,7 +131,7 @@ export class SlotShares {
   }
 
   private slotsOf(pool: string): HostShare {
-    return new PoolPlaces(() => this.poolCapacity(pool));
+    return new PoolSlots(() => this.poolCapacity(pool));
   }
 
   /**
