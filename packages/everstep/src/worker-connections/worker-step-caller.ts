@@ -121,7 +121,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
       if (!('outcome' in asked)) return unknown(asked.failure.message);
       const { outcome } = asked;
       const verdict = outcome.kind === 'replied' ? readVerdict(fields(outcome.reply, 'the reply'), check) : null;
-      return verdict ?? unknown('the worker did not answer the replay check');
+      return verdict ?? unknown('the worker did not respond to the replay check');
     } catch (error) {
       if (error instanceof Problem) return unknown(`the worker answered with an invalid frame: ${error.summary}`);
       if (error instanceof NotAttemptedError) return unknown(error.message);
@@ -193,7 +193,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     }
     const parsed = outcome.kind === 'replied' ? readReply(outcome.reply, request, this.options.now()) : null;
     if (!parsed?.ok) {
-      const problem = parsed ? (hidesData ? parsed.summary : parsed.problem) : 'it is not an answer to a step';
+      const problem = parsed ? (hidesData ? parsed.summary : parsed.problem) : 'it is not a reply to a step';
       link.lastError = INVALID_REPLY;
       return failureOf('not-protocol', `the worker sent an invalid reply: ${problem}`, sent, NEVER);
     }

@@ -73,7 +73,7 @@ test('a reply that continues from an already recorded step violates the protocol
 
 test('a failure of a step that was not requested violates the protocol', () => {
   const decision = answered(waitingFor(step(1), step(2)), 1, failed(0, { step: { ...step(3) } }), 2);
-  assert.match(decision.deadLetter?.error ?? '', /failure of step 3, which it was not asked for/);
+  assert.match(decision.deadLetter?.error ?? '', /failure of step 3, which was not requested/);
 });
 
 test('resuming a run that failed in a step after entries that its code has not seen adds an advance', () => {

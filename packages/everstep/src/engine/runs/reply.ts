@@ -46,7 +46,7 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
   // what it needs instead.
   const isSpecified = reply.planned.some(({ stepId }) => stepId === task.slot);
   if (task.kind === 'step' && draft.task(task.slot) !== undefined && !reply.end && !isSpecified) {
-    throw new Violation(`it was asked for step ${task.slot} ("${task.name}") but did not report it`);
+    throw new Violation(`it did not report the requested step ${task.slot} ("${task.name}")`);
   }
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
   const pastDone = done.length > 0 && advanced;
@@ -114,7 +114,7 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
   } else if (step) {
     const own = draft.task(step.stepId);
     if (own?.kind === 'step' && own.slot === task.slot) failAttempt(draft, own, failure);
-    else throw new Violation(`it reports a failure of step ${step.stepId}, which it was not asked for`);
+    else throw new Violation(`it reports a failure of step ${step.stepId}, which was not requested`);
   } else if (task.kind === 'step' && draft.task(task.slot) !== undefined) {
     // The code failed before it reached the step. The attempt therefore counts as failed, because nothing else would
     // retry it.
@@ -182,7 +182,7 @@ export function applyReply(base: () => Draft, task: Attempted, reply: StepReply,
         throw new Violation('it requests the journal although the whole journal was sent');
     }
     // No other delivery would be made for this task.
-    if (!draft.ended && draft.task(task.slot) === task) throw new Violation('it does not answer what it was asked for');
+    if (!draft.ended && draft.task(task.slot) === task) throw new Violation('its reply contains nothing that was requested');
     return draft;
   } catch (violation) {
     const fresh = base();

@@ -142,7 +142,7 @@ describe('a reply with several results', () => {
       [run, progress(run, { done: [done(2), done(4)] }), /reports step 4, but the next new step is 3/],
       [run, progress(run, { done: [done(2), done(2)] }), /continued from step 2, which was already recorded/],
       [run, progress(run, { done: [done(2), done(1)] }), /continued from step 1, which was already recorded/],
-      [run, progress(run, { done: [done(3), done(4)] }), /was asked for step 2 \("s2"\) but did not report it/],
+      [run, progress(run, { done: [done(3), done(4)] }), /did not report the requested step 2 \("s2"\)/],
       [
         run,
         failed(run, { done: [done(2)], step: { stepId: 4, name: 's4', type: 'Run' } }),
