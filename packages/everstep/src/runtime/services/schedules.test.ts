@@ -202,7 +202,7 @@ test('a schedule that is replaced during its tick keeps that tick and its new pa
     await bench.runtime.stop({ graceMs: 10 });
     bench.clock.move(HOUR_MS);
     const replaced = await scheduled(bench.runtime, command({ scheduleId: 'a' }));
-    assert.equal(replaced.nextAt, START + HOUR_MS, 'the tick is due, and stays so');
+    assert.equal(replaced.nextAt, START + HOUR_MS, 'the tick is due and remains due');
   });
 });
 

@@ -15,7 +15,7 @@ const HOSTILE = 'hostile1';
 const QUIET = 'quiet1';
 const owners = ownersOf(HOSTILE, QUIET);
 
-test('a schedule ticks on time beside 200 schedules of another account that tick at the same time', async () => {
+test('a schedule ticks on time although 200 schedules of another account tick at the same time', async () => {
   const ticks: string[] = [];
   const wrap = (store: Store): Store => ({
     ...store,
@@ -62,7 +62,7 @@ test('a change of a schedule does not wait for changes of another account', asyn
   );
 });
 
-test('a repair is planned on time beside 60 of another account', async () => {
+test('a repair is planned on time although another account has 60 repairs', async () => {
   const written: string[] = [];
   const wrap = (store: Store): Store => {
     const { repairs } = store;

@@ -12,7 +12,7 @@ export interface ConnectionFaults {
   readonly maxConcurrency: number;
   /** Probability that the connection is cut at the message, which arrives in half of the cases. */
   readonly cut: number;
-  /** Probability that nothing arrives any longer, so that both sides must notice it themselves. */
+  /** Probability that nothing arrives any longer, so that both sides must detect the loss. */
   readonly silence: number;
   /** Probability that the worker that receives the message is killed, and another one is started. */
   readonly restartWorker: number;
