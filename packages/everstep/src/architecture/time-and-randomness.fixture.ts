@@ -123,7 +123,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     paths: ['backup/answering.ts', 'backup/taking.ts', 'stores/sqlite/connection/store-loss.ts'],
   },
   {
-    because: 'keys are replaced at times of the machine's clock, which other processes with the same keys share',
+    because: 'keys are replaced at times of the clock of the machine, which other processes with the same keys share',
     kinds: ['clock'],
     paths: ['http-api/requests/cursor.ts', 'rotation/offline.ts'],
   },

@@ -264,7 +264,10 @@ suite('nodes together', {
     await results(['unpaused']);
     await client(1).flowControl.pause('paused-key');
     await each(9, 9, async (n) => void (await client(n).trigger(url, { runId: `keyed-${n}`, flowControl })));
-    await until('all deliveries wait for the key', async () => (await client(2).flowControl.get('paused-key')).waitListSize === 9);
+    await until(
+      'all deliveries wait for the key',
+      async () => (await client(2).flowControl.get('paused-key')).waitListSize === 9,
+    );
     assert.equal(calls, 1);
     await client(2).flowControl.resume('paused-key');
     await results(named('keyed', 9));

@@ -23,7 +23,7 @@ test('limits of a trigger affect waiting deliveries, whether they are higher, lo
   assert.equal(world.starts.length, 5);
   await world.trigger({ key: 'k' });
   await world.pass(0);
-  assert.equal(world.starts.length, 5, 'a key without limits keeps what it has');
+  assert.equal(world.starts.length, 5, 'a trigger without limits keeps those of the key');
   await world.pass(1_000);
   assert.equal(world.starts.length, 7);
 });
