@@ -50,7 +50,7 @@ export interface Manifest {
   /** Version of the program that made the backup. */
   readonly version: string;
   /**
-   * Time when the backup began, in ISO 8601. It includes everything acknowledged before this time, and a part of what was
+   * Time when the backup started, in ISO 8601. It includes everything acknowledged before this time, and a part of what was
    * acknowledged until `endedAt`.
    */
   readonly beganAt: string;

@@ -133,7 +133,7 @@ const WRONG: readonly (readonly [string, RegExp | undefined])[] = [
   ['node scripts/no.mjs', /no scripts\/no.mjs/],
   ['node --test packages/everstep/dist/engine/*.tost.js', /no packages/],
   ['A=1 npx no-program', /no no-program/],
-  ['curl http://example.com', /asks for nothing/],
+  ['curl http://example.com', /requests nothing/],
   ['A=1 docker build -f deploy/no.Dockerfile .', /no deploy\/no.Dockerfile/],
   ['A=$(b c) no-program', undefined],
 ];
