@@ -148,8 +148,8 @@ test('a unit that was written although its response was lost does not count as r
   };
   const committer = new Committer(forgetful, createSystemClock());
   await Promise.all([
-    assert.rejects(committer.submit(UNIT), /answer was lost/),
-    assert.rejects(committer.submit(UNIT), /answer was lost/),
+    assert.rejects(committer.submit(UNIT), /response was lost/),
+    assert.rejects(committer.submit(UNIT), /response was lost/),
   ]);
   await store.close();
 });

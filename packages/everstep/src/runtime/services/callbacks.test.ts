@@ -167,7 +167,7 @@ test('without a response to the last attempt, the body of the notification conta
       await settle();
       const notice: FailureNotice = JSON.parse(Buffer.from(sender.sent[0]?.body ?? '').toString());
       assert.equal(notice.status, 0);
-      assert.match(Buffer.from(notice.body, 'base64').toString(), /failed and is not retried: nothing listens there/);
+      assert.match(Buffer.from(notice.body, 'base64').toString(), /failed and is not retried: nothing listens at this address/);
     },
     { sender },
   );
