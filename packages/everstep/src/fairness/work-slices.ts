@@ -8,7 +8,7 @@ import type { LoopTime } from '../ports/loop-time.js';
 import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 import { Turns } from './turns.js';
 
-/** Work on fewer bytes takes a few ms at most and needs no slice of its own. */
+/** Number of bytes below which work takes at most a few ms and needs no separate slice. */
 export const LONG_BYTES = 256 * 1024;
 
 const PAUSE_RATIO = 3;

@@ -25,7 +25,7 @@ export interface StepCall {
   /** Headers of the user to forward, with lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** A longer reply is cut off and fails the attempt. Absent: the limit of the service applies. */
+  /** Maximum size of the reply. A longer one is cut off and fails the attempt. Absent: the limit of the service applies. */
   readonly maxReplyBytes?: number;
   /** Span of this attempt; absent if none is exported. Its context is in the request. */
   readonly span?: AttemptSpan;

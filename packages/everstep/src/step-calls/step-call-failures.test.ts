@@ -174,7 +174,7 @@ test('a response without the header of the step protocol is received only as far
   let closed: Promise<void> = Promise.resolve();
   const answer = await callWith((response) => {
     closed = new Promise((resolve) => response.once('close', resolve));
-    // The rest never arrives.
+    // The other bytes never arrive.
     response.writeHead(200, { 'content-type': 'text/html', 'content-length': 30_000_000 });
     response.write('z'.repeat(LIMITS.maxKeptResponseBytes + 1));
   });

@@ -93,7 +93,7 @@ test('a result within the limit of the plan is recorded, and a larger one fails 
   const planned: PlannedStep[] = [{ stepId: 2, name: 'next', type: 'Run' }];
   const allowed = answered(begin(), { done: [{ ...DONE, out: '"12345678"' }], advanced: true, planned });
   assert.deepEqual([allowed.run.status, allowed.run.journalLength, refusals(allowed)], ['active', 1, []]);
-  // 9 characters, 11 bytes.
+  // The result has 9 characters and 11 bytes.
   const refused = answered(begin(), { done: [{ ...DONE, out: '"é23456é"' }] });
   assert.deepEqual([refused.run.status, refused.run.journalLength, refusals(refused).length], ['failed', 0, 1]);
   assert.match(

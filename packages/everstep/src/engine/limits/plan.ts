@@ -56,7 +56,7 @@ function bodyOf(step: PlannedStep): EncodedBody | undefined {
 
 const UTF8_BYTES_PER_UNIT = 3;
 
-/** Returns whether a result is within the limit. Counts its bytes only if its length does not decide. */
+/** Returns whether a result is within the limit. Its bytes are counted only if its length does not decide. */
 export function fitsMessageLimit(result: string, { messageLimit }: Draft['context']): boolean {
   if (!messageLimit || result.length * UTF8_BYTES_PER_UNIT <= messageLimit.maxBytes) return true;
   return result.length <= messageLimit.maxBytes && bytesOf({ encoding: 'utf8', data: result }) <= messageLimit.maxBytes;

@@ -153,7 +153,7 @@ function refusePlan(
   if (counted) draft.countRejection(counted);
   if (reply.kind === 'progress') {
     const { end: _end, ...unended } = reply;
-    // Each result relies on those before it.
+    // Each result relies on the results before it.
     const tooLarge = reply.done.findIndex(({ out }) => out !== undefined && !fitsMessageLimit(out, draft.context));
     const done = tooLarge === -1 ? reply.done : reply.done.slice(0, tooLarge);
     if (done.length > 0) onProgress(draft, task, { ...unended, done, advanced: false, planned: [] }, envelope);

@@ -16,7 +16,7 @@ export type Method = (typeof METHODS)[number];
 export interface BodyParts {
   readonly parts: readonly Uint8Array[];
   readonly byteLength: number;
-  /** SHA-256 of all parts, base64url. */
+  /** SHA-256 of all parts in base64url. */
   readonly digest: string;
 }
 
@@ -29,7 +29,7 @@ export interface ExchangeRequest {
   /** Timeout of the whole exchange, from waiting for a connection to the last byte. */
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
-  /** Returns how many bytes of an answer with these headers are of interest. The rest is not received. Absent: all. */
+  /** Returns how many bytes of a response with these headers are needed. The rest is not received. Absent: all. */
   readonly neededBytes?: ((headers: IncomingHttpHeaders) => number) | undefined;
   /** Called when the request is sent on a connection. */
   readonly onSent?: (() => void) | undefined;

@@ -38,10 +38,10 @@ export function heldJournal({ hold, misses, durable }: CachedRun): HeldJournal |
 
 type BuiltRequest = Pick<StepCall, 'request' | 'recorded' | 'open' | 'payload' | 'introduced'>;
 
-/** What building a request needs. */
+/** Inputs of a request. */
 export interface RequestSources {
   readonly store: Pick<Store, 'loadJournal' | 'loadPayload'>;
-  /** Long journals are read in slices. */
+  /** Slices in which long journals are read. */
   readonly slices: Pick<WorkSlices, 'run'>;
 }
 
