@@ -54,7 +54,7 @@ let dueAtS = 0;
 export const ATTACKS: readonly Attack[] = [
   {
     name: 'silent-ports',
-    what: '600 runs with a timeout of 12 hours at two ports that never answer',
+    what: '600 runs with a timeout of 12 hours at two ports that never respond',
     begin: (client) =>
       client.triggerAll(
         times(600, (n) => client.endpoints.silent[n % 2 === 0 ? 0 : 1]),
@@ -63,7 +63,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'slow-names',
-    what: '1,000 runs at host names whose name server never answers',
+    what: '1,000 runs at host names whose name server never responds',
     begin: (client) => client.triggerAll(times(1_000, (n) => `http://a${n}.slow.test/x`)),
   },
   {
@@ -75,7 +75,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'due-tasks',
-    what: '25,000 runs that are due at the same moment, at a port that never answers',
+    what: '25,000 runs that are due at the same moment, at a port that never responds',
     async prepare(client) {
       dueAtS = Math.ceil(Date.now() / 1000) + 90;
       const [port] = client.endpoints.silent;
@@ -115,7 +115,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'bracket-bodies',
-    what: '4 requests at a time with 9 MiB of brackets, and runs whose endpoint answers with 30 MiB of them',
+    what: '4 requests at a time with 9 MiB of brackets, and runs whose endpoint responds with 30 MiB of them',
     async begin(client) {
       client.loop(2, () => client.send('POST', '/v2/batch/trigger', BRACKETS));
       client.loop(2, () =>
@@ -142,7 +142,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'search',
-    what: '8 searches at a time in 10,000 runs for words that none of them has',
+    what: '8 searches at a time in 10,000 runs for words that none of them contains',
     async prepare(client) {
       await client.triggerAll(times(SEARCHED_RUNS, () => `${client.endpoints.app}/quick`));
       await untilAllEnded(client);
