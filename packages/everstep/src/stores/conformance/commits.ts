@@ -138,17 +138,17 @@ export function commitConformance(open: OpenStore): void {
     const faults: readonly (readonly [string, readonly StoreWrite[]])[] = [
       ['an index that the journal has', [record(0, { stepId: 9 })]],
       ['a step id that the journal has', [record(9, { stepId: 1 })]],
-      ['a step id that was recorded before its turn', [record(1, { stepId: 3 }), record(2)]],
-      ['a step id that was recorded before its turn, again', [record(1, { stepId: 4 }), record(2, { stepId: 4 })]],
+      ['a step id that was recorded out of order', [record(1, { stepId: 3 }), record(2)]],
+      ['a step id that was recorded out of order twice', [record(1, { stepId: 4 }), record(2, { stepId: 4 })]],
       ['a run key that exists', [creation(sampleRun(1, { workflowRunId: 'another' }))]],
-      ['a payload of no run', [creation(sampleRun(3), { copyOf: 'no such run' })]],
-      ['a step of no run', [{ kind: 'record-step', runKey: 'no such run', step: sampleStep(0) }]],
-      ['a task of no run', [{ kind: 'put-task', runKey: 'no such run', task: stepTask(1, T0) }]],
-      ['a wait of no run', [{ kind: 'put-task', runKey: 'no such run', task: waitTask(1, T0, ['a']) }]],
-      ['an event for no run', [{ kind: 'keep-event', runKey: 'no such run', event: keptEvent(1) }]],
-      ['a failure function of no run', [{ kind: 'note-failure-function', runKey: 'no such run' }]],
+      ['a payload of an unknown run', [creation(sampleRun(3), { copyOf: 'no such run' })]],
+      ['a step of an unknown run', [{ kind: 'record-step', runKey: 'no such run', step: sampleStep(0) }]],
+      ['a task of an unknown run', [{ kind: 'put-task', runKey: 'no such run', task: stepTask(1, T0) }]],
+      ['a wait of an unknown run', [{ kind: 'put-task', runKey: 'no such run', task: waitTask(1, T0, ['a']) }]],
+      ['an event for an unknown run', [{ kind: 'keep-event', runKey: 'no such run', event: keptEvent(1) }]],
+      ['a failure function of an unknown run', [{ kind: 'note-failure-function', runKey: 'no such run' }]],
       [
-        'the state of a dead letter that is not there',
+        'the state of a dead letter that does not exist',
         [{ kind: 'set-failure-function-state', instanceId: INSTANCE, dlqId: 'no', state: 'CALLBACK_FAIL' }],
       ],
       [
@@ -158,9 +158,12 @@ export function commitConformance(open: OpenStore): void {
           { kind: 'set-failure-function-state', instanceId: INSTANCE, dlqId: `dlq_${other.key}`, state: 'CALLBACK_FAIL' },
         ],
       ],
-      ['an attempt of no run', [{ kind: 'record-attempt', runKey: 'no such run', attempt: sampleAttempt(0) }]],
-      ['a journal of no run', [{ kind: 'copy-journal', fromRunKey: 'no such run', toRunKey: runKey }]],
-      ['the end of no run', [{ kind: 'end-run', runKey: 'no such run', outcome: { status: 'canceled' }, completedAt: T0 }]],
+      ['an attempt of an unknown run', [{ kind: 'record-attempt', runKey: 'no such run', attempt: sampleAttempt(0) }]],
+      ['a journal of an unknown run', [{ kind: 'copy-journal', fromRunKey: 'no such run', toRunKey: runKey }]],
+      [
+        'the end of an unknown run',
+        [{ kind: 'end-run', runKey: 'no such run', outcome: { status: 'canceled' }, completedAt: T0 }],
+      ],
       [
         'the end of a run that has ended',
         [...failure(run), { kind: 'end-run', runKey, outcome: { status: 'succeeded', result: null }, completedAt: T0 }],
@@ -173,7 +176,10 @@ export function commitConformance(open: OpenStore): void {
         'a dead letter in another instance than its run',
         [{ kind: 'add-dead-letter', entry: sampleDeadLetter(run, { instanceId: OTHER_INSTANCE }), group: null }],
       ],
-      ['taking a dead letter that is not there', [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: 'no', became: null }]],
+      [
+        'taking a dead letter that does not exist',
+        [{ kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: 'no', became: null }],
+      ],
       [
         'taking a dead letter of another instance',
         [...failure(other), { kind: 'take-dead-letter', instanceId: INSTANCE, dlqId: `dlq_${other.key}`, became: null }],
@@ -187,7 +193,7 @@ export function commitConformance(open: OpenStore): void {
           const before = await store.loadRun({ runKey });
           const latest = await store.latestTime();
           const bystander = sampleRun(50, { createdAt: T0 + 99_999, workflowRunId: 'bystander' });
-          // Of a batch that is one transaction for each instance, units of other instances can be durable.
+          // If a batch is one transaction for each instance, units of other instances can be durable.
           const others = commitsByInstance ? [] : [unit([creation(bystander)])];
           await assert.rejects(store.commit([...others, unit(writes), unit([])]));
 
@@ -221,7 +227,7 @@ export function commitConformance(open: OpenStore): void {
     }
 
     test(
-      'committed data is there when the store is opened again',
+      'committed data is still there when the store is opened again',
       withStore(open, async (store, underTest) => {
         const [kept, failed] = [sampleRun(1), sampleRun(2)];
         await apply(store, [

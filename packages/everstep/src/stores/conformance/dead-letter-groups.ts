@@ -147,11 +147,11 @@ export function deadLetterGroupConformance(open: OpenStore): void {
 
     describe('whose last entry', () => {
       for (const [how, recoveredAt, expected] of [
-        ['was resumed or restarted is resolved', T0 + 50, T0 + 50],
-        ['was deleted is not resolved', null, null],
+        ['was resumed or restarted are resolved', T0 + 50, T0 + 50],
+        ['was deleted are not resolved', null, null],
       ] as const)
         test(
-          `${how}, remember it`,
+          how,
           withStore(open, async (store) => {
             await apply(store, failed(1, T0));
             await apply(store, failed(2, T0));

@@ -134,7 +134,7 @@ export function deadLetterConformance(open: OpenStore): void {
         await apply(store, [setTo('CALLBACK_FAIL')]);
         assert.deepEqual(await under(store, 'CALLBACK_FAIL'), [dlqId]);
         assert.deepEqual(await under(store, 'CALLBACK_INPROGRESS'), [`dlq_${other.key}`]);
-        // To the state and back in one batch, and to the state that it already has.
+        // The entry changes to the state and back in one batch, and to the state that it already has.
         await apply(store, [setTo('CALLBACK_INPROGRESS'), setTo('CALLBACK_SUCCESS'), setTo('CALLBACK_SUCCESS')]);
         const reopened = await underTest.reopen();
         assert.deepEqual(await under(reopened, 'CALLBACK_SUCCESS'), [dlqId]);
@@ -156,7 +156,7 @@ export function deadLetterConformance(open: OpenStore): void {
         const filter = { failureFunctionStates: ['CALLBACK_CANCELED'] } as const;
         assert.deepEqual((await store.listDeadLetterIds({ ...page, filter })).items, [entry.dlqId]);
         assert.deepEqual((await store.listDeadLetterIds(page)).items, [entry.dlqId]);
-        // And has none again if there is nothing to notify.
+        // The entry has no state again if there is nothing to notify.
         await apply(store, [{ kind: 'set-failure-function-state', ...entry, state: null }]);
         assert.deepEqual((await store.listDeadLetterIds({ ...page, filter })).items, []);
         assert.deepEqual((await store.listDeadLetterIds(page)).items, [entry.dlqId]);

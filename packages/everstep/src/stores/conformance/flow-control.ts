@@ -21,7 +21,7 @@ const setWindow = (key: string, window: FlowControlState['window']): StoreWrite 
   window,
 });
 
-/** A key after a trigger has named it, without anything else. */
+/** Returns the state of a key that one trigger has named, with nothing else changed. */
 const untouched = (key: string, overrides: Partial<FlowControlState> = {}): FlowControlState => ({
   key,
   parallelism: null,
@@ -72,7 +72,7 @@ export function flowControlConformance(open: OpenStore): void {
       [false, true],
     ] as const) {
       test(
-        `keep pinned limits whatever a trigger contains, but not those that a user sets (parallelism: ${parallelismPinned}, rate: ${ratePinned})`,
+        `keep pinned limits whatever a trigger contains, and take those that a user sets (parallelism: ${parallelismPinned}, rate: ${ratePinned})`,
         withStore(open, async (store) => {
           const pinned = untouched('a', { parallelism: 2, rate: 3, periodMs: 4_000, parallelismPinned, ratePinned });
           await apply(store, [put({ key: 'a', parallelism: 1 }), set(pinned), put({ key: 'a', parallelism: 9 }, T0 + 1)]);

@@ -54,7 +54,11 @@ export function forkConformance(open: OpenStore): void {
         assert.deepEqual(await store.loadJournal({ runKey, from: 0 }), journal);
         const again = sampleRun(3);
         await apply(store, [creation(again), { kind: 'copy-journal', fromRunKey: fork.key, toRunKey: again.key, length: 2 }]);
-        assert.deepEqual(await store.loadJournal({ runKey: again.key, from: 0 }), [sampleStep(0), edited], 'the mark goes along');
+        assert.deepEqual(
+          await store.loadJournal({ runKey: again.key, from: 0 }),
+          [sampleStep(0), edited],
+          'the mark is copied too',
+        );
       }),
     );
 
@@ -95,7 +99,7 @@ export function forkConformance(open: OpenStore): void {
     );
 
     test(
-      'and other derived runs are found from their source, by creation, up to the requested number',
+      'and other derived runs are found from their source, in the order of creation, up to the requested number',
       withStore(open, async (store) => {
         const child = sampleRun(3, { origin: comesOf(3, 'invoke') });
         const later = sampleRun(4, { origin: comesOf(4, 'fork') });

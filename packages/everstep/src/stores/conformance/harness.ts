@@ -3,13 +3,13 @@ import type { Store } from '../../ports/stores/store.js';
 /** A store created for one test, with its own data. */
 export interface StoreUnderTest {
   readonly store: Store;
-  /** Whether it keeps versions of runs, as a store of several processes must. */
+  /** Whether the store keeps versions of runs, as a store of several processes must. */
   readonly hasVersions: boolean;
-  /** Whether a batch is one transaction for each instance, so that a faulty unit undoes those of its own instance only. Absent: false. */
+  /** Whether a batch is one transaction for each instance, so that a faulty unit undoes only units of its own. Default: false. */
   readonly commitsByInstance?: boolean;
   /** Closes the store and opens another on the same data. */
   reopen(): Promise<Store>;
-  /** Closes what is open and removes the data. */
+  /** Closes every open store and removes the data. */
   dispose(): Promise<void>;
 }
 

@@ -30,7 +30,7 @@ const ROOM = { maxRows: 100, maxBytes: LIMITS.partBytes };
 const recorded = (outs: readonly (string | null)[]): readonly StoreWrite[] =>
   outs.map((out, index) => ({ kind: 'record-step', runKey, step: sampleStep(index, { out }) }));
 
-/** A whole list, read in parts, and the number of parts. */
+/** Reads a whole list in parts. Returns it with the number of parts. */
 async function inParts<Item>(read: (from: string | null) => Promise<Part<Item>>): Promise<{ items: Item[]; parts: number }> {
   const items: Item[] = [];
   let from: string | null = null;
@@ -65,7 +65,7 @@ export function historyConformance(open: OpenStore): void {
           );
         const journal = await store.loadJournal({ runKey, from: 0 });
         assert.deepEqual(await read({ maxRows: 4, maxBytes: 100_000 }), { items: [...journal], parts: 3 });
-        assert.deepEqual((await read({ maxRows: 100, maxBytes: 1 })).parts, 9, 'a part has one row at least');
+        assert.deepEqual((await read({ maxRows: 100, maxBytes: 1 })).parts, 9, 'a part has at least one row');
         assert.ok((await read({ maxRows: 100, maxBytes: 2_500 })).parts > 1);
         assert.deepEqual((await read({ maxRows: 4, maxBytes: 100_000 }, 5)).items, journal.slice(0, 5));
         const inPieces: RecordedStep[] = [];

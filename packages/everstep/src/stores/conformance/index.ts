@@ -45,7 +45,7 @@ import { versionConformance } from './versions.js';
 
 export type { OpenStore } from './harness.js';
 
-/** Runs and what belongs to them, without listings, which read thousands of pages. */
+/** Requirements for runs and what belongs to them, without listings, which read thousands of pages. */
 export function runConformance(name: string, open: OpenStore): void {
   describe(`${name} as a store of runs`, () => {
     commitConformance(open);
@@ -78,7 +78,7 @@ export function runConformance(name: string, open: OpenStore): void {
   });
 }
 
-/** Everything. */
+/** All requirements for a store. */
 export function storeConformance(name: string, open: OpenStore): void {
   runConformance(name, open);
   describe(`${name} as a store with listings`, () => listingConformance(open));

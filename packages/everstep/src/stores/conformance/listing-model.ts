@@ -13,11 +13,11 @@ import { creation, failure, INSTANCE, OTHER_INSTANCE, sampleDeadLetter, sampleRu
 export const ENTRIES = 9000;
 const BATCH = 500;
 
-export interface Modelled {
+export interface ModeledEntry {
   readonly run: Run;
   readonly url: URL;
   readonly entry: DeadLetter | null;
-  /** Its group, if the entry has one. */
+  /** Group of the entry, if it has one. */
   readonly group: FailureGroup | null;
   status: RunStatus;
   taken: boolean;
@@ -53,7 +53,7 @@ function messageOf(n: number): MessageSettings | null {
 }
 
 /** Two labels divide the entries alternately, two keys in two halves. Some values are rare, some do not occur. */
-function modelEntry(n: number, numbers: Numbers): Modelled {
+function modelEntry(n: number, numbers: Numbers): ModeledEntry {
   const labels = [n % 2 === 0 ? 'first-half' : 'second-half'];
   if (n % 3 === 0) labels.push('one-in-three');
   if (numbers(1000) === 0) labels.push('rare', 'with, comma');
@@ -86,14 +86,14 @@ function modelEntry(n: number, numbers: Numbers): Modelled {
   return { run, url, entry, group, status: failed ? 'failed' : pick(['active', 'succeeded', 'canceled'], numbers), taken: false };
 }
 
-function unitOf({ run, entry, group, status }: Modelled): CommitUnit {
+function unitOf({ run, entry, group, status }: ModeledEntry): CommitUnit {
   if (entry) return unit([creation(run), ...failure(run, entry, group)]);
   if (status === 'active' || status === 'failed') return unit([creation(run)]);
   const outcome = status === 'succeeded' ? ({ status, result: null } as const) : ({ status: 'canceled' } as const);
   return unit([creation(run), { kind: 'end-run', runKey: run.key, outcome, completedAt: run.createdAt + 1 }]);
 }
 
-export async function fill(store: Store, numbers: Numbers): Promise<readonly Modelled[]> {
+export async function fill(store: Store, numbers: Numbers): Promise<readonly ModeledEntry[]> {
   const model = Array.from({ length: ENTRIES }, (_, n) => modelEntry(n, numbers));
   for (let at = 0; at < model.length; at += BATCH) await store.commit(model.slice(at, at + BATCH).map(unitOf));
   // Some entries are taken, individually and in ranges, so that whole blocks lose members.
@@ -124,10 +124,10 @@ const valuesOf = (value: string | undefined) => (value === undefined ? [] : [val
 const groupOfError = (message: string, run: Run): FailureGroup => groupOfFailure(message, run.workflowUrl, kindOf(run));
 
 interface Field<Value> {
-  /** One in so many filters has the field. Absent: the field is special, and a filter has at most one special field. */
+  /** One in this many filters has the field. Absent: the field is special, and a filter has at most one special field. */
   readonly oneIn?: number;
-  readonly ask: (numbers: Numbers, model: readonly Modelled[]) => Value;
-  readonly matches: (wanted: Value, item: Modelled) => boolean;
+  readonly ask: (numbers: Numbers, model: readonly ModeledEntry[]) => Value;
+  readonly matches: (wanted: Value, item: ModeledEntry) => boolean;
 }
 type Fields<Filter> = { readonly [Name in keyof Filter]-?: Field<NonNullable<Filter[Name]>> };
 
@@ -234,7 +234,7 @@ const namesOf = <Filter>(fields: Fields<Filter>): readonly (keyof Filter)[] =>
   // The table has exactly the fields of the filter.
   Object.keys(fields) as (keyof Filter & string)[];
 
-function ask<Filter>(fields: Fields<Filter>, numbers: Numbers, model: readonly Modelled[]): Filter {
+function ask<Filter>(fields: Fields<Filter>, numbers: Numbers, model: readonly ModeledEntry[]): Filter {
   const names = namesOf(fields);
   const special = pick(
     names.filter((name) => fields[name].oneIn === undefined),
@@ -249,24 +249,24 @@ function ask<Filter>(fields: Fields<Filter>, numbers: Numbers, model: readonly M
   return Object.fromEntries(asked.map((name) => [name, fields[name].ask(numbers, model)])) as Filter;
 }
 
-function matchesField<Filter, Name extends keyof Filter>(fields: Fields<Filter>, name: Name, filter: Filter, item: Modelled) {
+function matchesField<Filter, Name extends keyof Filter>(fields: Fields<Filter>, name: Name, filter: Filter, item: ModeledEntry) {
   const wanted = filter[name];
   return wanted === undefined || wanted === null || fields[name].matches(wanted, item);
 }
-const matches = <Filter>(fields: Fields<Filter>, filter: Filter, item: Modelled): boolean =>
+const matches = <Filter>(fields: Fields<Filter>, filter: Filter, item: ModeledEntry): boolean =>
   namesOf(fields).every((name) => matchesField(fields, name, filter, item));
 
-export const deadLetterFilter = (numbers: Numbers, model: readonly Modelled[]): DeadLetterFilter =>
+export const deadLetterFilter = (numbers: Numbers, model: readonly ModeledEntry[]): DeadLetterFilter =>
   ask<DeadLetterFilter>(DEAD_LETTER_FIELDS, numbers, model);
 
-export const matchesDeadLetter = (filter: DeadLetterFilter, item: Modelled): boolean =>
+export const matchesDeadLetter = (filter: DeadLetterFilter, item: ModeledEntry): boolean =>
   item.entry !== null && !item.taken && matches<DeadLetterFilter>(DEAD_LETTER_FIELDS, filter, item);
 
-export function runFilter(numbers: Numbers, model: readonly Modelled[]): RunFilter {
+export function runFilter(numbers: Numbers, model: readonly ModeledEntry[]): RunFilter {
   const { workflowRunId, ...filter } = ask<RunFilter>(RUN_FIELDS, numbers, model);
   // Only workflow runs are found by their ids.
   return filter.kind === 'message' || workflowRunId === undefined ? filter : { ...filter, workflowRunId };
 }
 
-export const matchesRun = (filter: RunFilter, item: Modelled): boolean =>
+export const matchesRun = (filter: RunFilter, item: ModeledEntry): boolean =>
   matches<RunFilter>(RUN_FIELDS, { ...filter, kind: filter.kind ?? 'workflow' }, item);

@@ -90,7 +90,7 @@ export function listingConformance(open: OpenStore): void {
     );
 
     test(
-      'pages skip and repeat no entries while entries are added and taken',
+      'pages neither skip nor repeat entries while entries are added and taken',
       withStore(open, async (store) => {
         const runs = Array.from({ length: 30 }, (_, n) => sampleRun(n));
         await store.commit(runs.map((run) => unit([creation(run), ...failure(run)])));

@@ -246,7 +246,7 @@ export function progressConformance(open: OpenStore): void {
     );
 
     test(
-      'of a run that has ended, only the message about its failure is due',
+      'of a run that has ended, only the failure callback is due',
       withStore(open, async (store) => {
         const told = { ...sampleDeadLetter(run), failureFunctionState: 'CALLBACK_INPROGRESS' } as const;
         await apply(store, [

@@ -200,7 +200,7 @@ export function repairConformance(open: OpenStore): void {
             [3, true],
             [1, true],
           ],
-          'it is started in the same order as it is chosen',
+          'the canary is started in the order in which it was chosen',
         );
         const groups = await store.repairs.canaryGroups(ID);
         assert.deepEqual(
@@ -324,7 +324,7 @@ export function repairConformance(open: OpenStore): void {
   });
 }
 
-/** For a store that several processes share. */
+/** Requirements for the repairs of a store that several processes share. */
 export function sharedRepairConformance(open: OpenStore): void {
   test(
     'a repair is driven by one process at a time, until its lease ends or it is handed to another one',

@@ -86,7 +86,7 @@ export function retentionConformance(open: OpenStore): void {
     );
 
     test(
-      'removes what exceeds the newest ones, up to the number for its state and instance',
+      'keeps the requested number of newest runs in each state and instance, and removes older ones',
       withStore(open, async (store) => {
         for (let n = 1; n <= 9; n++) {
           const foreign = sampleRun(100 + n, { instanceId: OTHER_INSTANCE });
@@ -302,7 +302,7 @@ export function retentionConformance(open: OpenStore): void {
     );
 
     test(
-      'keeps the source of an active run until that has ended; then the link leads nowhere',
+      'keeps the source of an active run until that run has ended, and clears the link when that run is removed',
       withStore(open, async (store) => {
         const [first, second] = [sampleRun(1), sampleRun(2)];
         await apply(store, [...failed(first), creation(second, { copyOf: first.key }), takeEntry(first, second.key)]);
@@ -360,7 +360,7 @@ export function retentionConformance(open: OpenStore): void {
   });
 }
 
-/** The newest DLQ entries are those whose failure was written last; the newest runs are those created last. */
+/** Checks a removal. The newest DLQ entries are those whose failure was written last; the newest runs, those created last. */
 async function expectRemoval(
   store: Store,
   model: Map<number, { readonly state: RetentionState; readonly endedAt: number }>,

@@ -282,7 +282,7 @@ export function seededNumbers(seed: number): (below: number) => number {
   };
 }
 
-/** More than any sample has. */
+/** Bounds that no sample exceeds. */
 const WHOLE = { bounds: { maxRows: 1_000_000, maxBytes: 2 ** 40 }, maxOutBytes: 2 ** 30 };
 
 type Whole = Omit<RunHistory, 'next' | 'journalLength'>;

@@ -38,7 +38,7 @@ async function ids(store: Store, before: number, limit = 10): Promise<readonly s
   return (await store.dueSchedules({ before, limit })).map(({ scheduleId }) => scheduleId);
 }
 
-/** One at a time. */
+/** Reads all schedules, one per page. */
 async function allSchedules(store: Store, instanceId: string): Promise<readonly ListedSchedule[]> {
   const found: ListedSchedule[] = [];
   let after: string | null = null;
@@ -126,7 +126,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'are listed by creation, oldest first, by instance; a replaced one keeps its position',
+      'are listed for each instance, oldest first; a replaced one keeps its position',
       withStore(open, async (store) => {
         const foreign = sampleSchedule(1, { instanceId: OTHER_INSTANCE });
         const [first, second, third] = [sampleSchedule(7), sampleSchedule(3, { createdAt: T0 + 8 }), sampleSchedule(9)];
@@ -159,7 +159,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'without a next tick are guarded by that',
+      'without a next tick pass a guard that expects none',
       withStore(open, async (store) => {
         const paused = sampleSchedule(1, { nextAt: null, paused: true });
         const absent = sampleSchedule(2);
@@ -183,7 +183,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'are due from their next tick on, earliest first, for any instance; paused ones never are',
+      'of all instances are due from their next tick on, earliest first; paused ones never are',
       withStore(open, async (store) => {
         assert.equal(await store.nextScheduleAt(), null);
         await apply(store, [
@@ -209,7 +209,7 @@ export function scheduleConformance(open: OpenStore): void {
     );
 
     test(
-      'start a run once per tick: of two processes that found it due, one starts a run',
+      'start one run per tick, even if two processes find it due',
       withStore(open, async (store) => {
         const schedule = sampleSchedule(1);
         const tick = T0 + 300_000;

@@ -229,7 +229,7 @@ export function searchDocumentsConformance(open: OpenDocuments): void {
   );
 
   test(
-    'ranges continue by id, with a prefix and after an id',
+    'a range returns documents in the order of their ids, with a prefix and after an id',
     withDocuments(async (documents) => {
       const ids = ['a', 'a/1', 'a/2', 'a0', 'b', '\u{10ffff}'];
       await documents.upsert({ ...here, documents: ids.map((id) => sampleDocument(id, { id })) });

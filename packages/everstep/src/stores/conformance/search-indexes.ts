@@ -18,7 +18,7 @@ const index = (indexId: string, accountId: string): SearchIndexRecord => ({
   tokenHashes: { readWrite: `rw ${indexId}`, readOnly: `ro ${indexId}` },
 });
 
-/** Opens a store with two users, and a team of the first. */
+/** Opens a store with two users, and a team that the first one owns. */
 const withPeople = (open: OpenStore, work: Parameters<typeof withStore>[1]): (() => Promise<void>) =>
   withStore(open, async (store, underTest) => {
     await addUsers(store.accounts, 'ann', 'ben');
@@ -96,7 +96,7 @@ export function searchIndexConformance(open: OpenStore): void {
         await searchIndexes.create(index('idx_a', 'usr_ann'));
         const query = { indexId: 'idx_a' };
         await searchIndexes.forget(query);
-        assert.notEqual(await searchIndexes.find(query), null, 'one that is not deleted is not forgotten');
+        assert.notEqual(await searchIndexes.find(query), null, 'an index that is not deleted is not forgotten');
         assert.equal(await searchIndexes.markDeleted(query), true);
         assert.equal(await searchIndexes.markDeleted(query), false);
         const again = (await reopen()).searchIndexes;
@@ -122,7 +122,7 @@ export function searchIndexConformance(open: OpenStore): void {
 
     for (const [name, change] of CHANGES) {
       test(
-        `the audit log contains ${name} if and only if it happened`,
+        `the audit log records ${name} if and only if the change happened`,
         withPeople(open, async (store, { reopen }) => {
           await store.searchIndexes.create(index('idx_a', 'usr_ann'), sampleAudit(0, ['acc']));
           const all = async ({ searchIndexes }: Store) => searchIndexes.list({ accountIds: ['usr_ann'] });
@@ -143,7 +143,7 @@ export function searchIndexConformance(open: OpenStore): void {
     }
 
     test(
-      'the audit log does not contain an index that does not exist',
+      'the audit log records nothing for an index that does not exist',
       withPeople(open, async ({ accounts, searchIndexes }) => {
         const [indexId, audit] = ['idx_none', sampleAudit(1, ['acc'])];
         assert.equal(await searchIndexes.change({ indexId, change: { name: 'n' }, audit }), null);

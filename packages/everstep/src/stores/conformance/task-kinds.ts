@@ -62,11 +62,11 @@ const KINDS: readonly (readonly [string, Task])[] = [
       flowControl: { key: 'shop', parallelism: 2, rate: 3, periodMs: 1000 },
     }),
   ],
-  ['a notification of all', notifyTask(1, T0)],
+  ['a notification of all waiters', notifyTask(1, T0)],
   ['a notification of one run', { ...notifyTask(1, T0), workflowRunId: 'wfr_9' }],
   ['an invocation whose run is to be started', invokeTask(1, T0, 'CHILD', invokeSpec)],
   ['an invocation whose run is active', invokeTask(1, null, 'CHILD')],
-  ['a message about a failure', callbackTask(T0, 'dlq_1')],
+  ['a failure callback', callbackTask(T0, 'dlq_1')],
 ];
 
 export function taskKindConformance(open: OpenStore): void {
@@ -155,7 +155,7 @@ export function taskKindConformance(open: OpenStore): void {
     );
   });
 
-  describe('the message about a failure', () => {
+  describe('the failure callback', () => {
     const entry = sampleDeadLetter(run, { failureFunctionState: 'CALLBACK_INPROGRESS' });
     const told = [...failure(run, entry), ...putTasks(runKey, [callbackTask(T0 + 5, entry.dlqId)])];
 
@@ -172,7 +172,7 @@ export function taskKindConformance(open: OpenStore): void {
 
     for (const became of [null, { kind: 'resume', runKey: sampleRun(2).key, at: T0 }] as const) {
       test(
-        `is gone with the dead letter when that ${became ? 'was resumed' : 'was deleted'}, and other tasks of the run stay`,
+        `is gone with the dead letter when that entry ${became ? 'was resumed' : 'was deleted'}, and other tasks of the run stay`,
         withStore(open, async (store) => {
           await apply(store, [creation(run), ...putTasks(runKey, [stepTask(1, null)]), ...told]);
           await apply(store, [
@@ -230,14 +230,14 @@ export function taskKindConformance(open: OpenStore): void {
     );
 
     test(
-      'a task that starts to wait for a run that has ended is due, because that end has already looked for it',
+      'a task that starts to wait for a run that has already ended is due, because no later end makes it due',
       withStore(open, async (store, underTest) => {
         const [early, other] = [invokeTask(4, null, child.key), invokeTask(5, null, sampleRun(8).key)];
         const ended = { kind: 'end-run', runKey: child.key, outcome: { status: 'canceled' }, completedAt: T0 + 49 } as const;
         await apply(store, [creation(run), creation(child), creation(sampleRun(8)), ...putTasks(runKey, [early, other])]);
         await apply(store, [ended, end]);
         await apply(store, putTasks(runKey, [early, other]));
-        // Also in one batch with the end.
+        // The same holds in one batch with the end.
         const [third, resumed] = [sampleRun(7), sampleRun(6)];
         await apply(store, [creation(third), creation(resumed)]);
         const task = invokeTask(1, null, third.key);

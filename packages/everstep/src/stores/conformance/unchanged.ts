@@ -48,7 +48,7 @@ interface Thing<Value> {
   readonly put: (value: Value) => StoreWrite;
   readonly remove: StoreWrite;
   readonly find: (store: Store) => Promise<Value | null>;
-  /** All different, each from the first in one value only. */
+  /** Different values. Each differs from the first one in one field only. */
   readonly values: readonly [Value, ...Value[]];
 }
 
@@ -68,7 +68,7 @@ const queues: Thing<Queue> = {
 };
 
 const groups: Thing<UrlGroup> = {
-  what: 'a group of URLs',
+  what: 'a URL group',
   guard: (was) => ({ kind: 'url-group-unchanged', instanceId: INSTANCE, name: 'g', was }),
   put: (group) => ({ kind: 'put-url-group', instanceId: INSTANCE, group }),
   remove: { kind: 'delete-url-group', instanceId: INSTANCE, name: 'g' },
@@ -105,12 +105,12 @@ const APPLIED: readonly CommitResult[] = [{ kind: 'applied' }];
 function ofThing<Value>(open: OpenStore, { what, guard, put, remove, find, values }: Thing<Value>): void {
   const [first] = values;
   test(
-    `${what} that is as it was read may be written, and one that is not may not`,
+    `${what} is written only if it is still as it was read`,
     withStore(open, async (store) => {
       const write = (was: Value | null, value: Value) => store.commit([unit([put(value)], [guard(was)])]);
-      assert.deepEqual(await write(first, first), CHANGED, 'there is none');
+      assert.deepEqual(await write(first, first), CHANGED, 'it does not exist');
       assert.deepEqual(await write(null, first), APPLIED);
-      assert.deepEqual(await write(null, first), CHANGED, 'there is one');
+      assert.deepEqual(await write(null, first), CHANGED, 'it exists already');
       for (const other of values.slice(1)) {
         assert.deepEqual(await write(other, first), CHANGED, JSON.stringify(other));
         assert.deepEqual(await write(first, other), APPLIED);
@@ -126,7 +126,7 @@ function ofThing<Value>(open: OpenStore, { what, guard, put, remove, find, value
   );
 
   test(
-    `if several units of one batch have read the same ${what}, the first is written`,
+    `if several units of one batch have read ${what} in the same state, only the first is written`,
     withStore(open, async (store) => {
       const write = (was: Value | null, value: Value) => unit([put(value)], [guard(was)]);
       const [, second = first] = values;
@@ -150,7 +150,7 @@ export function unchangedConformance(open: OpenStore): void {
     ofThing(open, schedules);
 
     test(
-      'a queue that is created by a message is not the missing one that was read',
+      'a queue that a message has created is a change to the missing queue that was read',
       withStore(open, async (store) => {
         const registering = unit([{ kind: 'register-queue', instanceId: INSTANCE, name: 'q', at: T0 }]);
         const put = (was: Queue | null) => unit([queues.put(sampleQueue())], [queues.guard(was)]);

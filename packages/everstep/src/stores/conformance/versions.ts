@@ -57,7 +57,7 @@ export function versionConformance(open: OpenStore): void {
     );
 
     test(
-      'what follows from a rejected unit is rejected with it, in one batch with it and later',
+      'what follows from a rejected unit is rejected too, in the same batch and later',
       withStore(open, async (store, { hasVersions }) => {
         await apply(store, [creation(run)]);
         assert.deepEqual(kinds(await store.commit([decided(0, 11, record(0))])), ['applied']);

@@ -14,7 +14,7 @@ export function integer(row: Row, column: string): number {
 
 export function text(row: Row, column: string): string {
   const value = row[column];
-  return typeof value === 'string' ? value : unexpected(row, column, 'a text');
+  return typeof value === 'string' ? value : unexpected(row, column, 'text');
 }
 
 /** SQLite has no type for flags and returns 0 or 1. */
@@ -33,7 +33,7 @@ export function bytes(row: Row, column: string): Uint8Array {
 
 export const integerOrNull = (row: Row, column: string): number | null => (row[column] === null ? null : integer(row, column));
 
-/** Also for fractions. */
+/** Reads a number, which may have a fraction, or null. */
 export const numberOrNull = integerOrNull;
 
 export const textOrNull = (row: Row, column: string): string | null => (row[column] === null ? null : text(row, column));
@@ -47,6 +47,6 @@ export function word<Word extends string>(row: Row, column: string, words: reado
 /** Reads JSON that a store wrote from a value of the type. */
 export const json = <Value>(row: Row, column: string): Value => JSON.parse(text(row, column)) as Value;
 
-/** Returns the columns of a table `alias`, as a list in a statement. */
+/** Returns the columns as a list for a statement, each with the `alias` of its table if one is given. */
 export const listOf = (columns: readonly string[], alias?: string): string =>
   columns.map((column) => (alias === undefined ? column : `${alias}.${column}`)).join(', ');

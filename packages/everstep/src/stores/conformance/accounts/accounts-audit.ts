@@ -18,7 +18,7 @@ import {
 const ids = (entries: readonly AuditEntry[]): readonly string[] => entries.map(({ auditId }) => auditId);
 const newest = (accounts: AccountStore) => accounts.listAudit({ accountIds: ['acc'], after: null, limit: 100 });
 
-/** Every change that carries an entry, made on the accounts that `prepare` created, with its expected outcome. */
+/** Every change with an audit log entry, made on the accounts that `prepare` created, with its expected outcome. */
 const CHANGES: readonly (readonly [
   name: string,
   change: (accounts: AccountStore, audit: AuditEntry) => Promise<unknown>,
@@ -89,8 +89,16 @@ const REFUSALS: readonly (readonly [
     'last-owner',
   ],
   ['the last owner', (accounts, audit) => accounts.removeMember({ teamId: 'team_kin', userId: 'usr_ann', audit }), 'last-owner'],
-  ['no member', (accounts, audit) => accounts.removeMember({ teamId: 'team_bare', userId: 'usr_ben', audit }), 'not-found'],
-  ['no instance', (accounts, audit) => accounts.changeInstance({ instanceId: 'qi_none', change: { name: 'x' }, audit }), null],
+  [
+    'a member that does not exist',
+    (accounts, audit) => accounts.removeMember({ teamId: 'team_bare', userId: 'usr_ben', audit }),
+    'not-found',
+  ],
+  [
+    'an instance that does not exist',
+    (accounts, audit) => accounts.changeInstance({ instanceId: 'qi_none', change: { name: 'x' }, audit }),
+    null,
+  ],
 ];
 
 async function prepare(accounts: AccountStore): Promise<void> {
@@ -163,7 +171,7 @@ export function auditConformance(open: OpenStore): void {
 
     for (const [name, change, outcome] of CHANGES) {
       test(
-        `contains ${name} if and only if it happened`,
+        `records ${name} if and only if the change happened`,
         withStore(open, async (store, underTest) => {
           await prepare(store.accounts);
           await store.accounts.addAudit(sampleAudit(0, ['acc']));
@@ -181,7 +189,7 @@ export function auditConformance(open: OpenStore): void {
 
     for (const [name, change, outcome] of REFUSALS) {
       test(
-        `does not contain ${name} that had no effect`,
+        `records nothing for ${name}, because nothing changed`,
         withStore(open, async ({ accounts }) => {
           await prepare(accounts);
           const before = await everythingOf(accounts);

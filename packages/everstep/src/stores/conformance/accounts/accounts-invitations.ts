@@ -45,7 +45,7 @@ export function invitationConformance(open: OpenStore): void {
     );
 
     test(
-      'replace an earlier one of the same email to the same team, and delete expired ones',
+      'replace an earlier invitation for the same email and team, and delete expired ones',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann');
         await addTeam(accounts, 'kin', 'ann');

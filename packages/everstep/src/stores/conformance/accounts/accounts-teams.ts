@@ -7,7 +7,7 @@ import { addTeam, addUsers, sampleInstance, sampleMember, sampleTeam } from './a
 export function teamConformance(open: OpenStore): void {
   describe('teams', () => {
     test(
-      'are listed by creation for their members, with the role of each',
+      'are listed in the order of creation for their members, with the role of each',
       withStore(open, async (store, underTest) => {
         await addUsers(store.accounts, 'ann', 'ben', 'eve');
         await addTeam(store.accounts, 'second', 'ann');
@@ -41,7 +41,7 @@ export function teamConformance(open: OpenStore): void {
     );
 
     test(
-      'give a member another role, which keeps the time at which the member was added',
+      'can give a member another role, and keep the time at which the member was added',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben', 'eve');
         await addTeam(accounts, 'kin', 'ann');

@@ -187,7 +187,7 @@ export function usageConformance(open: OpenStore): void {
     );
 
     test(
-      'starts with the owner of an instance that is created after messages of its id were counted',
+      'of messages counted after an instance was created is billed to its owner, even if messages were counted before',
       withStore(open, async (store) => {
         await addUsers(store.accounts, 'ann');
         await apply(store, [count(1)]);

@@ -27,7 +27,7 @@ const invitation = (name: string) => ({
 export function userConformance(open: OpenStore): void {
   describe('users', () => {
     test(
-      'are listed in pages by creation, with their properties',
+      'are listed in pages in the order of creation, with their properties',
       withStore(open, async (store, underTest) => {
         const [zoe, disabled] = [operator('zoe'), { ...sampleUser('ben'), disabledAt: T0 + 1 }];
         await store.accounts.createUser({ user: zoe, apiKey: sampleApiKey('zoe') });
@@ -85,7 +85,7 @@ export function userConformance(open: OpenStore): void {
     );
 
     test(
-      'are deleted with everything of theirs, and their email can be used again',
+      'are deleted with everything that belongs to them, and their email can be used again',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         await addTeam(accounts, 'kin', 'ann');

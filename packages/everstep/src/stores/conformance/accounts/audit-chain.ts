@@ -77,7 +77,7 @@ export function auditChainConformance(open: OpenStore): void {
     );
 
     test(
-      'loses its oldest entries, and continues from its anchor',
+      'can drop its oldest entries, and continues from its anchor',
       withStore(open, async (store, underTest) => {
         await sealed(store, 1, 6);
         const before = await everything(store.audit);

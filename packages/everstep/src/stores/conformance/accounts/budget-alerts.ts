@@ -24,7 +24,7 @@ const due = (accounts: AccountStore, before = T0) => accounts.dueBudgetAlerts({ 
 const note = (accounts: AccountStore, noted: PendingBudgetAlert, lesser: readonly number[] = []) =>
   accounts.createBudgetAlert({ alert: noted, lesser, ...OF_BUDGET });
 
-/** On a store with two instances that have a budget. */
+/** Runs `body` on a store with two instances that have a budget. */
 function withBudgets(open: OpenStore, body: (store: Store, underTest: StoreUnderTest) => Promise<void>) {
   return withStore(open, async (store, underTest) => {
     await addUsers(store.accounts, 'ann', 'ben');
@@ -93,7 +93,7 @@ export function budgetAlertConformance(open: OpenStore): void {
     );
 
     test(
-      'are advanced by one of several that have read the same state',
+      'are advanced by one of several processes that have read the same state',
       withBudgets(open, async ({ accounts }) => {
         await note(accounts, alert(80));
         const move = () => accounts.rescheduleBudgetAlert({ alert: alert(80), retried: 0, dueAt: T0 + 60_000 });
@@ -109,16 +109,16 @@ export function budgetAlertConformance(open: OpenStore): void {
       ['another owner', { accountId: 'usr_ben' }],
     ] as const satisfies readonly (readonly [string, InstanceChange])[]) {
       test(
-        `are deleted with ${what}, including pending ones, and what was read before has no effect`,
+        `are deleted once the instance has ${what}, including pending ones, and what was read before has no effect`,
         withBudgets(open, async (store, underTest) => {
           await note(store.accounts, alert(100), [80]);
           await note(store.accounts, alert(80, { instanceId: OTHER_INSTANCE, dueAt: T0 + 9 }));
           await store.accounts.changeInstance({ instanceId: INSTANCE, change });
           const { accounts } = await underTest.reopen();
           assert.deepEqual(await due(accounts), []);
-          assert.equal(await note(accounts, alert(80)), false, 'of the budget before');
+          assert.equal(await note(accounts, alert(80)), false, 'of the earlier budget');
           const changed = { ...OF_BUDGET, ...change };
-          const body = 'of the budget of now';
+          const body = 'of the current budget';
           assert.equal(await accounts.createBudgetAlert({ alert: alert(100, { body }), lesser: [80], ...changed }), true);
           assert.equal(await accounts.createBudgetAlert({ alert: alert(80, { body }), lesser: [], ...changed }), false);
           await accounts.rescheduleBudgetAlert({ alert: alert(100), retried: 1, dueAt: null });

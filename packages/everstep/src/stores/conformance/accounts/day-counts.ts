@@ -82,7 +82,7 @@ export function dayCountConformance(open: OpenStore): void {
     );
 
     test(
-      'are removed when they are old, as later days are counted',
+      'of old days are removed as later days are counted',
       withStore(open, async (store, underTest) => {
         const at = NOON - DAYS_KEPT * DAY_MS;
         await apply(store, [

@@ -35,10 +35,10 @@ const schedule = (instanceId: string): Schedule => ({
   ...{ paused: false, createdAt: T0, nextAt: T0 + 5, lastFiredAt: null, lastRunId: null },
 });
 
-/** One of everything: an active run that waits, one that ended, one that failed, and data beside runs. */
+/** Adds one of everything: an active run that waits, one that ended, one that failed, and data beside runs. */
 async function fill(store: Store, instanceId: string, first: number): Promise<void> {
   const [active, ended, failed] = [0, 1, 2].map((n) => sampleRun(first + n, { instanceId, settings: { labels: ['red'] } }));
-  if (!active || !ended || !failed) throw new Error('there are three');
+  if (!active || !ended || !failed) throw new Error('expected three runs');
   const group = {
     fingerprint: 'f1',
     rules: 2,
@@ -85,7 +85,7 @@ async function fill(store: Store, instanceId: string, first: number): Promise<vo
   await store.repairs.create({ record, driver: null });
 }
 
-/** Numbers of rows of the instance, by kind. */
+/** Returns how many rows of the instance are left, by kind. */
 async function left(store: Store, instanceId: string) {
   const { accounts } = store;
   return {
@@ -112,7 +112,7 @@ const NOTHING = {
   ...{ holds: 0, repairs: 0, tokens: 0, counts: 0 },
 };
 
-/** On a store with two instances that have the same data. */
+/** Runs `body` on a store with two instances that have the same data. */
 function withTwo(open: OpenStore, body: (store: Store, reopen: () => Promise<Store>) => Promise<void>) {
   return withStore(open, async (store, underTest) => {
     await addUsers(store.accounts, 'ann');
@@ -132,7 +132,7 @@ function withTwo(open: OpenStore, body: (store: Store, reopen: () => Promise<Sto
 export function instanceRemovalConformance(open: OpenStore): void {
   describe('deleted queue instances', () => {
     test(
-      'are not found from then on, nor are their tokens, schedules and repairs, and are listed as deleted',
+      'are no longer found, nor are their tokens, schedules and repairs, and are listed as deleted',
       withTwo(open, async (store, reopen) => {
         const { accounts } = store;
         assert.equal(await accounts.deleteInstance({ instanceId: 'none', at: T0, audit: AUDIT }), false);
@@ -203,7 +203,7 @@ export function instanceRemovalConformance(open: OpenStore): void {
     );
 
     test(
-      'are processed until they are forgotten',
+      'are listed until they are forgotten',
       withTwo(open, async (store, reopen) => {
         await store.accounts.deleteInstance({ instanceId: INSTANCE, at: T0 + 50 });
         for (const at of [T0 + 60, T0 + 70]) await store.accounts.noteEmptied({ instanceId: INSTANCE, at });

@@ -51,7 +51,7 @@ export function instanceConformance(open: OpenStore): void {
     );
 
     test(
-      'keep the settings that were set last, each its own',
+      'keep the settings that were set last, separately for each instance',
       withStore(open, async (store, underTest) => {
         assert.equal(await store.instanceSettings({ instanceId: INSTANCE }), null);
         const disabled = { ...settings, breaker: { ...settings.breaker, enabled: false } };

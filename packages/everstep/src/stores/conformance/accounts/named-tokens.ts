@@ -22,7 +22,7 @@ const sample = (tokenId: string, more: Partial<NamedToken> = {}): NamedToken => 
 export function namedTokenConformance(open: OpenStore): void {
   describe('named tokens', () => {
     test(
-      'a token is found by its hash, and listed by creation',
+      'a token is found by its hash, and listed in the order of creation',
       withStore(open, async (store, underTest) => {
         const [first, second] = [sample('b', { createdAt: T0 - 1, expiresAt: T0 + 5 }), sample('a')];
         const other = sample('c', { instanceId: 'qi_2' });
@@ -100,7 +100,7 @@ export function namedTokenConformance(open: OpenStore): void {
     );
 
     test(
-      'the latest use counts',
+      'the time of the latest use is kept',
       withStore(open, async ({ accounts }) => {
         await accounts.createNamedToken({ token: sample('a') });
         for (const at of [T0 + 5, T0 + 9, T0 + 7]) await accounts.noteTokenUse({ tokenId: 'a', at });

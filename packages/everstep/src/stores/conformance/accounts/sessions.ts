@@ -92,7 +92,7 @@ export function sessionConformance(open: OpenStore): void {
     );
 
     test(
-      'that have expired are removed when another starts, and of one user only the latest stay',
+      'that have expired are removed when another one starts, and each user keeps only the latest ones',
       withStore(open, async ({ accounts }) => {
         await addUsers(accounts, 'ann', 'ben');
         const isThere = async (sessionHash: string) => (await accounts.findSession({ sessionHash })) !== null;

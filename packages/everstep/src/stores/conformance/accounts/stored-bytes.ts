@@ -42,7 +42,7 @@ async function totalsOf(store: Store, instanceId: string = INSTANCE): Promise<In
 
 const storedBytes = async (store: Store, instanceId?: string) => (await totalsOf(store, instanceId))?.bytes;
 
-/** The same, computed from what the store returns for each run and schedule. */
+/** Returns the stored bytes, computed from what the store returns for each run and schedule. */
 async function recount(store: Store): Promise<number> {
   let sum = 0;
   const record = (...contents: readonly (string | Uint8Array | null)[]) => {
@@ -258,7 +258,7 @@ export function storedBytesConformance(open: OpenStore): void {
         );
         assert.equal(await store.loadRun({ runKey: fork.key }), null);
         const adopt = (steps: number): StoreWrite => ({ kind: 'adopt-journal', runKey: fork.key, instanceId: INSTANCE, steps });
-        await assert.rejects(apply(store, [creation(fork, { copyOf: from.key }), adopt(4)]), 'not all of it is there');
+        await assert.rejects(apply(store, [creation(fork, { copyOf: from.key }), adopt(4)]), 'the copy is incomplete');
         const edited = { ...sampleStep(2), out: '"edited"', edited: true } as const;
         await apply(store, [
           creation(fork, { copyOf: from.key }),
@@ -268,7 +268,7 @@ export function storedBytesConformance(open: OpenStore): void {
         ]);
         const expected = journal.map((step) => (step.index === 2 ? edited : step));
         assert.deepEqual(await store.loadJournal({ runKey: fork.key, from: 0 }), expected);
-        await assert.rejects(apply(store, [adopt(4)]), 'it is adopted once');
+        await assert.rejects(apply(store, [adopt(4)]), 'a journal is adopted only once');
 
         assert.equal(await store.removeStagedSteps(), false, 'what may still be adopted stays');
         await apply(store, [{ kind: 'abandon-journal', runKey: never.key, instanceId: INSTANCE }]);

@@ -13,7 +13,7 @@ export const group = (message: string, workflowUrl = URL, kind: FailureGroup['ki
   groupOf({ kind, workflowUrl, stepName: 'pay-7', status: 500, cause: 'step', message });
 export const NO_STOCK = group('no stock');
 
-/** A run with that number that failed at that time. */
+/** Returns the writes of run number `n`, which failed at that time. */
 export function failed(n: number, at: number, as: FailureGroup | null = NO_STOCK): readonly StoreWrite[] {
   const run = sampleRun(n, { workflowUrl: as?.workflowUrl ?? URL });
   return [creation(run), ...failure(run, sampleDeadLetter(run, { createdAt: at }), as)];

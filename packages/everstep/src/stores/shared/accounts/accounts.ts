@@ -14,11 +14,11 @@ import * as signIn from './sign-in.js';
 import * as teams from './teams.js';
 import * as users from './users.js';
 
-/** What each store implements separately: what commits count, and what concerns other processes. */
+/** The parts that each store implements separately: what commits count, and what involves other processes. */
 export interface OwnAccounts extends Pick<AccountStore, 'exclusively' | 'usage' | 'usageByDay' | 'countOfDay' | 'countsByDay'> {
   readonly addAudit: AddAudit;
   readonly noteInstance: instances.NoteInstance;
-  /** Called in the transaction that deletes an instance. */
+  /** Is called in the transaction that deletes an instance. */
   noteDeletion(instanceId: string, at: number): Procedure<void>;
   totalsOf(query: { readonly accountId: string }): Promise<readonly InstanceTotals[]>;
 }
@@ -197,7 +197,7 @@ function createAlerts(store: SqlStore) {
   return {
     createBudgetAlert: async ({ alert, lesser, ...of }) =>
       !(await store.read(alerts.isAlertNoted(alert))) && store.write(() => alerts.createAlert(alert, lesser, of)),
-    // The service sends them, so they must be durable.
+    // The service sends these alerts, so they must be durable.
     dueBudgetAlerts: ({ before, limit }) => store.readDurable(alerts.dueAlerts(before, limit)),
     nextBudgetAlertAt: ({ after }) => store.read(alerts.nextAlertAt(after)),
     rescheduleBudgetAlert: ({ alert, retried, dueAt }) => store.write(() => alerts.rescheduleAlert(alert, retried, dueAt)),

@@ -18,14 +18,14 @@ const ALERT = table<PendingBudgetAlert>('budget_alert', {
 const budgetOf = (instance: QueueInstance): number => instance.budgetDollars ?? 0;
 const ownerOf = (instance: QueueInstance): string | null => instance.accountId ?? null;
 
-/** Whether alerts for the earlier budget or owner are obsolete. */
+/** Returns whether alerts for the earlier budget or owner are obsolete. */
 export const isBudgetChanged = (before: QueueInstance, after: QueueInstance): boolean =>
   budgetOf(before) !== budgetOf(after) || ownerOf(before) !== ownerOf(after);
 
 const isAlert = ({ instanceId, month, percent }: BudgetAlertId): Sql =>
   sql`instance_id = ${instanceId} AND month = ${month} AND percent = ${percent}`;
 
-/** Reads only: the question is repeated while the budget is exceeded. */
+/** Returns whether the alert is noted. Only reads, because this is asked repeatedly while the budget is exceeded. */
 export function* isAlertNoted(alert: BudgetAlertId): Procedure<boolean> {
   return (yield* row(sql`SELECT percent FROM budget_alert WHERE ${isAlert(alert)}`)) !== null;
 }
@@ -36,7 +36,10 @@ export interface BudgetAlertFor {
   readonly accountId: string | null;
 }
 
-/** False if it was noted before, or if the budget or the owner has changed. A change waits, and then removes the alert. */
+/**
+ * Notes the alert. Returns false if it was noted before, or if the budget or the owner has changed. A concurrent change waits,
+ * and then removes the alert.
+ */
 export function* createAlert(
   alert: PendingBudgetAlert,
   lesser: readonly number[],
@@ -56,21 +59,21 @@ export function* createAlert(
   return (yield* count(sql`${ALERT.insert(alert)} ON CONFLICT (instance_id, month, percent) DO NOTHING`)) === 1;
 }
 
-/** Earliest first. */
+/** Returns the alerts due before this time, earliest first. */
 export function* dueAlerts(before: number, limit: number): Procedure<readonly PendingBudgetAlert[]> {
   const due = yield* rows(sql`SELECT * FROM budget_alert WHERE due_at <= ${before} ORDER BY due_at LIMIT ${limit}`);
   return due.map(ALERT.read);
 }
 
-/** Null if none is due later. */
+/** Returns when the next alert is due after this time; null if none is. */
 export function* nextAlertAt(after: number): Procedure<number | null> {
   const next = yield* row(sql`SELECT min(due_at) AS due_at FROM budget_alert WHERE due_at > ${after}`);
   return next && integerOrNull(next, 'due_at');
 }
 
 /**
- * `dueAt` null: the alert was delivered or given up. False, without a change, if the alert is not as it was read: another
- * one was noted, or another process was faster.
+ * Sets when the alert is due next; null if it was delivered or given up. Returns false, without a change, if the alert is not
+ * as it was read: another one was noted, or another process was faster.
  */
 export function* rescheduleAlert(alert: PendingBudgetAlert, retried: number, dueAt: number | null): Procedure<boolean> {
   const moved = yield* count(sql`

@@ -12,7 +12,7 @@ export type AccountChange = <Result>(
   happened?: (result: Result) => boolean,
 ) => Promise<Result>;
 
-/** A refusal is false, null or a word such as `not-found`. */
+/** Returns whether the change was made. A refusal is false, null or a word such as `not-found`. */
 const isDone = (result: unknown): boolean =>
   typeof result === 'string' ? result === 'done' || result === 'deleted' : result !== false && result !== null;
 
@@ -26,7 +26,7 @@ export function createAccountChange(store: SqlStore, addAudit: AddAudit): Accoun
 }
 
 /**
- * Fails if no user and no team has this id, because the property of a deleted account would be invisible. A deletion of the
+ * Fails if no user and no team has this id, because what a deleted account owns would be invisible. A deletion of the
  * account waits until the transaction ends.
  */
 export function* requireAccount(accountId: string): Procedure<void> {

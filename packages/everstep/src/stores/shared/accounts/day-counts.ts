@@ -5,7 +5,7 @@ import { sql } from '../sql/sql.js';
 import { NUMBER, oneOf, TEXT, table } from '../sql/table.js';
 
 export const DAY_MS = 86_400_000;
-/** Rows of old days that are removed in one transaction. */
+/** Maximum number of rows of old days that one transaction removes. */
 export const REMOVED_AT_ONCE = 500;
 
 const KINDS: readonly DayCountKind[] = [
@@ -41,7 +41,7 @@ const DAY_COUNT = table<DayCount>('day_count', {
   lastAt: NUMBER,
 });
 
-/** Sums of one batch, so that it writes one row for each instance, day and kind. */
+/** Sums the counts of one batch, so that it writes one row for each instance, day and kind. */
 export class DaySums {
   private readonly sums = new Map<string, DayCount>();
 
@@ -62,7 +62,7 @@ export class DaySums {
   }
 }
 
-/** Newest days first. In PostgreSQL several rows may belong to one count. */
+/** Returns the counts, newest days first. In PostgreSQL several rows may belong to one count. */
 export function* listDayCounts(instanceId: string, fromDay: number): Procedure<readonly DayCount[]> {
   const found = yield* rows(sql`
     SELECT instance_id, day, what, CAST(sum(count) AS bigint) AS count, max(last_at) AS last_at FROM day_count

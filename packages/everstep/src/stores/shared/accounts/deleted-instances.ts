@@ -16,7 +16,7 @@ const DELETED = table<DeletedInstance>('deleted_instance', {
   emptiedAt: nullable(NUMBER),
 });
 
-/** False if there is no such instance. */
+/** Deletes the instance and notes its deletion. Returns false if there is no such instance. */
 export function* deleteInstance(instanceId: string, at: number): Procedure<boolean> {
   const deleted = yield* row(sql`DELETE FROM queue_instance WHERE instance_id = ${instanceId} RETURNING *`);
   if (!deleted) return false;

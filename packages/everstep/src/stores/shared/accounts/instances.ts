@@ -34,10 +34,10 @@ const TOKEN = table<TokenRecord>('token', {
   revokedAt: nullable(NUMBER),
 });
 
-/** Called in the transaction that creates or changes an instance, with its new price if that is set. */
+/** Is called in the transaction that creates or changes an instance, with its new price if one is set. */
 export type NoteInstance = (instanceId: string, price: number | undefined) => Procedure<void>;
 
-/** Fails if the id is taken, or if the account does not exist. */
+/** Creates the instance. Fails if the id is taken, or if the account does not exist. */
 export function* createInstance(
   instance: QueueInstance,
   tokens: readonly TokenRecord[],
@@ -59,18 +59,18 @@ function* lockInstance(instanceId: string): Procedure<QueueInstance | null> {
   return found && INSTANCE.read(found);
 }
 
-/** Ordered by creation. */
+/** Returns all instances in the order of creation. */
 export function* listInstances(): Procedure<readonly QueueInstance[]> {
   return (yield* rows(sql`SELECT * FROM queue_instance ORDER BY seq`)).map(INSTANCE.read);
 }
 
-/** Ordered by creation. */
+/** Returns the instances of these accounts in the order of creation. */
 export function* instancesOf(accountIds: readonly string[]): Procedure<readonly QueueInstance[]> {
   const found = yield* rows(sql`SELECT * FROM queue_instance WHERE account_id ${isOneOf(accountIds)}`);
   return found.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(INSTANCE.read);
 }
 
-/** Null if there is no such instance. Fails if the new account does not exist. */
+/** Changes the instance and returns it; null if there is none. Fails if the new account does not exist. */
 export function* changeInstance(
   instanceId: string,
   change: InstanceChange,
@@ -88,7 +88,7 @@ export function* changeInstance(
   return after;
 }
 
-/** Fails if there is no such instance. */
+/** Replaces the signing keys. Fails if there is no such instance. */
 export function* setSigningKeys(instanceId: string, current: string, next: string): Procedure<void> {
   const changed = yield* count(sql`
     UPDATE queue_instance SET current_signing_key = ${current}, next_signing_key = ${next} WHERE instance_id = ${instanceId}`);
@@ -97,7 +97,7 @@ export function* setSigningKeys(instanceId: string, current: string, next: strin
 
 const keyPairsOf = ({ keyPairs }: InstanceKeys): string | null => (keyPairs ? JSON.stringify(keyPairs) : null);
 
-/** False if the keys are not `from`. */
+/** Replaces the keys `from` with `to`. Returns false if the keys are not `from`. */
 export function* replaceKeys(instanceId: string, from: InstanceKeys, to: InstanceKeys): Procedure<boolean> {
   const replaced = yield* count(sql`
     UPDATE queue_instance SET current_signing_key = ${to.currentSigningKey}, next_signing_key = ${to.nextSigningKey},
@@ -115,7 +115,7 @@ export function* addWorkflowOrigin(instanceId: string, origin: string, limit: nu
   yield* send(sql`UPDATE queue_instance SET workflow_origins = ${origins} WHERE instance_id = ${instanceId}`);
 }
 
-/** Fails if the id is taken. */
+/** Creates the token. Fails if the id is taken. */
 export const createToken = (token: TokenRecord): Procedure<void> => send(TOKEN.insert(token));
 
 export function* findToken(tokenId: string): Procedure<TokenRecord | null> {
@@ -123,16 +123,16 @@ export function* findToken(tokenId: string): Procedure<TokenRecord | null> {
   return found && TOKEN.read(found);
 }
 
-/** Ordered by creation. */
+/** Returns the tokens of the instance in the order of creation. */
 export function* listTokens(instanceId: string): Procedure<readonly TokenRecord[]> {
   return (yield* rows(sql`SELECT * FROM token WHERE instance_id = ${instanceId} ORDER BY seq`)).map(TOKEN.read);
 }
 
-/** A token that was revoked before keeps that time. */
+/** Revokes the token. A token that was revoked before keeps that time. */
 export const revokeToken = (tokenId: string, at: number): Procedure<void> =>
   send(sql`UPDATE token SET revoked_at = coalesce(revoked_at, ${at}) WHERE token_id = ${tokenId}`);
 
-/** Returns the ids of the tokens that were valid until now, by creation. */
+/** Replaces all tokens of the instance. Returns the ids of those that were valid until now, in the order of creation. */
 export function* replaceTokens(instanceId: string, tokens: readonly TokenRecord[], at: number): Procedure<readonly string[]> {
   // If there are two replacements at once, the second sees the tokens of the first.
   yield* lockInstance(instanceId);

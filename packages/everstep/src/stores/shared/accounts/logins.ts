@@ -20,7 +20,10 @@ const SESSION = table<SessionRecord>('login_session', {
   expiresAt: NUMBER,
 });
 
-/** False if the user is disabled, or has no such valid key. Locks both, so that a revocation at the same time ends the session. */
+/**
+ * Starts a session. Returns false if the user is disabled, or has no such valid key. Locks both, so that a concurrent
+ * revocation ends the session.
+ */
 export function* createSession({ sessionHash, userId, apiKeyId, createdAt, expiresAt }: SessionRecord): Procedure<boolean> {
   yield* send(sql`DELETE FROM login_session WHERE expires_at <= ${createdAt}`);
   const owner =
@@ -52,7 +55,7 @@ export function* findSession(
 export const extendSession = (sessionHash: string, expiresAt: number): Procedure<void> =>
   send(sql`UPDATE login_session SET expires_at = ${expiresAt} WHERE session_hash = ${sessionHash}`);
 
-/** Newest first. */
+/** Returns the sessions of the user, newest first. */
 export function* listSessions(userId: string): Procedure<readonly SessionRecord[]> {
   const found = yield* rows(sql`
     SELECT * FROM login_session WHERE user_id = ${userId} ORDER BY created_at DESC, session_hash`);
@@ -63,14 +66,14 @@ export function* deleteSession(sessionHash: string): Procedure<boolean> {
   return (yield* count(sql`DELETE FROM login_session WHERE session_hash = ${sessionHash}`)) === 1;
 }
 
-/** Returns the number of sessions. */
+/** Deletes all sessions of the user and returns their number. */
 export const deleteSessionsOfUser = (userId: string): Procedure<number> =>
   count(sql`DELETE FROM login_session WHERE user_id = ${userId}`);
 
 export const deleteSessionsOfKey = (apiKeyId: string): Procedure<void> =>
   send(sql`DELETE FROM login_session WHERE api_key_id = ${apiKeyId}`);
 
-/** Time of the last login from this place; null if it is not among the latest places of the user. */
+/** Returns the time of the last login from this place; null if it is not among the latest places of the user. */
 export function* lastLoginAt(userId: string, place: string): Procedure<number | null> {
   const found = yield* row(sql`SELECT at FROM login_place WHERE user_id = ${userId} AND place = ${place}`);
   return found && integer(found, 'at');

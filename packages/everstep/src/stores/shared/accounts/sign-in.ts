@@ -26,7 +26,7 @@ export function* createUserOfIdentity(identity: Identity, user: UserRecord): Pro
   const insert = USER.insert({ ...user, email: user.email.toLowerCase() });
   if ((yield* count(sql`${insert} ON CONFLICT DO NOTHING`)) !== 1) return false;
   if (yield* linkIdentity(identity, user.userId, user.createdAt)) return true;
-  throw new Error('the identity was linked to another user at the same moment');
+  throw new Error('the identity was just linked to another user');
 }
 
 export interface RecoveryLink {
@@ -52,7 +52,7 @@ export function* findRecovery(secretHash: string, at: number): Procedure<UserRec
   return found && USER.read(found);
 }
 
-/** False if another request used the link at the same moment. */
+/** Uses the link and creates the API key. Returns false if another request used the link at the same moment. */
 export function* takeRecovery(secretHash: string, at: number, apiKey: ApiKeyRecord): Procedure<boolean> {
   if ((yield* findRecovery(secretHash, at))?.userId !== apiKey.userId) return false;
   const taken = yield* count(sql`
@@ -62,7 +62,7 @@ export function* takeRecovery(secretHash: string, at: number, apiKey: ApiKeyReco
   return true;
 }
 
-/** For a user that is deleted. */
+/** Deletes the identities and recovery links of a user that is being deleted. */
 export function* deleteSignInOfUser(userId: string): Procedure<void> {
   yield* send(sql`DELETE FROM sso_identity WHERE user_id = ${userId}`);
   yield* send(sql`DELETE FROM recovery_link WHERE user_id = ${userId}`);

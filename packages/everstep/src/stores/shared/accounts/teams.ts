@@ -46,7 +46,7 @@ function* isLastOwner(teamId: string, userId: string): Procedure<boolean> {
 const upsertMember = (member: MemberRecord): Procedure<void> =>
   send(sql`${MEMBER.insert(member)} ON CONFLICT (user_id, team_id) DO UPDATE SET role = excluded.role`);
 
-/** Fails if the id is taken, or if the owner is not a user. */
+/** Creates the team with its owner. Fails if the id is taken, or if the owner is not a user. */
 export function* createTeam(team: TeamRecord, owner: MemberRecord): Procedure<void> {
   yield* send(TEAM.insert(team));
   yield* upsertMember(owner);
@@ -57,7 +57,7 @@ export function* findTeam(teamId: string): Procedure<TeamRecord | null> {
   return found && TEAM.read(found);
 }
 
-/** Ordered by creation. */
+/** Returns the teams of the user in the order of creation, with the user's role in each. */
 export function* listTeams(userId: string): Procedure<readonly (TeamRecord & { readonly role: Role })[]> {
   const found = yield* rows(sql`
     SELECT t.*, m.role FROM team_member m JOIN team t ON t.team_id = m.team_id WHERE m.user_id = ${userId}`);
@@ -66,7 +66,7 @@ export function* listTeams(userId: string): Procedure<readonly (TeamRecord & { r
     .map((team) => ({ ...TEAM.read(team), role: word(team, 'role', ROLES) }));
 }
 
-/** Whether the account, of a user or a team, owns queue instances or search indexes. */
+/** Returns whether the account, of a user or a team, owns queue instances or search indexes. */
 export function* ownsSomething(accountId: string): Procedure<boolean> {
   const found = yield* row(sql`
     SELECT EXISTS (SELECT 1 FROM queue_instance WHERE account_id = ${accountId})
@@ -74,7 +74,7 @@ export function* ownsSomething(accountId: string): Procedure<boolean> {
   return found === null || flag(found, 'owns');
 }
 
-/** Removes the user from all teams, as `deleteUser` describes. Returns the deleted teams; `last-owner`: nothing was changed. */
+/** Removes the user from all teams, as `deleteUser` describes. Returns the deleted teams, or `last-owner` if nothing changed. */
 export function* leaveAllTeams(
   userId: string,
   successorId: string | null,
@@ -97,7 +97,7 @@ export function* leaveAllTeams(
   return { deleted };
 }
 
-/** Also deletes its invitations. */
+/** Deletes the team with its invitations. */
 export function* deleteTeam(teamId: string): Procedure<'deleted' | 'not-found' | 'owns-something'> {
   if (!(yield* isLocked(teamId))) return 'not-found';
   if (yield* ownsSomething(teamId)) return 'owns-something';
@@ -107,7 +107,7 @@ export function* deleteTeam(teamId: string): Procedure<'deleted' | 'not-found' |
   return 'deleted';
 }
 
-/** Ordered by the time they were added. */
+/** Returns the members in the order in which they were added. */
 export function* listMembers(teamId: string): Procedure<readonly MemberRecord[]> {
   const found = yield* rows(sql`
     SELECT m.*, u.email FROM team_member m JOIN account_user u ON u.user_id = m.user_id
@@ -120,7 +120,7 @@ export function* roleInTeam(teamId: string, userId: string): Procedure<Role | nu
   return found && word(found, 'role', ROLES);
 }
 
-/** A member that gets another role keeps the time at which it was added. Fails if there is no such team or user. */
+/** Adds the member or changes its role; the time of adding stays. Fails if there is no such team or user. */
 export function* putMember(member: MemberRecord): Procedure<'done' | 'last-owner'> {
   const { teamId, userId, role } = member;
   yield* isLocked(teamId);
@@ -129,7 +129,7 @@ export function* putMember(member: MemberRecord): Procedure<'done' | 'last-owner
   return 'done';
 }
 
-/** Also deletes the invitations that the member sent. */
+/** Removes the member, and the invitations that the member sent. */
 export function* removeMember(teamId: string, userId: string): Procedure<'done' | 'not-found' | 'last-owner'> {
   yield* isLocked(teamId);
   if (yield* isLastOwner(teamId, userId)) return 'last-owner';
@@ -140,8 +140,8 @@ export function* removeMember(teamId: string, userId: string): Procedure<'done' 
 }
 
 /**
- * Replaces an invitation of the same address, and deletes expired ones. Fails if there is no such team, or if the id or the
- * hash is taken.
+ * Adds the invitation. Replaces one for the same address, and deletes expired ones. Fails if there is no such team, or if the id
+ * or the hash is taken.
  */
 export function* putInvitation(invitation: InvitationRecord): Procedure<void> {
   const { teamId, email, createdAt } = invitation;
@@ -162,7 +162,7 @@ export function* findInvitation(
   return found && INVITATION.read(found);
 }
 
-/** Ordered by creation. */
+/** Returns the invitations in the order of creation. */
 export function* listInvitations(
   query: { readonly teamId: string } | { readonly invitedBy: string },
 ): Procedure<readonly InvitationRecord[]> {
@@ -174,6 +174,6 @@ export function* deleteInvitation(invitationId: string): Procedure<boolean> {
   return (yield* count(sql`DELETE FROM invitation WHERE invitation_id = ${invitationId}`)) === 1;
 }
 
-/** Deletes the invitations to all teams. */
+/** Deletes the invitations that the user sent, to all teams. */
 export const deleteInvitationsOfInviter = (userId: string): Procedure<void> =>
   send(sql`DELETE FROM invitation WHERE invited_by = ${userId}`);

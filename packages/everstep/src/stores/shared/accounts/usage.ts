@@ -10,20 +10,20 @@ export const NO_OWNER = '';
 export const NO_PRICE = -1;
 const HOUR_MS = 3_600_000;
 const DAY_LENGTH = 10;
-/** Of `2026-11`. */
+/** Length of a month such as `2026-11`. */
 const MONTH_LENGTH = 7;
 
 /** The hour that was used last: a batch needs the day of each of its units. */
 let latest = { hour: Number.NaN, day: '' };
 
-/** UTC, such as `2026-11-21`. */
+/** Returns the day in UTC, such as `2026-11-21`. */
 export function dayOf(at: number): string {
   const hour = Math.floor(at / HOUR_MS);
   if (hour !== latest.hour) latest = { hour, day: new Date(at).toISOString().slice(0, DAY_LENGTH) };
   return latest.day;
 }
 
-/** Messages that a batch counts, so that it writes one row for each instance and day. */
+/** Sums the messages of one batch, so that it writes one row for each instance and day. */
 export class UsageSums {
   private readonly sums = new Map<string, { readonly instanceId: string; readonly day: string; messages: number }>();
 
@@ -54,7 +54,7 @@ const FIRST_PRICE = byDialect({
   postgres: raw('(SELECT q.first_price FROM queue_instance q WHERE q.instance_id = u.instance_id)'),
 });
 
-/** Sums by period, account and price, in this order. Periods are months, or days without those that are months. */
+/** Returns sums in the order of period, account and price. Periods are months or days; days exclude counts kept by month. */
 function* billed(instanceId: string, from: string, periodLength: number): Procedure<readonly Billed[]> {
   const found = yield* rows(sql`
     SELECT u.month, u.account_id, u.price, ${FIRST_PRICE} AS first_price, CAST(sum(u.messages) AS bigint) AS messages

@@ -24,14 +24,14 @@ const API_KEY = table<ApiKeyRecord>('api_key', {
 
 const IS_OPERATOR = isTrue('is_operator');
 
-/** Fails if the id or the email address is taken. */
+/** Creates the user. Fails if the id or the email address is taken. */
 export const createUser = (user: UserRecord): Procedure<void> => send(USER.insert({ ...user, email: user.email.toLowerCase() }));
 
 export function* listUsers(): Procedure<readonly UserRecord[]> {
   return (yield* rows(sql`SELECT * FROM account_user ORDER BY seq`)).map(USER.read);
 }
 
-/** Empty if there is no user `after`. */
+/** Returns the users created after the user `after`, in the order of creation. Returns none if there is no user `after`. */
 export function* pageOfUsers(after: string | null, limit: number): Procedure<readonly UserRecord[]> {
   const from = after === null ? sql`0` : sql`(SELECT seq FROM account_user WHERE user_id = ${after})`;
   return (yield* rows(sql`SELECT * FROM account_user WHERE seq > ${from} ORDER BY seq LIMIT ${limit}`)).map(USER.read);
@@ -47,7 +47,7 @@ export function* findUserByEmail(email: string): Procedure<UserRecord | null> {
   return found && USER.read(found);
 }
 
-/** Locks the user and all operators, so that two operators who leave at once wait for each other. Null: there is no such user. */
+/** Locks the user and all operators, so that two operators who leave at once wait for each other. Null if there is no user. */
 export function* lockUser(userId: string): Procedure<{ readonly isLastOperator: boolean } | null> {
   yield* rows(sql`SELECT user_id FROM account_user WHERE ${IS_OPERATOR} ORDER BY user_id ${FOR_UPDATE}`);
   const found = yield* row(sql`SELECT * FROM account_user WHERE user_id = ${userId} ${FOR_UPDATE}`);
@@ -65,13 +65,13 @@ export const setUserDisabled = (userId: string, at: number | null): Procedure<vo
 export const setOperator = (userId: string, isOperator: boolean): Procedure<void> =>
   send(sql`UPDATE account_user SET is_operator = ${isOperator} WHERE user_id = ${userId}`);
 
-/** Also deletes the user's keys and login places. */
+/** Deletes the user with all API keys and login places. */
 export function* deleteUser(userId: string): Procedure<void> {
   for (const table of ['login_place', 'api_key', 'account_user'])
     yield* send(sql`DELETE FROM ${raw(table)} WHERE user_id = ${userId}`);
 }
 
-/** Fails if the id or the hash is taken, or if there is no such user. */
+/** Creates the API key. Fails if the id or the hash is taken, or if there is no such user. */
 export function* createApiKey(apiKey: ApiKeyRecord): Procedure<void> {
   if (!(yield* findUser(apiKey.userId))) throw new Error(`there is no user ${apiKey.userId}`);
   yield* send(API_KEY.insert(apiKey));
@@ -81,13 +81,13 @@ export function* listApiKeys(userId: string): Procedure<readonly ApiKeyRecord[]>
   return (yield* rows(sql`SELECT * FROM api_key WHERE user_id = ${userId} ORDER BY seq`)).map(API_KEY.read);
 }
 
-/** False if the user has no such valid key. */
+/** Revokes the API key. Returns false if the user has no such valid key. */
 export function* revokeApiKey(apiKeyId: string, userId: string, at: number): Procedure<boolean> {
   const revoked = yield* count(sql`
     UPDATE api_key SET revoked_at = ${at} WHERE api_key_id = ${apiKeyId} AND user_id = ${userId} AND revoked_at IS NULL`);
   return revoked === 1;
 }
 
-/** Returns the number of keys that were valid. */
+/** Revokes all API keys of the user. Returns the number of keys that were valid. */
 export const revokeApiKeys = (userId: string, at: number): Procedure<number> =>
   count(sql`UPDATE api_key SET revoked_at = ${at} WHERE user_id = ${userId} AND revoked_at IS NULL`);

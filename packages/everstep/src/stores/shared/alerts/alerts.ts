@@ -31,7 +31,7 @@ const EVENT = table<{ readonly instanceId: string; readonly eventId: string; rea
   content: json(),
 });
 
-/** The columns that change. The others belong to the key of its row. */
+/** The columns of an alert that change. The others are the key of its row. */
 const CHANGED = table<Pick<Alert, 'lastAt' | 'endedAt' | 'occurrences' | 'details' | 'notice' | 'notifyAt' | 'notifiedAt'>>(
   'alert',
   {
@@ -45,7 +45,7 @@ const CHANGED = table<Pick<Alert, 'lastAt' | 'endedAt' | 'occurrences' | 'detail
   },
 );
 
-/** Stops the transaction of a round that another process has done. */
+/** Stops the transaction of a round that another process has already completed. */
 class AlreadyDone extends Error {}
 
 function alertOf(found: Parameters<typeof ALERT.read>[0]): Alert {

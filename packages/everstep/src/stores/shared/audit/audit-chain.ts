@@ -12,9 +12,9 @@ import { type Procedure, row, rows, type SqlStore, send } from '../sql/procedure
 import { type Sql, sql } from '../sql/sql.js';
 import { ALONE, AUDIT_LOG, addAudit } from './audit-log.js';
 
-/** Entries are in the order of their times, except for entries of long requests. The search reads this many. */
+/** Number of entries that the search by time reads: entries of long requests are not in the order of their times. */
 const OUT_OF_ORDER = 1_000;
-/** More than one only while entries of versions without a chain are left. */
+/** Entries added to the chain at once. More than one is needed only while entries of versions without a chain are left. */
 const SEALED_AT_ONCE = 100;
 
 const positionOf = (found: Row): ChainPosition => ({ seq: integer(found, 'seq'), hash: text(found, 'hash') });
@@ -34,7 +34,7 @@ function* head(): Procedure<ChainPosition> {
   return last ? positionOf(last) : yield* anchor();
 }
 
-/** No entry is added at the same time, so none with a lower number appears later. */
+/** Adds entries to the chain. No entry is added at the same time, so none with a lower number appears later. */
 function* seal(limit: number): Procedure<number> {
   yield* rows(ALONE);
   let { seq, hash } = yield* head();

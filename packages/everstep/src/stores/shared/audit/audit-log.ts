@@ -9,7 +9,7 @@ import { json, NUMBER, optional, TEXT, table } from '../sql/table.js';
 /**
  * In PostgreSQL, transactions that add entries share a lock, so they do not wait for each other. A reader that needs the
  * entries in order takes the lock alone: then every entry that has a number is visible, and no entry with a lower number
- * appears later. "EVAU"; the second half is the schema, because others may use the same database.
+ * appears later. The key is "EVAU" and the schema, because other schemas may be in the same database.
  */
 const LOCK = `${0x45564155}, hashtext(current_schema())`;
 const noLock = raw('SELECT 1');
@@ -31,7 +31,7 @@ export const AUDIT_LOG = table<AuditEntry>('audit_log', {
 /** Adds an entry. The transaction fails if there is an entry with this id. */
 export type AddAudit = (entry: AuditEntry) => Procedure<void>;
 
-/** The last statements of a transaction, so that the lock is short. */
+/** Adds an entry. Must be the last statements of a transaction, so that the lock is short. */
 export function* addAudit(entry: AuditEntry): Procedure<void> {
   yield* send(WITH_OTHERS);
   yield* send(AUDIT_LOG.insert(entry));

@@ -53,7 +53,7 @@ export const CONSISTENCY_CHECKS: readonly ConsistencyCheck[] = [
   },
   {
     id: 'ended-run-does-nothing',
-    rule: 'A run that has ended has no due task except the message about its failure.',
+    rule: 'A run that has ended has no due task except the failure callback.',
     sqlite: `
       SELECT r.key || ', task ' || t.slot AS what FROM task t JOIN run r ON r.seq = t.run_seq
       WHERE r.status <> 'active' AND t.due_at IS NOT NULL AND t.kind <> 'callback'`,
@@ -128,7 +128,7 @@ export const CONSISTENCY_CHECKS: readonly ConsistencyCheck[] = [
   ...INSIGHT_CHECKS,
 ];
 
-/** Violations that are shown for each check. */
+/** Maximum number of violations that are shown for each check. */
 export const MAX_EXAMPLES = 10;
 
 /** The result of a check. */
@@ -137,7 +137,7 @@ export interface CheckResult {
   readonly rule: string;
   /** Number of violations. */
   readonly violations: number;
-  /** Some of them. */
+  /** Some of the violations. */
   readonly examples: readonly string[];
 }
 

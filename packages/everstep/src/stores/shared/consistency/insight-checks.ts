@@ -1,7 +1,7 @@
 /** Checks of the counters of insights. Runs may be removed before their counters, so the counters are at least what is found. */
 import type { ConsistencyCheck } from './rule.js';
 
-/** What a commit counted and is not added to the counters yet, as rows of hours. The texts are `StoredCounts`. */
+/** What commits have counted and is not added to the counters yet, as rows of hours. The texts are `StoredCounts`. */
 const OF_COMMITS = {
   sqlite: `
     SELECT d.tenant, (e.value ->> 0) / 3600000 * 3600000 AS start, e.value ->> 2 AS started, e.value ->> 3 AS succeeded,

@@ -1,4 +1,4 @@
-/** What a check of the invariants is. */
+/** A check of one invariant. */
 export interface ConsistencyCheck {
   readonly id: string;
   /** The rule, as a sentence. */

@@ -1,4 +1,4 @@
-/** What a store knows of queues, URL groups, flow control keys, schedules, holds and settings. */
+/** Reads queues, URL groups, flow control keys, schedules, holds and settings. */
 import type { Store } from '../../../ports/stores/store.js';
 import { integer } from '../../records/columns.js';
 import { ofInstance } from '../sql/dialect.js';
@@ -35,7 +35,7 @@ export function createControls(store: SqlStore) {
     countObjects: (query) => store.read(countObjects(query)),
     listSchedules: ({ instanceId, after, limit }) => store.read(listSchedules(instanceId, after, limit)),
     findSchedule: ({ instanceId, scheduleId }) => store.read(findSchedule(instanceId, scheduleId)),
-    // The service starts their runs, so they must be durable.
+    // The service starts the runs of these schedules, so the schedules must be durable.
     dueSchedules: (query) => store.readDurable(dueSchedules(query)),
     nextScheduleAt: () => store.read(nextScheduleAt()),
     listHolds: ({ instanceId }) => store.read(listHolds(instanceId)),

@@ -24,7 +24,7 @@ function stateOf(found: Row): FlowControlState {
   };
 }
 
-/** Ordered by key. */
+/** Returns the flow control keys of the instance, ordered by key. */
 export function* listFlowControls(instanceId: string): Procedure<readonly FlowControlState[]> {
   return (yield* rows(sql`SELECT * FROM flow_control WHERE ${ofInstance(instanceId)} ORDER BY key`)).map(stateOf);
 }

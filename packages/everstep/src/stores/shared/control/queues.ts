@@ -13,7 +13,7 @@ export const QUEUE = table<Queue>('queue', {
   updatedAt: NUMBER,
 });
 
-/** Ordered by name. */
+/** Returns the queues of the instance, ordered by name. */
 export function* listQueues(instanceId: string): Procedure<readonly Queue[]> {
   return (yield* rows(sql`SELECT * FROM queue WHERE ${ofInstance(instanceId)} ORDER BY name`)).map(QUEUE.read);
 }

@@ -50,7 +50,7 @@ const SELECT_LISTED = sql`
   SELECT ${SCHEDULE.columns('s', 'body')}, ${INSTANCE_ID}, ${SHORT_BODY} AS body, length(s.body) AS body_bytes,
     CAST(s.seq AS text) AS position FROM schedule s`;
 
-/** Ordered by creation, oldest first. Long payloads are omitted. */
+/** Returns a page of schedules, oldest first. Long payloads are omitted. */
 export function* listSchedules(instanceId: string, after: Position | null, limit: number): Procedure<Listing<ListedSchedule>> {
   const [createdAt = '-1', seq = '0'] = after?.split(' ') ?? [];
   const found = yield* rows(sql`
@@ -68,7 +68,7 @@ export function* findSchedule(instanceId: string, scheduleId: string): Procedure
   return found && scheduleOf(found);
 }
 
-/** Earliest first. */
+/** Returns the due schedules, earliest first. */
 export function* dueSchedules({
   before,
   limit,
@@ -79,7 +79,7 @@ export function* dueSchedules({
   return due.map(scheduleOf);
 }
 
-/** Null if no schedule has a next tick. */
+/** Returns the time of the earliest next tick; null if no schedule has one. */
 export function* nextScheduleAt(): Procedure<number | null> {
   const next = yield* row(sql`SELECT next_at FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1`);
   return next && integer(next, 'next_at');

@@ -19,14 +19,14 @@ const HOLD = table<StoredHold>('destination_hold', {
 
 const SETTINGS = table<{ readonly settings: InstanceSettings }>('instance_settings', { settings: json() });
 
-/** Part of a batch. `hold` null ends the hold. */
+/** Holds the destination, or ends the hold if `hold` is null. Part of a batch. */
 export function writeHold({ instanceId, origin, hold }: WriteOf<'hold'>): Procedure<void> {
   if (!hold) return send(sql`DELETE FROM destination_hold WHERE ${ofInstance(instanceId)} AND origin = ${origin}`);
   const { by: heldBy, ...rest } = hold;
   return send(HOLD.replace({ ...rest, origin, heldBy }, ['origin'], instanceId));
 }
 
-/** Ordered by origin. */
+/** Returns the holds of the instance, ordered by origin. */
 export function* listHolds(instanceId: string): Procedure<readonly DestinationHold[]> {
   const found = yield* rows(sql`SELECT * FROM destination_hold WHERE ${ofInstance(instanceId)} ORDER BY origin`);
   return found.map((each) => {
@@ -35,11 +35,11 @@ export function* listHolds(instanceId: string): Procedure<readonly DestinationHo
   });
 }
 
-/** Part of a batch. */
+/** Replaces the settings of the instance. Part of a batch. */
 export const writeSettings = ({ instanceId, settings }: WriteOf<'settings'>): Procedure<void> =>
   send(SETTINGS.replace({ settings }, [], instanceId));
 
-/** Null if the instance has set nothing. */
+/** Returns the settings of the instance; null if it has set nothing. */
 export function* findInstanceSettings(instanceId: string): Procedure<InstanceSettings | null> {
   const found = yield* row(sql`SELECT settings FROM instance_settings WHERE ${ofInstance(instanceId)}`);
   return found && SETTINGS.read(found).settings;

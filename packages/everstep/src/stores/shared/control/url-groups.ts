@@ -1,4 +1,4 @@
-/** Groups of URLs that messages are published to. */
+/** URL groups, to which messages are published. */
 import type { UrlGroup } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { ofInstance } from '../sql/dialect.js';
@@ -11,13 +11,13 @@ export const URL_GROUP = table<UrlGroup>('url_group', { name: TEXT, endpoints: j
 export const nameOfGroup = (write: WriteOf<'url-group'>): string =>
   write.kind === 'put-url-group' ? write.group.name : write.name;
 
-/** Part of a batch. Deleting a group that does not exist does nothing. */
+/** Writes or deletes the group. Deleting a group that does not exist does nothing. Part of a batch. */
 export const writeUrlGroup = (write: WriteOf<'url-group'>): Procedure<void> =>
   write.kind === 'put-url-group'
     ? send(URL_GROUP.replace(write.group, ['name'], write.instanceId))
     : send(sql`DELETE FROM url_group WHERE ${ofInstance(write.instanceId)} AND name = ${write.name}`);
 
-/** Ordered by name. */
+/** Returns the URL groups of the instance, ordered by name. */
 export function* listUrlGroups(instanceId: string): Procedure<readonly UrlGroup[]> {
   return (yield* rows(sql`SELECT * FROM url_group WHERE ${ofInstance(instanceId)} ORDER BY name`)).map(URL_GROUP.read);
 }

@@ -31,13 +31,13 @@ import { mergeReplacedGroup } from './replaced-groups.js';
 
 const KINDS: readonly FailureGroup['kind'][] = ['workflow', 'message'];
 const MAX_WORKFLOWS = 20;
-/** Length of the message of the newest entry in a listing. The entry has all of it. */
+/** Maximum length of the newest entry's message in a listing. The entry itself has the whole message. */
 const MAX_LATEST_LENGTH = 2_000;
-/** Parts of a listing, by the positions in GROUP_STATES. `rank` is the part, except of groups that have just become old. */
+/** Parts of a listing, by their positions in GROUP_STATES. `rank` is the part, except for groups that have just become old. */
 const [REGRESSED, NEW, KNOWN] = [0, 1, 2];
 export const [RANK_REGRESSED, RANK_NEW] = [REGRESSED, NEW];
 
-/** Null in the table until a user decides something. */
+/** The triage column is null until a user decides something. */
 const TRIAGE: Column<GroupTriage> = {
   read: (found, name) => (found[name] === null ? NO_TRIAGE : json<GroupTriage>(found, name)),
   write: (triage) => JSON.stringify(triage),
@@ -105,14 +105,14 @@ export function exampleOf(row: Row): GroupExample {
   };
 }
 
-/** What each store implements separately, because its indexes of entries and its counters differ. */
+/** The parts that each store implements separately, because indexes of entries and counters differ. */
 export interface OwnGroups extends Pick<DeadLetterGroupStore, 'ungrouped' | 'group' | 'recount'> {
   readonly addAudit: AddAudit;
-  /** The newest entry of each of these groups that has one, by fingerprint. */
+  /** Returns the newest entry of each of these groups that has one, by fingerprint. */
   examples(instanceId: string, fingerprints: readonly string[]): Procedure<ReadonlyMap<string, GroupExample>>;
 }
 
-/** The JSON list of the rows of a subquery, each as a list of these columns. */
+/** Returns SQL for a JSON list of the rows of a subquery, each as a list of these columns. */
 const listOf = (columns: string, subquery: Sql): Sql =>
   byDialect({
     sqlite: sql`(SELECT json_group_array(json_array(${raw(columns)})) FROM (${subquery}))`,
@@ -154,20 +154,20 @@ function* records(
 }
 
 /** The position after a group: its part, when it was last seen, and its fingerprint. */
-interface Place {
+interface GroupPosition {
   readonly part: number;
   readonly lastSeenAt: number;
   readonly fingerprint: string;
 }
 
-const START: Place = { part: REGRESSED, lastSeenAt: Number.MAX_SAFE_INTEGER, fingerprint: '' };
+const START: GroupPosition = { part: REGRESSED, lastSeenAt: Number.MAX_SAFE_INTEGER, fingerprint: '' };
 
-function placeOf(position: string): Place {
+function placeOf(position: string): GroupPosition {
   const [part = '', lastSeenAt = '', fingerprint = ''] = position.split('-');
   return { part: Number(part), lastSeenAt: Number(lastSeenAt), fingerprint };
 }
 
-const inOrder = (a: Place, b: Place): number =>
+const inOrder = (a: GroupPosition, b: GroupPosition): number =>
   a.part - b.part || b.lastSeenAt - a.lastSeenAt || (a.fingerprint < b.fingerprint ? -1 : 1);
 
 const withIndex = (name: string): Sql => byDialect({ sqlite: raw(`INDEXED BY ${name}`), postgres: raw('') });
@@ -175,7 +175,10 @@ const withIndex = (name: string): Sql => byDialect({ sqlite: raw(`INDEXED BY ${n
 const part = (statement: Sql): Sql => byDialect({ sqlite: sql`SELECT * FROM (${statement})`, postgres: sql`(${statement})` });
 
 /** Reads the groups of a page and at least one more, unless there are none. */
-function* groupsFrom({ instanceId, filter, now, limit }: DeadLetterGroupPage, after: Place): Procedure<readonly Place[]> {
+function* groupsFrom(
+  { instanceId, filter, now, limit }: DeadLetterGroupPage,
+  after: GroupPosition,
+): Procedure<readonly GroupPosition[]> {
   const newSince = now - NEW_FOR_MS;
   const listed = withIndex('dead_letter_group_listed');
   const most = sql`ORDER BY g.last_seen_at DESC, g.fingerprint LIMIT ${limit + 1}`;
@@ -183,7 +186,7 @@ function* groupsFrom({ instanceId, filter, now, limit }: DeadLetterGroupPage, af
     [REGRESSED, listed, sql`g.rank = 0`, most],
     [NEW, listed, sql`g.rank = 1 AND g.first_seen_at > ${newSince}`, most],
     [KNOWN, listed, sql`g.rank = 2`, most],
-    // Groups that are not new any more, but still have the rank of new ones. They are few, so all are read.
+    // Groups that are no longer new, but still have the rank of new ones. They are few, so all of them are read.
     [KNOWN, withIndex('dead_letter_group_fresh'), sql`g.rank = 1 AND g.first_seen_at <= ${newSince}`, raw('')],
   ];
   const { states, workflowUrls, fromDate, toDate, withEmpty } = filter;
@@ -237,7 +240,7 @@ function stateAfter({ kind, at, by }: GroupMark): Sql {
 
 function* mark(instanceId: string, fingerprint: string, by: GroupMark): Procedure<MarkOutcome> {
   const group = sql`${ofInstance(instanceId)} AND fingerprint = ${fingerprint}`;
-  // Locked, so that no note is lost when two are added at the same time.
+  // The row is locked, so that no note is lost when two are added at the same time.
   const found = yield* row(sql`SELECT triage FROM dead_letter_group WHERE ${group} ${FOR_UPDATE}`);
   if (!found) return 'not-found';
   const triage = triaged(TRIAGE.read(found, 'triage'), by);
@@ -246,7 +249,7 @@ function* mark(instanceId: string, fingerprint: string, by: GroupMark): Procedur
   return 'done';
 }
 
-/** Rows that are locked are left for the next time. */
+/** Brings ranks up to date and removes old rows, at most `limit` of each kind. Skips rows that are locked. */
 function* tidy(now: number, limit: number): Procedure<number> {
   const groups = (condition: Sql) => someOf(sql`${OWNER}, fingerprint`, 'dead_letter_group', condition, limit);
   const settled = yield* count(

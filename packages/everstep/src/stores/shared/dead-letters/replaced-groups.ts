@@ -15,8 +15,8 @@ const REGRESSED = raw(`CASE WHEN s.resolved_at IS NOT NULL THEN NULL
   ELSE coalesce(s.regressed_at, o.regressed_at, CASE WHEN o.resolved_at <= s.last_seen_at THEN s.last_seen_at END) END`);
 
 /**
- * Merges one group that has no entries any more. Its marks, its total and its times are those of its successor, if it has only
- * one. Returns the number of merged groups.
+ * Merges one group whose entries have all moved. If it has a single successor, that gets its marks, its total and its times.
+ * Returns the number of merged groups.
  */
 export function* mergeReplacedGroup(): Procedure<number> {
   const old = yield* row(sql`
@@ -26,7 +26,7 @@ export function* mergeReplacedGroup(): Procedure<number> {
   const owner = typeof old.owner === 'string' ? old.owner : Number(old.owner);
   const [from, to] = [text(old, 'fingerprint'), text(old, 'successor')];
   const of = (fingerprint: string): Sql => sql`${OWNER} = ${owner} AND fingerprint = ${fingerprint}`;
-  // In the order in which commits lock groups.
+  // Groups are locked in the order in which commits lock them.
   for (const fingerprint of [from, to].sort()) {
     const locked = yield* row(sql`SELECT entries FROM dead_letter_group WHERE ${of(fingerprint)} ${FOR_UPDATE}`);
     if (fingerprint === from && (!locked || Number(locked.entries) !== 0)) return 0;

@@ -7,7 +7,7 @@
 import { count, type InsightCounts, noCounts, type RunCounts, startOfMinute } from '../../../engine/insights/counts.js';
 import { type StoredCounts, storedCounts } from '../../../engine/insights/stored-counts.js';
 
-/** Rows of an instance after which they are added to its counters. */
+/** Number of rows of an instance after which they are added to its counters. */
 export const FOLD_AFTER = 200;
 
 /** What a batch adds to one instance. `counts` is JSON of `StoredCounts`. */
@@ -22,7 +22,7 @@ interface Sum {
   readonly counts: RunCounts;
 }
 
-/** Sums of one batch. */
+/** Sums the counts of one batch. */
 export class InsightSums {
   private readonly instances = new Map<string, Sum[]>();
 
@@ -54,7 +54,7 @@ export class InsightSums {
   }
 }
 
-/** The counters of a delta, which `take` wrote. */
+/** Reads the counters of a delta, which `take` wrote. */
 export const countsOfDelta = (text: string): readonly StoredCounts[] => JSON.parse(text) as readonly StoredCounts[];
 
 /** Counts the rows of each instance since they were last added to its counters. */

@@ -1,6 +1,7 @@
 /**
- * Adds the counters of commits to those of their minute and hour. The number of workflows that have counters of their own in an hour is limited, and so is the number of their steps; the others are counted together. Totals of an instance are counters of their own, so
- * that reading them does not depend on the number of workflows.
+ * Adds the counters of commits to those of their minute and hour. Only a limited number of workflows have counters of their own in
+ * an hour, and only a limited number of their steps; the others are counted together. Totals of an instance are separate counters,
+ * so that reading them does not depend on the number of workflows.
  */
 import { addCounts, addRuns, addStep, noCounts, OTHER, type RunCounts, startOfHour } from '../../../engine/insights/counts.js';
 import {
@@ -18,18 +19,18 @@ import { type Procedure, rows, send } from '../sql/procedure.js';
 import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
 import { countsOfDelta } from './deltas.js';
 
-/** Workflows with counters of their own in an hour of an instance. */
+/** Maximum number of workflows with counters of their own in an hour of an instance. */
 const MAX_WORKFLOWS = 50;
-/** Steps with counters of their own in an hour of a workflow. */
+/** Maximum number of steps with counters of their own in an hour of a workflow. */
 const MAX_STEPS = 20;
-/** Longer URLs are counted with the others. */
+/** Maximum length of a URL with counters of its own. */
 const MAX_WORKFLOW_LENGTH = 1_000;
-/** Rows of commits that are added in one transaction. */
+/** Maximum number of rows of commits that are added in one transaction. */
 const ROWS_AT_ONCE = 1_000;
 
-/** As they are stored. */
+/** Periods as they are stored. */
 export const PERIODS = { minute: 0, hour: 1 } as const;
-/** The totals of all workflows, those of plain messages, and one workflow. */
+/** Scopes as they are stored: the totals of all workflows, those of plain messages, and one workflow. */
 export const SCOPES = { runs: 0, messages: 1, workflow: 2 } as const;
 /** Stored name of the workflows that are counted together. */
 export const OTHER_WORKFLOWS = '';
@@ -54,7 +55,7 @@ export const countsOfRow = (row: Row): RunCounts => ({
   succeeded: integer(row, 'succeeded'),
   failed: integer(row, 'failed'),
   canceled: integer(row, 'canceled'),
-  // Written below.
+  // The JSON was written below.
   durations: histogramFrom(JSON.parse(text(row, 'durations')) as StoredHistogram),
   steps: stepsFrom(JSON.parse(text(row, 'steps')) as StoredSteps),
 });
@@ -109,7 +110,7 @@ class Counters {
 const keyOf = (period: number, start: number, scope: number, workflow: string): string =>
   `${period} ${start} ${scope} ${workflow}`;
 
-/** Adds the counters, with the steps that have none of their own counted together. */
+/** Adds the counters. Steps without counters of their own are counted together. */
 function addWorkflow(hour: RunCounts, minute: RunCounts, added: RunCounts, isOther: boolean): void {
   for (const [name, step] of added.steps) {
     const hasOwn = !isOther && (hour.steps.has(name) || hour.steps.size < MAX_STEPS);
@@ -175,7 +176,7 @@ export function* foldInsights(instanceId: string): Procedure<number> {
   return deltas.length;
 }
 
-/** Returns the sum of the counters that belong to one key. */
+/** Adds the counters to the sum of their key. */
 export function mergeInto<Key>(sums: Map<Key, RunCounts>, key: Key, counts: RunCounts): void {
   const known = sums.get(key);
   if (known) addCounts(known, counts);

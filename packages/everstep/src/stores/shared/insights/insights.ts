@@ -17,12 +17,12 @@ import { sql } from '../sql/sql.js';
 import { countsOfDelta } from './deltas.js';
 import { countsOfRow, foldInsights, mergeInto, OTHER_WORKFLOWS, PERIODS, SCOPES } from './fold.js';
 
-/** Periods that are removed in one transaction. */
+/** Maximum number of periods that are removed in one transaction. */
 const REMOVED_AT_ONCE = 50;
 
 const startIn = (period: InsightPeriod, minute: number): number => (period === 'hour' ? startOfHour(minute) : minute);
 
-/** One statement, so that no row is added to the counters between two reads. */
+/** Reads a series in one statement, so that no row is added to the counters between two reads. */
 function* series({ instanceId, subject, period, starts }: InsightSeriesQuery): Procedure<readonly InsightPoint[]> {
   const isWorkflow = typeof subject !== 'string';
   const scope = isWorkflow ? SCOPES.workflow : SCOPES[subject];

@@ -102,7 +102,7 @@ export const chooseCanary = (id: RepairId, size: number): Procedure<void> =>
     UPDATE repair_item SET canary = ${true} WHERE ${ofRepair(id)} AND n IN (
       SELECT n FROM repair_item WHERE ${ofRepair(id)} AND rank IS NOT NULL ORDER BY rank, n LIMIT ${size})`);
 
-/** For several deletions of an entry, the earliest. */
+/** Returns the scheduled deletions of these entries; of several for one entry, the earliest. */
 export function* scheduledDeletions(instanceId: string, dlqIds: readonly string[]): Procedure<readonly ScheduledDeletion[]> {
   const found = yield* rows(sql`
     SELECT i.dlq_id, r.repair_id, ${UNDO_UNTIL} AS at
@@ -116,7 +116,7 @@ export function* scheduledDeletions(instanceId: string, dlqIds: readonly string[
   return [...earliest.values()];
 }
 
-/** In order; the canary takes an entry of each cohort before a second one of any. */
+/** Returns pending items in order; the canary takes an entry of each cohort before a second one of any. */
 export function* pendingItems(id: RepairId, canaryOnly: boolean, limit: number): Procedure<readonly RepairItemRecord[]> {
   if (!canaryOnly) {
     const found = yield* rows(sql`
@@ -124,7 +124,7 @@ export function* pendingItems(id: RepairId, canaryOnly: boolean, limit: number):
       ORDER BY n LIMIT ${limit}`);
     return found.map(ITEM.read);
   }
-  // A canary is short. Sorted here, because its index is in the order of the entries.
+  // A canary is short. It is sorted here, because its index is in the order of the entries.
   const found = yield* rows(sql`
     SELECT * FROM repair_item ${indexedBy('repair_item_of_canary')}
     WHERE ${ofRepair(id)} AND ${isTrue('canary')} AND state = 'pending' ORDER BY n`);
@@ -148,7 +148,7 @@ export function* canaryGroups(id: RepairId): Procedure<readonly CanaryGroup[]> {
     .map(([fingerprint, counted]) => ({ fingerprint, counts: countsOf(counted) }));
 }
 
-/** Returns the indexes of those that were still started. */
+/** Records how these items ended. Returns the numbers of those that had not been recorded before. */
 export function* settleItems(id: RepairId, items: readonly EndedItem[], at: number): Procedure<readonly number[]> {
   const ended = rowsOf(
     { n: 'integer', state: 'text', new_dlq_id: 'text', error: 'text' },
@@ -161,7 +161,7 @@ export function* settleItems(id: RepairId, items: readonly EndedItem[], at: numb
   return settled.map((each) => integer(each, 'n'));
 }
 
-/** Part of a batch. Changes nothing if the entry is no longer pending. */
+/** Records the outcome of an entry. Changes nothing if it is no longer pending. Part of a batch. */
 export function setItem(write: Extract<StoreWrite, { readonly kind: 'set-repair-item' }>): Procedure<void> {
   const { n, state, newRun, error, at } = write;
   return send(sql`
@@ -190,20 +190,20 @@ export function* listItems(
   return { items, next: found.length > limit ? (items.at(-1)?.n ?? null) : null };
 }
 
-/** Returns the number of removed entries. */
+/** Removes entries of the repair, at most `limit`. Returns their number. */
 export const removeItems = (id: RepairId, limit: number): Procedure<number> =>
   count(sql`
     DELETE FROM repair_item WHERE ${ofRepair(id)} AND n IN (
       SELECT n FROM repair_item WHERE ${ofRepair(id)} ORDER BY n LIMIT ${limit})`);
 
-/** Sums of rows with `state` and `items`. */
+/** Returns the counts of a repair from rows with `state` and `items`. */
 export function countsOf(found: readonly Row[]): RepairCounts {
   const counts: Record<RepairItemState, number> = { ...NO_COUNTS };
   for (const each of found) counts[word(each, 'state', REPAIR_ITEM_STATES)] += integer(each, 'items');
   return counts;
 }
 
-/** The outcome of a started entry whose new run was removed before its end was read. */
+/** Returns the outcome of a started entry whose new run was removed before its end was read. */
 export const goneItem = (n: number, canary: boolean): EndedItem => ({
   n,
   canary,
@@ -212,7 +212,7 @@ export const goneItem = (n: number, canary: boolean): EndedItem => ({
   error: 'its new run was removed before its end was recorded',
 });
 
-/** A page of started entries: those that ended, and where to continue. */
+/** Returns a page of started entries: those that ended, and where to continue. */
 export function endedPage(found: readonly Row[], limit: number, endedOf: (row: Row) => EndedItem | null) {
   const last = found.length < limit ? undefined : found.at(-1);
   const ended = found.map(endedOf).filter((item) => item !== null);

@@ -17,7 +17,7 @@ import {
   settleItems,
 } from './repair-items.js';
 
-/** Columns of their own are not part of the text. */
+/** The stored JSON of a repair, without fields that have their own columns. */
 type Stored = Omit<RepairRecord, 'version' | 'wakeAt'>;
 
 const recordOf = (found: Row): RepairRecord => {
@@ -34,13 +34,13 @@ const dataOf = ({ version: _version, wakeAt: _wakeAt, ...stored }: RepairRecord)
 
 const isRepair = ({ instanceId, repairId }: RepairId): Sql => sql`${ofInstance(instanceId)} AND repair_id = ${repairId}`;
 
-/** The order of creation: ids start with the time at which they were made. */
+/** Column of the order of creation: ids start with the time at which they were created. */
 const CREATION = byDialect({ sqlite: raw('seq'), postgres: raw('repair_id') });
 const POSITION = byDialect({ sqlite: raw('CAST(seq AS text)'), postgres: raw('repair_id') });
 const isBefore = (position: string): Sql =>
   byDialect({ sqlite: sql`seq < ${Number(position)}`, postgres: sql`repair_id < ${position}` });
 
-/** Only processes that share a store note which of them drives a repair: from then on, the one that wrote it. */
+/** Only processes that share a store note which of them drives a repair: the process that last wrote it. */
 const onlyShared = (fragment: Sql): Sql => byDialect({ sqlite: raw(''), postgres: fragment });
 const nodeOf = (driver: RepairDriver | null): string | null => driver?.nodeId ?? null;
 const untilOf = (driver: RepairDriver | null): number | null => driver?.until ?? null;
@@ -59,7 +59,7 @@ function* find(id: RepairId): Procedure<RepairRecord | null> {
   return found && recordOf(found);
 }
 
-/** Null if there is no such repair. */
+/** Returns the version of the repair; null if there is no such repair. */
 export function* versionOf(id: RepairId): Procedure<number | null> {
   const found = yield* row(sql`SELECT version FROM repair WHERE ${isRepair(id)}`);
   return found && integer(found, 'version');
@@ -93,19 +93,19 @@ function* put({ record, driver, items = [], canary = 0, audit }: PutQuery, addAu
   return true;
 }
 
-/** Earliest first. */
+/** Returns the due repairs, earliest first. */
 function* due(before: number, limit: number): Procedure<readonly RepairRecord[]> {
   const found = yield* rows(sql`SELECT * FROM repair WHERE wake_at <= ${before} ORDER BY wake_at, ${CREATION} LIMIT ${limit}`);
   return found.map(recordOf);
 }
 
-/** Claims them for a process of several. */
+/** Claims due repairs for one of several processes. */
 function* claimDue(before: number, limit: number, { nodeId, until }: RepairDriver): Procedure<readonly RepairRecord[]> {
   const isFree = sql`wake_at <= ${before} AND (driver IS NULL OR driver = ${nodeId} OR driven_until <= ${before})`;
   const found = yield* rows(sql`
     SELECT instance_id, repair_id FROM repair WHERE ${isFree} ORDER BY wake_at, repair_id LIMIT ${limit}`);
   const claimed: RepairRecord[] = [];
-  // One by one, because their instances can be on different servers. Another process may have been faster.
+  // Repairs are claimed one by one, because their instances can be on different servers. Another process may have been faster.
   for (const { instance_id: instanceId, repair_id: repairId } of found) {
     const id = { instanceId: String(instanceId), repairId: String(repairId) };
     const taken = yield* row(sql`
@@ -136,10 +136,10 @@ function* removeBefore({ instanceId, before, plannedBefore, limit }: RemoveQuery
   return true;
 }
 
-/** What each store implements separately, because it reads runs or counts many entries. */
+/** The parts that each store implements separately, because they read runs or count many entries. */
 export interface OwnRepairs extends Pick<RepairStore, 'describe' | 'cohorts' | 'counts' | 'endedItems'> {
   readonly addAudit: AddAudit;
-  /** Called in the transaction that creates a repair, before it. */
+  /** Is called in the transaction that creates a repair, before the repair is written. */
   noteCreation(instanceId: string, at: number): Procedure<void>;
 }
 

@@ -41,7 +41,7 @@ function recordOf(found: Row): SearchIndexRecord {
   return { ...index, derivedNumber: tokenNumber, ...hashes };
 }
 
-/** Fails if the id is taken, or if the account does not exist. */
+/** Creates the index. Fails if the id is taken, or if the account does not exist. */
 function* create({ derivedNumber, tokenHashes, ...index }: SearchIndexRecord): Procedure<void> {
   yield* requireAccount(index.accountId);
   const hashes = { readWriteHash: tokenHashes?.readWrite ?? null, readOnlyHash: tokenHashes?.readOnly ?? null };
@@ -53,7 +53,7 @@ function* find(indexId: string): Procedure<SearchIndexRecord | null> {
   return found && recordOf(found);
 }
 
-/** Ordered by creation. */
+/** Returns the indexes of these accounts in the order of creation. */
 function* list(accountIds: readonly string[]): Procedure<readonly SearchIndexRecord[]> {
   const found = yield* rows(sql`SELECT * FROM search_index WHERE account_id ${isOneOf(accountIds)} AND ${EXISTS}`);
   return found.toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq')).map(recordOf);

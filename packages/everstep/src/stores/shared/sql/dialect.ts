@@ -9,7 +9,7 @@ const NOTHING = raw('');
  */
 export const FOR_UPDATE = byDialect({ sqlite: NOTHING, postgres: raw('FOR UPDATE') });
 export const FOR_SHARE = byDialect({ sqlite: NOTHING, postgres: raw('FOR SHARE') });
-/** Like `FOR_UPDATE`, without the rows that others have locked. Only for rows of one instance. */
+/** Like `FOR_UPDATE`, but skips rows that others have locked. Only for rows of one instance. */
 export const SKIP_LOCKED = byDialect({ sqlite: NOTHING, postgres: raw('FOR UPDATE SKIP LOCKED') });
 export const FOR_KEY_SHARE = byDialect({ sqlite: NOTHING, postgres: raw('FOR KEY SHARE') });
 
@@ -28,7 +28,7 @@ export const someOf = (keys: Sql, table: string, condition: Sql, limit: number):
 export const isTrue = (column: string): Sql => byDialect({ sqlite: raw(`${column} = 1`), postgres: raw(column) });
 export const isFalse = (column: string): Sql => byDialect({ sqlite: raw(`${column} = 0`), postgres: raw(`NOT ${column}`) });
 
-/** All rows after the first `skipped`. */
+/** Returns a clause for all rows after the first `skipped`. */
 export const allAfter = (skipped: number): Sql =>
   byDialect({ sqlite: raw(`LIMIT -1 OFFSET ${skipped}`), postgres: raw(`OFFSET ${skipped}`) });
 
@@ -36,7 +36,7 @@ export const allAfter = (skipped: number): Sql =>
 export const larger = (a: Sql, b: Sql): Sql => byDialect({ sqlite: sql`max(${a}, ${b})`, postgres: sql`greatest(${a}, ${b})` });
 export const smaller = (a: Sql, b: Sql): Sql => byDialect({ sqlite: sql`min(${a}, ${b})`, postgres: sql`least(${a}, ${b})` });
 
-/** `column IN (...)`, for a list of any length: one statement, prepared once. */
+/** Returns the right side of `column IN (...)` for a list of any length: one statement, prepared once. */
 export const isOneOf = (values: readonly string[]): Sql =>
   byDialect({
     sqlite: sql`IN (SELECT value FROM json_each(${JSON.stringify(values)}))`,
@@ -53,7 +53,7 @@ export const isOneOfNumbers = (values: readonly number[]): Sql =>
 type ListType = 'text' | 'bigint' | 'integer';
 type ListRow<Types extends Readonly<Record<string, ListType>>> = Readonly<Record<keyof Types, string | number | null>>;
 
-/** Records as rows of a FROM clause, with a column for each key of `types`: many rows in one statement. */
+/** Returns records as rows of a FROM clause, with a column for each key of `types`: many rows in one statement. */
 export function rowsOf<Types extends Readonly<Record<string, ListType>>>(types: Types, records: readonly ListRow<Types>[]): Sql {
   const columns = Object.keys(types);
   const arrays = Object.entries(types).map(

@@ -1,7 +1,7 @@
 /**
  * Procedures: sequences of statements that both stores execute. A procedure is a generator that yields each statement and
- * receives its answer, so the embedded store drives it synchronously within one transaction of its only connection, and
- * the PostgreSQL store waits for each answer.
+ * receives its result. The embedded store drives it synchronously within one transaction of its only connection; the PostgreSQL
+ * store waits for each result.
  */
 import type { Row } from '../../records/columns.js';
 import type { Sql } from './sql.js';
@@ -12,7 +12,7 @@ export interface Command {
   readonly statement: Sql;
 }
 
-/** `rows` is empty and `count` is 0 unless the command requested them. */
+/** The result of a statement. `rows` is empty and `count` is 0 unless the command requested them. */
 export interface Answer {
   readonly rows: readonly Row[];
   readonly count: number;
@@ -24,7 +24,7 @@ export function* rows(statement: Sql): Procedure<readonly Row[]> {
   return (yield { returns: 'rows', statement }).rows;
 }
 
-/** The first row; null if there is none. */
+/** Returns the first row; null if there is none. */
 export function* row(statement: Sql): Procedure<Row | null> {
   return (yield { returns: 'rows', statement }).rows[0] ?? null;
 }
@@ -34,19 +34,19 @@ export function* count(statement: Sql): Procedure<number> {
   return (yield { returns: 'count', statement }).count;
 }
 
-/** Does not wait for the answer if the store is remote. If the statement fails, the transaction fails. */
+/** Sends the statement. A remote store does not wait for the result. If the statement fails, the transaction fails. */
 export function* send(statement: Sql): Procedure<void> {
   yield { returns: 'nothing', statement };
 }
 
-/** Work of one store within a procedure, without a statement of its own. */
-// biome-ignore lint/correctness/useYield: it takes the place of a procedure that has statements.
+/** Does work of one store within a procedure, without a statement of its own. */
+// biome-ignore lint/correctness/useYield: it replaces a procedure that has statements.
 export function* own<Result>(work: () => Result): Procedure<Result> {
   return work();
 }
 
 export interface WriteOptions {
-  /** False: a crash may undo the write. */
+  /** Whether the write is durable when it resolves. If false, a crash may undo it. */
   readonly durable?: boolean;
 }
 
@@ -59,8 +59,8 @@ export interface SqlStore {
   /** Like `read`, for items that the service acts on: they are durable when the promise resolves. */
   readDurable<Item>(procedure: Procedure<readonly Item[]>): Promise<readonly Item[]>;
   /**
-   * Executes the procedure in one transaction, durable when the promise resolves. An error undoes the transaction. The store
-   * may start again from the beginning if the database had to resolve a conflict, so the procedure changes nothing else.
+   * Executes the procedure in one transaction, durable when the promise resolves. An error rolls the transaction back. The store
+   * may repeat the procedure from its beginning if the database had to resolve a conflict, so it must change nothing else.
    */
   write<Result>(procedure: () => Procedure<Result>, options?: WriteOptions): Promise<Result>;
 }

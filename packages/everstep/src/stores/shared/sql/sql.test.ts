@@ -68,7 +68,7 @@ describe('a statement', () => {
 });
 
 describe('a table', () => {
-  test('inserts and reads the fields of a record, those that it does not have as null', () => {
+  test('inserts and reads the fields of a record, and stores absent fields as null', () => {
     const note: Note = { noteId: 'n', endedAt: null, tags: ['a'] };
     assert.deepEqual(render(NOTE.insert(note), 'sqlite'), {
       text: 'INSERT INTO note (note_id, size, ended_at, tags, is_open) VALUES (?, ?, ?, ?, ?)',

@@ -3,7 +3,7 @@
  * statement is rendered for one dialect, with `?` or `$1` for each value.
  */
 
-/** `distributed`: PostgreSQL with its tables on several servers. Without a fragment of its own, that of PostgreSQL is used. */
+/** SQL dialect. `distributed` is PostgreSQL with its tables on several servers; by default it uses the fragments of `postgres`. */
 export type Dialect = 'sqlite' | 'postgres' | 'distributed';
 
 type Fragments = Readonly<Record<'sqlite' | 'postgres', Sql>> & { readonly distributed?: Sql };
@@ -24,7 +24,7 @@ class Template {
   }
 }
 
-/** A part that is written differently. */
+/** A part that each dialect writes differently. */
 class Choice {
   readonly sqlite: Sql;
   readonly postgres: Sql;
@@ -37,16 +37,16 @@ class Choice {
   }
 }
 
-/** `${value}` becomes a parameter; `${fragment}` becomes its text, with its own parameters. */
+/** Returns a statement: `${value}` becomes a parameter; `${fragment}` becomes its text, with its own parameters. */
 export const sql = (strings: TemplateStringsArray, ...inserts: readonly (SqlValue | Sql)[]): Sql =>
   new Template(strings, inserts);
 
-/** Text as it is: names and constants of the code, never anything from outside. */
+/** Returns text without parameters: names and constants of the code, never input. */
 export const raw = (text: string): Sql => new Template([text], []);
 
 export const byDialect = (own: Fragments): Sql => new Choice(own);
 
-/** Values or fragments, with a separator between them. */
+/** Returns values or fragments with a separator between them. */
 export const joined = (parts: readonly (SqlValue | Sql)[], separator = ', '): Sql =>
   new Template(['', ...parts.slice(1).map(() => separator), ''], parts);
 

@@ -29,19 +29,19 @@ export const nullable = <Value>(column: Column<Value>): Column<Value | null> => 
   write: (value) => (value === null ? null : column.write(value)),
 });
 
-/** Null in the table if the record does not have the field. */
+/** Returns a column that is null in the table if the record does not have the field. */
 export const optional = <Value>(column: Column<Value>): Column<Value | undefined> => ({
   read: (row, name) => (row[name] === null ? undefined : column.read(row, name)),
   write: (value) => (value === undefined ? null : column.write(value)),
 });
 
-/** `false` in the table if the record does not have the field. */
+/** A column that is `false` in the table if the record does not have the field. */
 export const TRUE_OR_ABSENT: Column<true | undefined> = {
   read: (row, name) => read.flag(row, name) || undefined,
   write: (value) => value === true,
 };
 
-/** The empty text in the table if the field is null, for a column that is never null. */
+/** A column that contains the empty string if the field is null, for a column that is never null. */
 export const EMPTY_IF_NULL: Column<string | null> = {
   read: (row, name) => read.text(row, name) || null,
   write: (value) => value ?? '',
@@ -57,24 +57,24 @@ export type Columns<Stored> = {
 type Nullable<Stored> = { readonly [Field in keyof Stored]: Stored[Field] | null };
 
 export interface Table<Stored> {
-  /** The record of a row. The row may have more columns. */
+  /** Returns the record of a row. The row may have more columns. */
   read(row: read.Row): Stored;
-  /** `INSERT INTO table (...) VALUES (...)`. */
+  /** Returns `INSERT INTO table (...) VALUES (...)`. */
   insert(record: Stored): Sql;
   /**
    * Inserts the record or, if a row with the same `key` exists, replaces it. The row belongs to the instance, which is part
    * of the key.
    */
   replace(record: Stored, key: readonly (keyof Stored & string)[], instanceId: string): Sql;
-  /** The names of the columns, as in a SELECT; `except` leaves one out. */
+  /** Returns the names of the columns, as in a SELECT, without the column `except`. */
   columns(alias: string, except?: keyof Stored & string): Sql;
-  /** `a = ..., b = ...`, for all columns. A field that is null or missing is removed. */
+  /** Returns `a = ..., b = ...` for all columns. A field that is null or missing becomes null. */
   assignments(record: Nullable<Stored>): Sql;
 }
 
 const snakeCase = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** A column has the name of its field in snake case: `tokenId` is stored in `token_id`. */
+/** Declares a table. A column has the name of its field in snake case: `tokenId` is stored in `token_id`. */
 export function table<Stored extends object>(name: string, columns: Columns<Stored>): Table<Stored> {
   const stored = Object.entries<Column<unknown>>(columns).map(([field, column]) => ({ field, column, name: snakeCase(field) }));
   const names = raw(stored.map((each) => each.name).join(', '));
