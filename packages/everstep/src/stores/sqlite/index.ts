@@ -37,11 +37,11 @@ export { StoreOpenError } from './connection/connection.js';
 export type { CopyRequest } from './storage/online-copy.js';
 
 export interface SqliteStoreOptions extends ConnectionOptions {
-  /** Created if it does not exist (its directory must); `:memory:` keeps nothing. */
+  /** Path of the file, which is created if it does not exist. Its directory must exist. `:memory:` keeps nothing. */
   readonly file: string;
   /**
-   * Called once when the disk failed to store what was committed. Nothing is acknowledged from then on, but reads may show what the
-   * disk does not contain: the process should end at once and restart from the state on the disk.
+   * Is called once when the disk failed to store what was committed. Nothing is acknowledged from then on, but reads may show what
+   * the disk does not contain: the process should end at once and restart from the state on the disk.
    */
   readonly onDiskFailure?: (error: Error) => void;
 }
@@ -54,12 +54,12 @@ export interface EmbeddedStore extends Store {
   checkConsistency(): readonly CheckResult[];
 }
 
-/** Rejects with StoreOpenError if the file is in use, was written by a newer version, is not a store, or has lost commits. */
+/** Opens a store. Rejects with StoreOpenError if the file is in use, too new, not a store, or has lost commits. */
 export async function openSqliteStore({ file, ...options }: SqliteStoreOptions): Promise<EmbeddedStore> {
   return createSqliteStore(openConnection(file, options));
 }
 
-/** A store on an open connection, which `close` closes. */
+/** Creates a store on an open connection, which `close` closes. */
 export function createSqliteStore(connection: Connection, prefixLimits?: PrefixLimits): EmbeddedStore {
   const parts = createStoreParts(connection, prefixLimits);
   const transaction = new Transaction(parts);

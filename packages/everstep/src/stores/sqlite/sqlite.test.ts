@@ -44,7 +44,7 @@ storeConformance('SQLite in a file', async () => {
   };
 });
 
-/** So that rows are tested one by one for their prefix, as with very many values. */
+/** With low limits, rows are tested one by one for their prefix, as with very many values. */
 describe('SQLite with few values looked up by prefix', () => {
   listingConformance(async () => {
     const store = createSqliteStore(openConnection(':memory:'), { values: 3, rows: 10 });

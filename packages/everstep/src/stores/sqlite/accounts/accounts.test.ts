@@ -64,7 +64,7 @@ describe('usage in SQLite', () => {
     await reopened.close();
   });
 
-  test('of a batch that could not be written is not in the next one', async () => {
+  test('of a batch that could not be written is not counted with the next one', async () => {
     const { connection, store } = openStore();
     await addUsers(store.accounts, 'ann');
     await store.accounts.createInstance(sampleInstance(INSTANCE, { accountId: 'usr_ann' }));

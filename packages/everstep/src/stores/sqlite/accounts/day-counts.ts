@@ -20,7 +20,7 @@ export class DayCounts {
     );
   }
 
-  /** Only inside a transaction, whose end writes it. `at` is Unix ms. */
+  /** Adds a count, which the end of the transaction writes. Requires an open transaction. `at` is Unix ms. */
   add({ instanceId, what, count, at }: Omit<CountOfDay, 'kind'>): void {
     if (count === 0) return;
     const day = Math.floor(at / DAY_MS);
@@ -36,7 +36,7 @@ export class DayCounts {
     if (this.deleteOld.run(keptFrom).changes < REMOVED_AT_ONCE) this.keptFrom = keptFrom;
   }
 
-  /** A rollback has undone the removal. */
+  /** Removes old days again, because a rollback may have undone the removal. */
   forget(): void {
     this.today = Number.NEGATIVE_INFINITY;
     this.keptFrom = Number.NEGATIVE_INFINITY;

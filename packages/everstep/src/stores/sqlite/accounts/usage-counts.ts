@@ -35,7 +35,7 @@ export class UsageCounts {
     this.deleteUnpriced = connection.prepare(`DELETE FROM usage WHERE instance_id = ? AND price = ${NO_PRICE}`);
   }
 
-  /** Only inside a transaction, whose end writes it. `at` is Unix ms. */
+  /** Adds messages, which the end of the transaction writes. Requires an open transaction. `at` is Unix ms. */
   add(instanceId: string, messages: number, at: number): void {
     if (messages === 0) return;
     const { owner, price } = this.billOf(instanceId);

@@ -4,7 +4,7 @@ import type { Aggregate } from '../../../engine/writes/facts.js';
 import type { WriteOf } from '../../../engine/writes.js';
 
 export interface Applier<Write> {
-  /** Throws if the write is faulty. */
+  /** Applies the write. Throws if it is faulty. */
   apply(write: Write): void;
 }
 

@@ -67,7 +67,7 @@ export class BatchWriter {
     this.appliers = appliersOf(parts, deadLetters, records);
   }
 
-  /** Throws if a write is faulty or the file cannot be written. Then nothing of the batch is written. */
+  /** Commits the batch. Throws if a write is faulty or the file cannot be written; nothing of the batch is written then. */
   commit(units: readonly CommitUnit[]): readonly CommitResult[] {
     if (units.length === 0) return [];
     try {
@@ -96,7 +96,7 @@ export class BatchWriter {
     if (bytes !== 0 || activeRuns !== 0) stored.add(runs.require(facts.runKey(write) ?? '').tenant, bytes, activeRuns);
   }
 
-  /** Returns null if the guard holds. */
+  /** Returns the result for a guard that does not hold; null if it holds. */
   private refusalOf(guard: StoreGuard): CommitResult | null {
     switch (guard.kind) {
       case 'run-active':

@@ -6,9 +6,9 @@ import type { StatementSync } from 'node:sqlite';
 import { textOrNull } from '../connection/columns.js';
 import type { Connection } from '../connection/connection.js';
 
-/** The text of the sums that still fits beside its row in one page. */
+/** Length of the sums as text up to which they fit into one page with their row. */
 const MAX_LENGTH = 900;
-/** Bounds how long a sum is outside its table. */
+/** Maximum number of commits after which sums are added to their tables. */
 const COMMITS_TOGETHER = 200;
 
 type Values = readonly (string | number)[];
@@ -32,7 +32,7 @@ export const UNSETTLED_SUMS = `
 interface Sum {
   readonly table: SummedTable;
   readonly key: Values;
-  /** The latest of them counts; null if the table has no times. */
+  /** The latest time of the added amounts; null if the table has no times. */
   lastAt: number | null;
   readonly amounts: number[];
 }
@@ -41,7 +41,7 @@ export class UnsettledSums {
   private readonly connection: Connection;
   private readonly select: StatementSync;
   private readonly upserts: ReadonlyMap<SummedTable, StatementSync>;
-  /** Null: not read yet, or a rollback may have undone some. */
+  /** Unsettled sums; null if they are not read yet, or a rollback may have undone some of them. */
   private sums: Map<string, Sum> | null = null;
   private changed = false;
   private commits = 0;
@@ -57,7 +57,7 @@ export class UnsettledSums {
     return this.read().size === 0;
   }
 
-  /** Requires an open transaction. `amounts` are the columns after the key and the time. */
+  /** Adds amounts to a sum. Requires an open transaction. `amounts` are the columns after the key and the time. */
   add(table: SummedTable, key: Values, amounts: readonly number[], lastAt: number | null = null): void {
     const sums = this.read();
     const name = `${table} ${key.join('\n')}`;
@@ -112,7 +112,7 @@ export class UnsettledSums {
     if (this.sums) return this.sums;
     const row = this.select.get();
     const text = (row && textOrNull(row, 'sums')) || '[]';
-    // Written by `text`.
+    // `text` has written the JSON.
     const stored = JSON.parse(text) as [SummedTable, Values, number | null, number[]][];
     this.sums = new Map(
       stored.map(([table, key, lastAt, amounts]) => [`${table} ${key.join('\n')}`, { table, key, lastAt, amounts }]),

@@ -13,7 +13,7 @@ const SELECT = 'SELECT value FROM counter WHERE name = ?';
 const counterOf = (select: StatementSync, name: string): number => Number(select.get(name)?.value ?? 0);
 
 export interface CountedStore {
-  /** Null in a store that no version with a durable mark has opened. */
+  /** Id of the store; null if no version with a durable mark has opened it. */
   readonly storeId: string | null;
   readonly commits: number;
 }
@@ -57,7 +57,7 @@ export class CommitCount {
     else this.incrementWithSums.run(COMMITS, sums);
   }
 
-  /** Commits so far; read between transactions. */
+  /** Number of commits so far. Must be read between transactions. */
   get now(): number {
     return counterOf(this.select, COMMITS);
   }

@@ -162,7 +162,7 @@ describe('a store file', () => {
     await store.close();
   });
 
-  test('in a directory that does not exist is an error that names it', async () => {
+  test('in a directory that does not exist is refused with an error that names it', async () => {
     await assert.rejects(openSqliteStore({ file: join(directory, 'nowhere', 'x.db') }), /ENOENT.*nowhere/);
   });
 

@@ -36,7 +36,7 @@ const SQLITE_NOTADB = 26;
 
 export type StoreOpenErrorCode = 'in-use' | 'damaged' | 'newer-schema' | 'older-schema' | 'not-a-store' | 'unreadable';
 
-/** Why a store file cannot be used. The message is for the operator. */
+/** The store file cannot be used. The message is for the operator. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';
   readonly code: StoreOpenErrorCode;
@@ -47,12 +47,12 @@ export class StoreOpenError extends Error {
 }
 
 export interface ConnectionOptions {
-  /** Called after each sync of the log. */
+  /** Is called after each sync of the log. */
   readonly onSync?: (durationMs: number) => void;
-  /** Called once when a sync of the log failed. */
+  /** Is called once when a sync of the log has failed. */
   readonly onDiskFailure?: (error: Error) => void;
   readonly onNotice?: (notice: StoreNotice) => void;
-  /** Opens a store that has lost commits, after a copy of its files was made. */
+  /** Whether a store that has lost commits is opened, after its files were copied. */
   readonly acceptLoss?: boolean;
   /** Files or directories that exist only beside a store that was in use: with them, a missing or empty database is a loss. */
   readonly belongings?: readonly string[];

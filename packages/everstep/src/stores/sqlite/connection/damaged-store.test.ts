@@ -116,7 +116,7 @@ const damages: readonly (readonly [what: string, damage: (file: string) => Promi
   ],
 ];
 
-/** Frames up to the commit before the last one. */
+/** Returns the number of frames up to the second-to-last commit. */
 async function framesBefore(file: string): Promise<number | null> {
   const log = readLog(`${file}-wal`);
   if (!log) return null;
@@ -143,8 +143,8 @@ describe('a store that was in use', () => {
       await assert.rejects(openSqliteStore({ file }), isDamaged(words));
       await assert.rejects(openSqliteStore({ file }), isDamaged(words));
       if (existsSync(file)) {
-        assert.throws(() => openStoreAtRest(file), isDamaged(words), 'a backup of it is not made either');
-        assert.throws(() => openWholeStore({ file, unwritten: false }), isDamaged(words), 'nor a copy');
+        assert.throws(() => openStoreAtRest(file), isDamaged(words), 'no backup of it is made either');
+        assert.throws(() => openWholeStore({ file, unwritten: false }), isDamaged(words), 'no copy either');
       }
       assert.deepEqual(await contents(), before);
     });
@@ -167,7 +167,7 @@ describe('a store that was in use', () => {
     });
   }
 
-  test('is refused if only its belongings are left; a new store is not', async () => {
+  test('is refused if only files that belong to it are left; a new store is not', async () => {
     const place = join(directory, 'left');
     const credentials = join(place, 'credentials.json');
     const file = join(place, 'store.db');
@@ -204,7 +204,7 @@ describe('a store that was in use', () => {
   test('is also refused by the lock holder, where its files cannot be read before they are locked', async () => {
     const file = await copyOf();
     await rm(`${file}-wal`);
-    // A journal that may require a rollback, which only a writer can find out.
+    // A journal that may require a rollback, which only a writer can detect.
     const journal = () => writeFile(`${file}-journal`, 'x'.repeat(4096));
     await journal();
     await assert.rejects(openSqliteStore({ file }), isDamaged(/lost acknowledged changes/));

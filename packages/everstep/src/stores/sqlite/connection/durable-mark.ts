@@ -20,15 +20,15 @@ const BYTES = 55;
 const PATTERN = /^(everstep-mark-1 ([0-9a-f]{12}) (\d{16})) ([0-9a-f]{8})\n$/;
 
 export interface MarkedStore {
-  /** Random, and also in the database: distinguishes a store from another one that replaced it. */
+  /** Random id, which the database also contains. It distinguishes a store from another one that replaced it. */
   readonly storeId: string;
-  /** Commits that are on the disk; there may be more. */
+  /** Number of commits that are known to be on the disk; there may be more. */
   readonly commits: number;
 }
 
 export type FoundMark = { readonly kind: 'none' | 'damaged' } | ({ readonly kind: 'found' } & MarkedStore);
 
-/** Path of the mark of a database. */
+/** Returns the path of the mark of a database. */
 export const markFile = (databaseFile: string): string => `${databaseFile}-mark`;
 
 const sumOf = (text: string): string => crc32(text).toString(16).padStart(8, '0');
@@ -60,12 +60,12 @@ export class DurableMark {
   private descriptor: number | null = null;
   private timer: NodeJS.Timeout | null = null;
   private syncing = false;
-  /** Whether it was written during a sync, which may not include it. */
+  /** Whether the mark was written during a sync, which may not include it. */
   private writtenMeanwhile = false;
   private closed = false;
   private hasFailed = false;
 
-  /** `onFailure` is called once if the mark could not be written. A later loss may then not be detected. */
+  /** `onFailure` is called once if the mark cannot be written. A later loss may then go undetected. */
   constructor(databaseFile: string, storeId: string, onFailure: (error: Error) => void) {
     this.file = markFile(databaseFile);
     this.storeId = storeId;
@@ -83,7 +83,7 @@ export class DurableMark {
     }
   }
 
-  /** Records that so many commits are on the disk, which must be true. Never throws. */
+  /** Records that this many commits are on the disk, which must be true. Never throws. */
   write(commits: number): void {
     if (this.descriptor === null) return;
     try {

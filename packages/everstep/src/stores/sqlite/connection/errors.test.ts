@@ -43,7 +43,7 @@ test('a full database rejects commits, account changes and probes, can be read, 
     await assert.rejects(store.commit([holds(200)]), refuses('disk full'));
     await assert.rejects(store.accounts.secret(secret('x'.repeat(100_000))), refuses('disk full'));
     await assert.rejects(store.probeWrites(), refuses('disk full'));
-    assert.deepEqual(await store.listHolds({ instanceId: 'qi_1' }), [], 'nothing of it was written');
+    assert.deepEqual(await store.listHolds({ instanceId: 'qi_1' }), [], 'nothing was written');
     assert.equal(await store.accounts.secret({ name: 'known', value: 'new' }), 'kept');
     connection.exec('PRAGMA max_page_count = 1000000');
     await store.probeWrites();
@@ -64,17 +64,17 @@ test('a database that became read-only rejects writes, and a stored secret can b
   });
 });
 
-test('extended result codes are read; errors that waiting does not resolve are different', () => {
+test('extended result codes are read; errors that do not go away by waiting are not refusals', () => {
   const of = (errcode: number) => storeErrorOf(Object.assign(new Error('said by SQLite'), { errcode }));
   const reasons = { 778: 'I/O error', 13: 'disk full', 1032: 'read-only', 7: 'out of memory', 14: 'a file cannot be opened' };
   for (const [code, reason] of Object.entries(reasons)) assert.ok(refuses(reason)(of(Number(code))), code);
   // SQLITE_CORRUPT, SQLITE_CONSTRAINT_UNIQUE
   for (const code of [11, 2067]) assert.ok(!(of(code) instanceof StoreUnavailableError));
-  const other = new Error('no error of SQLite');
+  const other = new Error('not an error of SQLite');
   assert.equal(storeErrorOf(other), other);
 });
 
-test('a failed sync that SQLite itself made ends the store', () => {
+test('a failed sync by SQLite itself ends the store', () => {
   for (const errcode of [1034, 1290]) {
     const failures: Error[] = [];
     const error = Object.assign(new Error('disk I/O error'), { errcode });

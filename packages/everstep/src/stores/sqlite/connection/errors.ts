@@ -32,7 +32,7 @@ export function resultCode(error: unknown): number | null {
 }
 
 /**
- * Returns the error with which a write rejects instead. After a failed sync of SQLite itself, the state on the disk is unknown:
+ * Returns the error with which a write rejects instead. After a failed sync by SQLite itself, the state on the disk is unknown:
  * `onSyncFailure` is called, as for the syncs that the store makes.
  */
 export function storeErrorOf(error: unknown, { onSyncFailure }: { onSyncFailure?(error: Error): void } = {}): unknown {

@@ -1,4 +1,7 @@
-/** Until it is killed: commits runs one after the other, each with a step, five counted messages and its own daily count, and prints the number of each when it is durable. */
+/**
+ * Commits runs one after the other until it is killed, each with a step, five counted messages and its own daily count. Prints the
+ * number of each run when it is durable.
+ */
 import { writeSync } from 'node:fs';
 import type { CountOfDay } from '../../../engine/writes.js';
 import type { StoreWrite } from '../../../ports/stores/store.js';
@@ -7,7 +10,7 @@ import { openSqliteStore } from '../index.js';
 
 const STDOUT = 1;
 const [file] = process.argv.slice(2);
-if (file === undefined) throw new Error('give the file of the store');
+if (file === undefined) throw new Error('the path of the store file is missing');
 
 const count = (messages: number): StoreWrite => ({ kind: 'count-messages', instanceId: INSTANCE, messages, at: T0 });
 const started: CountOfDay = { kind: 'count-of-day', instanceId: INSTANCE, what: 'run', count: 1, at: T0 };

@@ -44,7 +44,7 @@ function sumOf(words: Int32Array, start: number, count: number, [first, second]:
   return [a, b];
 }
 
-/** The bytes as words in the order of the checksums. */
+/** Returns the bytes as words in the byte order of the checksums. */
 function wordsOf(bytes: Buffer, bigEndian: boolean): Int32Array {
   const same = bigEndian === (endianness() === 'BE');
   const source = same ? bytes : Buffer.from(bytes).swap32();
@@ -83,7 +83,7 @@ function read(descriptor: number): LogContents | null {
 
   const frameBytes = FRAME_HEADER_BYTES + pageBytes;
   const chunk = Buffer.alloc(Math.max(1, Math.floor(CHUNK_BYTES / frameBytes)) * frameBytes);
-  /** Frames of an earlier generation have other salts. With a broken header, the salts of the first frame count. */
+  /** Frames of an earlier generation have other salts. If the header is broken, the salts of the first frame are used. */
   let salts: Sum | null = headerValid ? storedSum(header, 16) : null;
   let previous: Sum = headerSum;
   let whole = headerValid;
@@ -113,7 +113,7 @@ function read(descriptor: number): LogContents | null {
   }
 }
 
-/** Null if the file does not exist or is shorter than a header, which is how SQLite leaves an empty log. */
+/** Reads the log; null if the file does not exist or is shorter than a header, which is how SQLite leaves an empty log. */
 export function readLog(file: string): LogContents | null {
   let descriptor: number;
   try {

@@ -11,20 +11,20 @@ import { dirname } from 'node:path';
 import type { DurableMark } from './durable-mark.js';
 import { logFile } from './store-loss.js';
 
-/** A disk this fast delays nothing: a sync for which only one run waits is then not worth two thread switches. */
+/** On a disk this fast, a sync that only one run waits for is made at once: two thread switches would take longer. */
 const QUICK_MS = 0.5;
 const WEIGHT_OF_LATEST = 0.2;
 
 export interface LogSyncOptions {
-  /** The log is beside it. */
+  /** Path of the database; its log is beside it. */
   readonly databaseFile: string;
-  /** Commits so far. */
+  /** Returns the number of commits so far. */
   readonly commits: () => number;
-  /** Records how many of them are on the disk. */
+  /** Mark that records how many commits are on the disk. */
   readonly mark: DurableMark;
-  /** Called after each successful sync. */
+  /** Is called after each successful sync. */
   readonly onSync?: ((durationMs: number) => void) | undefined;
-  /** Called once when a sync failed. */
+  /** Is called once when a sync has failed. */
   readonly onFailure: ((error: Error) => void) | undefined;
 }
 
@@ -38,9 +38,9 @@ export class LogSync {
   private descriptor: number | null = null;
   private waiting: Waiter[] = [];
   private syncing = false;
-  /** After a failed sync the state on the disk is unknown: nothing is acknowledged. */
+  /** The error of a failed sync. The state on the disk is then unknown, and nothing is acknowledged. */
   private broken: Error | null = null;
-  /** Recent durations of syncs. */
+  /** Moving average of recent sync durations. */
   private usualMs = Number.POSITIVE_INFINITY;
   private whenIdle: (() => void) | null = null;
 
@@ -59,7 +59,7 @@ export class LogSync {
     });
   }
 
-  /** The state on the disk is unknown. */
+  /** Records a failed sync: the state on the disk is unknown from then on. */
   failed(error: Error): void {
     if (this.broken) return;
     this.broken = new Error(`the store's log could not be synced to the disk: ${error.message}`, { cause: error });

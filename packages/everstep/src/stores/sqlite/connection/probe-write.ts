@@ -7,7 +7,7 @@ import { storeErrorOf } from './errors.js';
 
 const NAME = 'write-probe';
 
-/** Throws StoreRefusesWritesError if the store does not accept writes. */
+/** Executes a write. Throws StoreRefusesWritesError if the store does not accept writes. */
 function write(connection: Connection, work: () => unknown): void {
   try {
     transact(connection, work);
@@ -27,7 +27,7 @@ export class ProbeWrite {
     this.remove = connection.prepare('DELETE FROM secret WHERE name = ?');
   }
 
-  /** Two transactions: in one, SQLite would not write the pages that it frees again. A crash between them leaves one row. */
+  /** Writes and deletes in two transactions: in a single one, SQLite would not write the freed pages. A crash leaves one row. */
   async write(): Promise<void> {
     const { connection, put, remove } = this;
     write(connection, () => put.run(NAME, randomBytes(PROBE_BYTES / 2).toString('hex')));

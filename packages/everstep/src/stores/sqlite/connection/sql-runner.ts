@@ -17,7 +17,7 @@ function inputOf(value: SqlValue): SQLInputValue {
 /** Executes procedures. Those that write are executed only inside a transaction. */
 export class SqlRunner {
   private readonly connection: Pick<Connection, 'prepare'>;
-  /** Keyed by their text; each is prepared once. Texts come from the code, so their number is limited. */
+  /** Statements by their text; each is prepared once. Texts come from the code, so their number is limited. */
   private readonly statements = new Map<string, StatementSync>();
 
   constructor(connection: Pick<Connection, 'prepare'>) {

@@ -26,7 +26,7 @@ const COUNTED = {
 export type StoreCounts = { readonly [Name in keyof typeof COUNTED]: number };
 
 export interface Inspection {
-  /** Findings of `PRAGMA integrity_check`, some of them; empty if the file is consistent. */
+  /** First findings of `PRAGMA integrity_check`; empty if the file is consistent. */
   readonly problems: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export function assertStore(database: DatabaseSync, file: string): number {
 const has = (database: DatabaseSync, table: string): boolean =>
   database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined;
 
-/** Reads the whole file. Throws StoreOpenError if it is not a store, too damaged to be read, or newer than this version. */
+/** Reads and inspects the whole file. Throws StoreOpenError if it is not a store, too damaged to read, or too new. */
 export function inspectStore(file: string): StoreInspection {
   return reading(file, (database) => {
     const schema = assertStore(database, file);
@@ -106,7 +106,7 @@ export function inspectLiveStore(
 
 export interface QuickInspection {
   readonly schema: number;
-  /** Version that this program uses. */
+  /** Schema version that this program uses. */
   readonly currentSchema: number;
   readonly doubts: readonly StoreNotice[];
 }
@@ -123,7 +123,7 @@ export function inspectQuickly(file: string, belongings: readonly string[]): Qui
   }));
 }
 
-/** For the file of a search index. Throws StoreOpenError if it is not one, or too damaged to be read. */
+/** Inspects the file of a search index. Throws StoreOpenError if it is not one, or is too damaged to be read. */
 export function inspectDocuments(file: string): Inspection & { readonly documents: number } {
   return reading(file, (database) => {
     if (!has(database, 'namespace')) throw new StoreOpenError('not-a-store', `${file} is not the file of a search index.`);
@@ -132,7 +132,7 @@ export function inspectDocuments(file: string): Inspection & { readonly document
   });
 }
 
-/** A file opened to be copied, which no service may use meanwhile. Throws StoreOpenError if one does. */
+/** A file that is open to be copied. No service may use it meanwhile. */
 export interface FileAtRest {
   copyTo(request: CopyRequest): Promise<void>;
   close(): void;
@@ -160,11 +160,11 @@ function openFile(file: string): { readonly database: DatabaseSync } & FileAtRes
 }
 
 export interface StoreAtRest extends FileAtRest {
-  /** Search indexes that are not deleted, by creation. */
+  /** Ids of search indexes that are not deleted, in the order of creation. */
   readonly searchIndexIds: readonly string[];
 }
 
-/** Null if there is no such file. */
+/** Opens a store for a copy; null if there is no such file. */
 export function openStoreAtRest(file: string): StoreAtRest | null {
   if (!existsSync(file)) return null;
   const { database, copyTo, close } = openFile(file);
@@ -180,7 +180,7 @@ export function openStoreAtRest(file: string): StoreAtRest | null {
   }
 }
 
-/** Null if the index has no documents. */
+/** Opens the documents of an index for a copy; null if it has none. */
 export function openDocumentsAtRest(file: string): FileAtRest | null {
   return existsSync(file) ? openFile(file) : null;
 }

@@ -37,7 +37,7 @@ export const logFile = (file: string): string => `${file}-wal`;
 
 const hasContent = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
-/** One sentence about the log of a store that has lost commits. */
+/** Returns one sentence about the log of a store that has lost commits. */
 function damageOfLog(file: string): string {
   const name = basename(logFile(file));
   const log = readLog(logFile(file));
@@ -47,7 +47,7 @@ function damageOfLog(file: string): string {
   return `Its log ${name} is damaged in frame ${log.frames + 1}; ${log.framesBehind} valid frames follow.`;
 }
 
-/** Signs of a store are files with content. */
+/** Describes the loss of a whole database; null if none of `signs` is a file with content. */
 function lossOfDatabase(file: string, state: 'missing' | 'empty', signs: readonly string[]): string | null {
   const sign = signs.find(hasContent);
   if (sign === undefined) return null;
@@ -77,7 +77,7 @@ export function lossIn(database: DatabaseSync, file: string, belongings: readonl
   return lossOfDatabase(file, 'empty', [markFile(file), ...(isSound ? [] : [logFile(file)]), ...belongings]);
 }
 
-/** Irregularities in the files of an open database that do not prove a loss. */
+/** Returns irregularities in the files of an open database that do not prove a loss. */
 export function doubtsOf(database: DatabaseSync, file: string): readonly StoreNotice[] {
   const doubts: StoreNotice[] = [];
   const { storeId } = countedIn(database);
@@ -97,17 +97,18 @@ export function doubtsOf(database: DatabaseSync, file: string): readonly StoreNo
   return doubts;
 }
 
-/** A connection that leaves the files unchanged; SQLite only adds its `-shm` file beside a log. */
+/** Opens a connection that leaves the files unchanged; SQLite only adds its `-shm` file beside a log. */
 export function openToRead(file: string): DatabaseSync {
   // A connection that can write would delete the log when it is closed.
   if (hasContent(logFile(file))) return new DatabaseSync(file, { readOnly: true });
-  if (hasContent(`${file}-journal`)) throw new Error('a transaction has to be undone first, which writes');
+  if (hasContent(`${file}-journal`))
+    throw new Error('an unfinished transaction must be rolled back first, which needs write access');
   return openUnwritten(file);
 }
 
 /**
- * Describes what files that no process has open have lost, as above. Changes nothing. Also null if the database cannot be read
- * this way, which is detected when it is opened.
+ * Like `lossIn`, for files that no process has open. Changes nothing. Also returns null if the database cannot be read this way;
+ * the loss is then detected when the database is opened.
  */
 export function findLoss(file: string, belongings: readonly string[] = []): string | null {
   // SQLite treats an empty database as a new one, and deletes its log.

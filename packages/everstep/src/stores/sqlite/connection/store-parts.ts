@@ -65,7 +65,7 @@ export function createStoreParts(connection: Connection, prefixLimits?: PrefixLi
   };
 }
 
-/** After a rollback: the state in memory may never have happened. */
+/** Discards the state in memory after a rollback, which may have undone it. */
 export function forgetUnwritten(parts: StoreParts): void {
   const { tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, days, insights, groups } = parts;
   for (const part of [tenants, runs, counters, runOrder, deadLetterOrder, facets, sums, usage, days, insights, groups])

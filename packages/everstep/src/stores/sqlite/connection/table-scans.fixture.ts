@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { SUM_OF_GROUPS } from '../storage/measure.js';
 import type { Connection } from './connection.js';
 
-/** There are few accounts, and these statements list all of them. */
+/** Statements that may read a whole table, because it has few rows. */
 const WHOLE = new Set([
   'SELECT * FROM queue_instance ORDER BY seq',
   'SELECT * FROM account_user ORDER BY seq',
@@ -26,7 +26,7 @@ export function assertNoTableScans(connection: Connection): void {
   for (const sql of [...connection.statements]) {
     if (checked.has(sql) || !/^\s*(SELECT|UPDATE|DELETE|INSERT)/.test(sql) || WHOLE.has(sql)) continue;
     checked.add(sql);
-    // Node 22 takes a numbered parameter for a named one, and then binds no value to it.
+    // Node 22 treats a numbered parameter as a named one and binds no value to it.
     assert.doesNotMatch(sql, /\?\d/, sql);
     for (const { detail } of connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()) {
       const isScan = SCAN.test(String(detail)) && !/ORDER BY seq DESC LIMIT 1/.test(sql);

@@ -8,7 +8,7 @@ import { assertStore, openAlone } from './store-at-rest.js';
 import { openUnwritten } from './store-loss.js';
 
 export interface WholeFile {
-  /** Rows of a statement, read on demand: only one is in memory at a time. */
+  /** Returns the rows of a statement, read on demand: only one is in memory at a time. */
   rows(sql: string): IterableIterator<Row>;
   count(table: string): number;
   close(): void;
@@ -16,17 +16,17 @@ export interface WholeFile {
 
 export interface WholeFileOptions {
   readonly file: string;
-  /** Set for a file that is never written (a backup): it is read without a lock, and nothing is left beside it. */
+  /** Whether the file is never written, as a backup is: it is then read without a lock, and no files are added beside it. */
   readonly unwritten: boolean;
 }
 
 const open = ({ file, unwritten }: WholeFileOptions): DatabaseSync => (unwritten ? openUnwritten(file) : openAlone(file));
 
-/** Early versions of Node end a text at a character 0 when they read it. */
+/** Returns whether this Node cuts texts at a character 0 when it reads them, as early versions do. */
 const cutsTexts = (database: DatabaseSync): boolean =>
   String(database.prepare("SELECT 'a' || char(0) || 'b' AS read").get()?.read).length < 3;
 
-/** Throws StoreOpenError if this Node would not read everything. */
+/** Throws StoreOpenError if this version of Node would not read all text. */
 function assertRead(database: DatabaseSync, file: string): void {
   if (!cutsTexts(database)) return;
   const columns = database
@@ -57,8 +57,8 @@ const wholeFile = (database: DatabaseSync): WholeFile => ({
 });
 
 /**
- * Null if there is no such file. Throws StoreOpenError if a service uses it, if it is not a store, or if its schema is of another
- * version: a complete copy requires that every table is known.
+ * Opens a store; null if there is no such file. Throws StoreOpenError if a service uses it, if it is not a store, or if its schema
+ * is of another version: a complete copy requires that every table is known.
  */
 export function openWholeStore(options: WholeFileOptions): WholeFile | null {
   const { file } = options;
@@ -92,7 +92,7 @@ export interface WholeIndex extends WholeFile {
   readonly namespaces: readonly WholeNamespace[];
 }
 
-/** The file of a search index; null if there is none, as for an index without documents. */
+/** Opens the file of a search index; null if there is none, as for an index without documents. */
 export function openWholeIndex(options: WholeFileOptions): WholeIndex | null {
   const { file } = options;
   if (!existsSync(file)) return null;

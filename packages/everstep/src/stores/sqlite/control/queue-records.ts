@@ -49,7 +49,7 @@ export class QueueRecords implements Applier<WriteOf<'queue'>> {
     }
   }
 
-  /** Does nothing if the queue exists. */
+  /** Creates the queue; does nothing if it exists. */
   private register(instanceId: string, name: string, at: number): void {
     this.insertNew.run(this.parts.tenants.findOrCreate(instanceId), name, 1, 0, at, at);
   }
@@ -59,7 +59,7 @@ export class QueueRecords implements Applier<WriteOf<'queue'>> {
     this.replace.run(tenant, name, parallelism, paused ? 1 : 0, createdAt, updatedAt);
   }
 
-  /** Does not remove its messages. */
+  /** Deletes the queue, but not its messages. */
   private delete(instanceId: string, name: string): void {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant !== null) this.deleteOne.run(tenant, name);

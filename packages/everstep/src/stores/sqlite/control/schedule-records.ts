@@ -54,13 +54,13 @@ export class ScheduleRecords implements Applier<WriteOf<'schedule'>> {
     this.parts.sql.run(send(SCHEDULE.replace({ ...fields, ...payload }, ['scheduleId'], schedule.instanceId)));
   }
 
-  /** Bytes of the schedule; 0 if there is none. */
+  /** Returns the bytes of the schedule; 0 if there is none. */
   private bytesOf(tenant: number, scheduleId: string): number {
     const row = this.selectBytes.get(tenant, scheduleId);
     return row ? integer(row, 'bytes') : 0;
   }
 
-  /** Does nothing if there is no such schedule. */
+  /** Deletes the schedule; does nothing if there is none. */
   private delete(instanceId: string, scheduleId: string): void {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant === null) return;
@@ -68,7 +68,7 @@ export class ScheduleRecords implements Applier<WriteOf<'schedule'>> {
     this.deleteOne.run(tenant, scheduleId);
   }
 
-  /** Whether the schedule exists and its next tick is `nextAt`. */
+  /** Returns whether the schedule exists and its next tick is `nextAt`. */
   isDueAt(instanceId: string, scheduleId: string, nextAt: number | null): boolean {
     const tenant = this.parts.tenants.find(instanceId);
     const row = tenant === null ? undefined : this.selectTick.get(tenant, scheduleId);
@@ -77,7 +77,7 @@ export class ScheduleRecords implements Applier<WriteOf<'schedule'>> {
 
   instancesWithDue(before: number): readonly string[] {
     const found: string[] = [];
-    // Steps from one tenant to the next in the index.
+    // Each query finds the next tenant in the index.
     for (let row = this.selectNextTenant.get(-1); row; row = this.selectNextTenant.get(integer(row, 'seq')))
       if (integer(row, 'next_at') <= before) found.push(text(row, 'instance_id'));
     return found;

@@ -7,7 +7,7 @@ import { GroupChanges, SEVERAL } from '../../../engine/dead-letters/dead-letter-
 import type { Connection } from '../connection/connection.js';
 import type { Tenants } from '../listing/tenants.js';
 
-/** Entries that were added after the group was resolved. */
+/** SQL: whether entries were added after the group was resolved. */
 const CAME_AFTER = 'resolved_at <= excluded.last_seen_at';
 
 export class GroupCounts extends GroupChanges {
@@ -62,7 +62,7 @@ export class GroupCounts extends GroupChanges {
     );
   }
 
-  /** Writes the changes; to be called inside the transaction, at its end. */
+  /** Writes the changes. Must be called at the end of the transaction, inside it. */
   flush(): void {
     if (!this.any) return;
     const { groups, workflows, hours } = this.take();

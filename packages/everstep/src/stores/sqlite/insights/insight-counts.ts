@@ -1,4 +1,4 @@
-/** Writes the counters of a transaction, one row for each instance, and adds them to those of their minute and hour in time. */
+/** Writes the counters of a transaction, one row for each instance, and later adds them to those of their minute and hour. */
 import type { StatementSync } from 'node:sqlite';
 import type { InsightCounts } from '../../../engine/insights/counts.js';
 import { FoldTurns, InsightSums } from '../../shared/insights/deltas.js';
@@ -23,12 +23,12 @@ export class InsightCountsWriter {
     );
   }
 
-  /** Only inside a transaction, whose end writes it. */
+  /** Adds counts, which the end of the transaction writes. Requires an open transaction. */
   add(write: InsightCounts): void {
     this.sums.add(write);
   }
 
-  /** At the end of a transaction. */
+  /** Writes the counts. Must be called at the end of the transaction, inside it. */
   flush(): void {
     const deltas = this.sums.take();
     if (deltas.length === 0) return;

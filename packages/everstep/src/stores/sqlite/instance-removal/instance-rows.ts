@@ -11,7 +11,7 @@ import { FACET, stateValues } from '../listing/facets/facets.js';
 import { RunRemover } from '../runs/run-remover.js';
 import { TABLES_OF_INSTANCE, TABLES_OF_REPAIR, TABLES_OF_TENANT } from './tables.js';
 
-/** Deletes at most that many rows with the value in the column; by the primary key, because the table may have no row ids. */
+/** Prepares a deletion of rows with a value in the column, up to a limit. It uses the primary key: not all tables have row ids. */
 function deletion(connection: Connection, table: string, column: string): StatementSync {
   const columns = connection.prepare(`PRAGMA table_info(${table})`).all();
   const key = columns
@@ -74,7 +74,7 @@ class InstanceRows {
     return removed;
   }
 
-  /** The facet index shows in which blocks the instance has runs. */
+  /** Removes runs from the blocks in which, according to the facet index, the instance has runs. */
   private removeRuns(instanceId: string, tenant: number, limit: number): number {
     const members = this.parts.facetReader.anyOf(tenant, FACET.runStatus, stateValues(undefined, STATUSES), 'up');
     let removed = 0;
@@ -91,7 +91,7 @@ class InstanceRows {
   }
 
   private removeOthers(instanceId: string, tenant: number | null, limit: number): number {
-    // What is added to the tables later would stay in them.
+    // Sums that are added to the tables later would stay in them.
     this.parts.sums.settle();
     let removed = 0;
     const remove = (statements: readonly StatementSync[], value: number | string): void => {

@@ -4,16 +4,16 @@
  * Keeps invariant 21.
  */
 
-/** By `run_seq`. Removed with their run, also by retention. */
+/** Tables with rows by `run_seq`, which are removed with their run, also by retention. */
 export const TABLES_OF_RUN = ['payload', 'step', 'task', 'attempt', 'waiter', 'kept_event'] as const;
 
-/** Removed with their facets and groups, by separate code. */
+/** Tables whose rows are removed with their facets and groups, by separate code. */
 export const RUN_TABLES = ['run', 'dead_letter'] as const;
 
-/** By `repair_seq`. Removed before their repair. */
+/** Tables with rows by `repair_seq`, which are removed before their repair. */
 export const TABLES_OF_REPAIR = ['repair_item'] as const;
 
-/** By `tenant`. Removed when no run is left. */
+/** Tables with rows by `tenant`, which are removed when no run is left. */
 export const TABLES_OF_TENANT = [
   'repair',
   'schedule',
@@ -32,14 +32,14 @@ export const TABLES_OF_TENANT = [
   'insight',
 ] as const;
 
-/** By `instance_id`. */
+/** Tables with rows by `instance_id`. */
 export const TABLES_OF_INSTANCE = ['token', 'named_token', 'budget_alert', 'day_count', 'alert_event', 'alert'] as const;
 
-/** Removed immediately when the instance is deleted. */
+/** Tables whose rows are removed immediately when the instance is deleted. */
 export const DELETED_AT_ONCE = ['queue_instance'] as const;
 
-/** Steps that are copied for a run that will be created: it is created, or they are removed. */
+/** Table of steps that are copied for a future run. They are removed if the run is not created. */
 export const CLEANED_OTHERWISE = ['staged_journal'] as const;
 
-/** Billed usage; the record of the deletion; and the number of the instance, which is never reused. */
+/** Tables whose rows are kept: billed usage, the record of the deletion, and the number of the instance, which is never reused. */
 export const KEPT = ['usage', 'deleted_instance', 'tenant'] as const;

@@ -21,7 +21,7 @@ export class Counters {
     );
   }
 
-  /** 0 if it was never set. */
+  /** Returns the counter; 0 if it was never set. */
   get(name: CounterName): number {
     let value = this.values.get(name);
     if (value === undefined) {

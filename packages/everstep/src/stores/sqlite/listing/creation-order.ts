@@ -26,24 +26,24 @@ export class CreationOrder {
     this.selectCreatedAt = connection.prepare(`SELECT created_at FROM ${table} WHERE seq = ?`);
   }
 
-  /** The `listed_at` for a new row; `added` must follow. */
+  /** Returns the `listed_at` of a new row. `added` must be called afterwards. */
   listedAt(createdAt: number): number {
     const listedAt = Math.max(createdAt, this.last().listedAt);
     this.counters.raise(this.disorder, listedAt - createdAt);
     return listedAt;
   }
 
-  /** A row that was reserved before is not the newest. */
+  /** Records a new row. A row whose number was reserved earlier does not become the newest. */
   added(seq: number, listedAt: number): void {
     if (seq > this.last().seq) this.newest = { seq, listedAt };
   }
 
-  /** The largest row number so far, or at least among the existing rows; 0 if there is none. */
+  /** Returns the largest row number so far, or at least among the existing rows; 0 if there is none. */
   lastSeq(): number {
     return this.last().seq;
   }
 
-  /** Rows that may have been created in this time, both ends inclusive, Unix ms; check `isWithin` for each. */
+  /** Returns rows that may have been created in this time, both ends inclusive, Unix ms. Check each with `isWithin`. */
   range(fromMs: number, toMs: number): SeqRange {
     const to = this.firstListedFrom(toMs + this.counters.get(this.disorder) + 1) - 1;
     return { from: this.firstListedFrom(fromMs), to };

@@ -96,7 +96,7 @@ export class DeadLetterListing {
     return pageOf(rows, page.limit, read);
   }
 
-  /** Whether the filter by kind excludes any entry. Few instances have entries of both kinds. */
+  /** Returns whether the filter by kind excludes any entry. Few instances have entries of both kinds. */
   private hasOthers(tenant: number, kind: RunKind): boolean {
     const others = stateValues(kind === 'workflow' ? 'message' : 'workflow', STATES);
     return this.parts.facetReader.anyOf(tenant, FACET.deadLetterState, others, 'up').seek(0) !== null;

@@ -1,13 +1,13 @@
 /**
- * Information about rows that retention may remove, by block of 4,096 row numbers: their number, and when the first of them
- * ended. A search that finds nothing therefore reads no rows that it has read before.
+ * The number of rows that retention may remove, and when the first of them ended, for each block of 4,096 row numbers. A search
+ * that finds nothing therefore never reads the same rows again.
  */
 import type { RetentionState } from '../../../engine/runs/run.js';
 import { blockOf } from './facets/block-set.js';
 
 export interface BlockFacts {
   readonly rows: number;
-  /** Unix ms; infinite if there are no rows. */
+  /** When the first row ended, Unix ms; infinite if there are no rows. */
   readonly earliest: number;
 }
 
@@ -27,7 +27,7 @@ export class EndedBlocks {
     blocks.set(block, facts);
   }
 
-  /** Called for each row that enters or leaves the state: a run, or an entry of the DLQ for `deadLetter`. */
+  /** Must be called for each row that enters or leaves the state: a run, or an entry of the DLQ for `deadLetter`. */
   changed(tenant: number, state: RetentionState, seq: number): void {
     if (this.known.size > 0) this.known.get(key(tenant, state))?.delete(blockOf(seq));
   }

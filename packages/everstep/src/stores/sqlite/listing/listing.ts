@@ -5,7 +5,7 @@ import type { Facet } from './facets/facets.js';
 import type { Direction, FacetReader, Members } from './facets/members.js';
 import { type SeqRange, walk } from './facets/walk.js';
 
-/** Whether a row belongs to the listing, for conditions that the sources do not cover. */
+/** Returns whether a row belongs to the listing, for conditions that the sources do not cover. */
 export type RowTest = (seq: number) => boolean;
 
 /** Collects the conditions of a filter: sources to intersect, a range of rows, and tests on single rows. */
@@ -29,7 +29,7 @@ export class Selection {
     }
   }
 
-  /** Rows with any of the values; undefined sets no condition, an empty list matches no row. */
+  /** Selects rows with any of the values; undefined sets no condition, an empty list matches no row. */
   anyOf(facet: Facet, values: readonly string[] | undefined): void {
     if (values) this.sources.push(this.reader.anyOf(this.tenant, facet, values, this.direction));
   }
@@ -42,21 +42,21 @@ export class Selection {
     this.tests.push(test);
   }
 
-  /** Rows whose value begins with `prefix`. Returns false if there are too many: the caller must then test rows. */
+  /** Selects rows whose value begins with `prefix`. Returns false if there are too many: the caller must then test rows. */
   withPrefix(facet: Facet, prefix: string): boolean {
     const members = this.reader.withPrefix(this.tenant, facet, prefix, this.direction);
     if (members) this.sources.push(members);
     return members !== null;
   }
 
-  /** Rows created in this time, both ends inclusive, Unix ms. */
+  /** Selects rows created in this time, both ends inclusive, Unix ms. */
   createdWithin(order: CreationOrder, fromMs = 0, toMs = Number.MAX_SAFE_INTEGER): void {
     if (fromMs === 0 && toMs === Number.MAX_SAFE_INTEGER) return;
     this.within(order.range(fromMs, toMs));
     this.test((seq) => order.isWithin(seq, fromMs, toMs));
   }
 
-  /** Rows in order; `all` is walked if the filter has no source. */
+  /** Returns the selected rows in order; `all` is walked if the filter has no source. */
   *rows(all: () => Members): Generator<number> {
     const sources = this.sources.length > 0 ? this.sources : [all()];
     for (const seq of walk(sources, this.range, this.direction)) {
@@ -69,17 +69,17 @@ export class Selection {
   }
 }
 
-/** A position is the number of the row after which a listing continues. */
+/** Returns the position after a row, which is the number of that row. */
 export const positionOf = (seq: number): string => String(seq);
 
 function seqAt(position: string): number {
-  if (!/^\d{1,15}$/.test(position)) throw new RangeError(`${JSON.stringify(position)} is not a place in a listing`);
+  if (!/^\d{1,15}$/.test(position)) throw new RangeError(`${JSON.stringify(position)} is not a position in a listing`);
   return Number(position);
 }
 
-/** One page of `rows`, and whether another row follows. */
+/** Returns one page of `rows`, and where the next page continues. */
 export function pageOf<Item>(rows: Iterable<number>, limit: number, read: (seq: number) => Item): Listing<Item> {
-  if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`a page holds at least one item, not ${limit}`);
+  if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`a page has at least one item, not ${limit}`);
   const items: Item[] = [];
   let last = 0;
   for (const seq of rows) {

@@ -43,7 +43,7 @@ export class RunListing {
     return rows === null ? EMPTY_LISTING : pageOf(rows, page.limit, (seq) => this.textsOf(seq));
   }
 
-  /** Returns null if no run can match. */
+  /** Returns the matching rows; null if no run can match. */
   private rowsOf(page: Page<RunFilter>): Iterable<number> | null {
     const tenant = this.parts.tenants.find(page.instanceId);
     if (tenant === null) return null;

@@ -13,7 +13,7 @@ export class Tenants {
     this.insert = connection.prepare('INSERT INTO tenant (instance_id) VALUES (?)');
   }
 
-  /** Null if nothing was ever written for the instance. */
+  /** Returns the number of the instance; null if nothing was ever written for it. */
   find(instanceId: string): number | null {
     const known = this.known.get(instanceId);
     if (known !== undefined) return known;
@@ -24,7 +24,7 @@ export class Tenants {
     return seq;
   }
 
-  /** Requires an open transaction. */
+  /** Returns the number of the instance, and assigns one if it has none. Requires an open transaction. */
   findOrCreate(instanceId: string): number {
     const found = this.find(instanceId);
     if (found !== null) return found;

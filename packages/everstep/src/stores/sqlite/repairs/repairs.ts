@@ -41,7 +41,7 @@ async function describe(store: SqlSession, instanceId: string, dlqIds: readonly 
   return described;
 }
 
-/** Counted here: grouping would sort all entries, and an index is not worth it for a question that is asked once. */
+/** Counts cohorts here: grouping in SQL would sort all entries, and an index is not worth it for a single query per repair. */
 async function cohorts(store: SqlSession, id: RepairId): Promise<readonly RepairCohort[]> {
   const counted = new Map<string, { readonly workflowUrl: string; readonly fingerprint: string | null; count: number }>();
   for (let found: readonly Row[] = [], after = -1; ; await nextTurn()) {
@@ -65,7 +65,7 @@ async function cohorts(store: SqlSession, id: RepairId): Promise<readonly Repair
   return [...counted].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cohort]) => cohort);
 }
 
-/** The caller writes none of these entries at the same time. */
+/** Counts the entries of the repair. The caller writes none of these entries at the same time. */
 async function counts(store: SqlSession, id: RepairId): ReturnType<RepairStore['counts']> {
   const all: Record<RepairItemState, number> = { ...NO_COUNTS };
   const last = store.run(row(sql`SELECT max(n) AS n FROM repair_item WHERE ${ofRepair(id)}`));

@@ -13,7 +13,7 @@ type Value = string | Uint8Array;
 /** Returns the checksum in the form of the column: signed, so that it takes at most 4 bytes. Null for no value. */
 export const checksumOf = (value: Value | null): number | null => (value === null ? null : crc32(value) | 0);
 
-/** Whether the value is the one that was written. True without a checksum: an earlier version wrote the value. */
+/** Returns whether the value is the one that was written. True without a checksum: an earlier version wrote the value. */
 const isWhole = (value: unknown, checksum: unknown): boolean =>
   typeof checksum !== 'number' || ((typeof value === 'string' || value instanceof Uint8Array) && checksumOf(value) === checksum);
 

@@ -84,7 +84,7 @@ export class EventRecords implements Applier<WriteOf<'event'>> {
   waiters({ instanceId, eventId, after, limit }: Parameters<EventStore['listWaiters']>[0]): readonly WaiterRecord[] {
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant === null) return [];
-    const position = after ? [after.since, this.parts.runs.placeOf(after.runKey), after.slot] : [-1, 0, 0];
+    const position = after ? [after.since, this.parts.runs.rowNumberOf(after.runKey), after.slot] : [-1, 0, 0];
     const rows =
       eventId === null
         ? this.selectAllWaiters.all(tenant, after?.eventId ?? '', ...position, limit)

@@ -14,7 +14,7 @@ const NEW_ATTEMPT = [...ATTEMPT_COLUMNS, 'exchange'] as const;
 
 /** SQL: the step of a run with an id. */
 export const STEP_WITH_ID = 'run_seq = ? AND (idx = ? AND step_id = idx + 1 OR step_id = ? AND step_id <> idx + 1)';
-/** Returns the values of its parameters. */
+/** Returns the values for the parameters of `STEP_WITH_ID`. */
 export const stepWithId = (seq: number, stepId: number) => [seq, stepId - 1, stepId] as const;
 
 type Kind<Of> = Extract<WriteOf<'journal'>, { readonly kind: Of }>;

@@ -6,7 +6,7 @@ import { openSqliteStore } from '../index.js';
 const STDOUT = 1;
 const RUNS_PER_ROUND = 20;
 const [file] = process.argv.slice(2);
-if (file === undefined) throw new Error('give the file of the store');
+if (file === undefined) throw new Error('the path of the store file is missing');
 
 const store = await openSqliteStore({ file });
 for (let round = 1; ; round++) {

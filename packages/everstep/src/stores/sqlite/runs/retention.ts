@@ -26,8 +26,8 @@ const BLOCKS_PER_TURN = 2;
 /** Rows after which a transaction takes no further run, so that it takes a few ms. */
 const ROWS_PER_REMOVAL = 1000;
 
-/** A parked task counts while its run can be resumed. */
-const ASKED_FOR = `SELECT 1 FROM task t JOIN run w ON w.seq = t.run_seq
+/** SQL: a task that waits for the run `r`. A parked task counts while its run can be resumed. */
+const NEEDED = `SELECT 1 FROM task t JOIN run w ON w.seq = t.run_seq
   WHERE t.child_run_key = r.key AND (w.status = 'active' OR w.dead_letter_seq IS NOT NULL)`;
 
 /** The rows of one state: runs or dead letters. */
@@ -100,7 +100,7 @@ export class Retention {
       removable: connection.prepare(
         `SELECT r.seq ${ofRuns} AND (r.completed_at < ? OR r.seq <= ?)
          AND NOT EXISTS (SELECT 1 FROM run b WHERE b.key = r.became_run_key AND b.status = 'active')
-         AND NOT EXISTS (${ASKED_FOR}) ORDER BY r.seq LIMIT ?`,
+         AND NOT EXISTS (${NEEDED}) ORDER BY r.seq LIMIT ?`,
       ),
     };
     const ofEntries = 'd.seq BETWEEN ? AND ? AND d.tenant = ?';
@@ -113,7 +113,7 @@ export class Retention {
         `SELECT d.seq FROM dead_letter d JOIN run r ON r.seq = d.run_seq
          WHERE ${ofEntries} AND (d.created_at < ? OR d.seq <= ?)
          AND NOT EXISTS (SELECT 1 FROM task c WHERE c.run_seq = d.run_seq AND c.slot = ${CALLBACK_SLOT})
-         AND NOT EXISTS (${ASKED_FOR}) ORDER BY d.seq LIMIT ?`,
+         AND NOT EXISTS (${NEEDED}) ORDER BY d.seq LIMIT ?`,
       ),
     };
   }

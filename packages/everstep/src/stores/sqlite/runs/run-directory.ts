@@ -44,7 +44,7 @@ export class RunDirectory {
     return entry;
   }
 
-  /** Throws if the run does not exist: then the write that names it is faulty. */
+  /** Returns the run. Throws if it does not exist: the write that names it is then faulty. */
   require(runKey: string): RunEntry {
     const entry = this.find(runKey);
     if (!entry) throw new Error(`there is no run with the key ${runKey}`);
@@ -60,7 +60,7 @@ export class RunDirectory {
   }
 
   /** Returns the row number of the run; for an unknown key, a number after all runs with smaller keys. */
-  placeOf(runKey: string): number {
+  rowNumberOf(runKey: string): number {
     const entry = this.find(runKey);
     if (entry) return entry.seq;
     const row = this.selectBehind.get(runKey);

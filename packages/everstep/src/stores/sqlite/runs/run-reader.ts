@@ -165,7 +165,7 @@ export class RunReader {
   }
 
   dueTasks({ before, after, limit, instanceId }: DueTasksQuery): readonly DueTask[] {
-    const [dueAt, seq, slot] = after ? [after.dueAt, this.parts.runs.placeOf(after.runKey), after.slot] : [-1, 0, 0];
+    const [dueAt, seq, slot] = after ? [after.dueAt, this.parts.runs.rowNumberOf(after.runKey), after.slot] : [-1, 0, 0];
     if (instanceId === undefined) return this.selectDueTasks.all(before, dueAt, seq, slot, limit).map(dueTaskOf);
     const tenant = this.parts.tenants.find(instanceId);
     return tenant === null ? [] : this.selectDueTasksOf.all(before, dueAt, seq, slot, tenant, limit).map(dueTaskOf);
@@ -173,7 +173,7 @@ export class RunReader {
 
   dueInstances(from: number, before: number): readonly string[] {
     const found: string[] = [];
-    // Each step finds the next tenant in the index.
+    // Each query finds the next tenant in the index.
     for (let row = this.selectNextTenant.get(-1); row; ) {
       const tenant = integer(row, 'seq');
       if (this.selectIsDue.get(tenant, from, before)) found.push(text(row, 'instance_id'));
@@ -194,7 +194,7 @@ export class RunReader {
     return row ? integer(row, 'retried') : 0;
   }
 
-  /** If several tasks refer to the run, all except one belong to ended runs. */
+  /** Returns the task that invoked the run. If several tasks refer to the run, all except one belong to ended runs. */
   invokerOf(childRunKey: string): Pick<TaskReference, 'runKey' | 'slot'> | null {
     const row = this.selectInvoker.get(childRunKey);
     return row ? { runKey: text(row, 'key'), slot: integer(row, 'slot') } : null;

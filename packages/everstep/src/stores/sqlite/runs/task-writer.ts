@@ -89,7 +89,7 @@ export class TaskWriter implements Applier<WriteOf<'task'>> {
     if (task.kind === 'wait' && task.dueAt !== null) this.startWait(run, task);
   }
 
-  /** Returns the task, due if the run that it waits for has ended: that end did not find it, because it did not exist yet. */
+  /** Returns the task, due if the run that it waits for has ended: the end of that run could not find the task. */
   private dueIfEnded(task: Task): Task {
     if (task.kind !== 'invoke' || !isWaitingForRun(task)) return task;
     return this.parts.runs.find(task.childRunKey)?.active === false ? { ...task, dueAt: task.createdAt } : task;
@@ -120,7 +120,7 @@ export class TaskWriter implements Applier<WriteOf<'task'>> {
     run.waitSlots.add(slot);
   }
 
-  /** A slot without a wait costs no statement. */
+  /** Ends the wait in the slot. A slot without a wait costs no statement. */
   private endWait(run: RunEntry, slot: number): void {
     if (run.waitSlots?.delete(slot)) this.deleteWaiters.run(run.seq, slot);
   }

@@ -49,7 +49,7 @@ test('an index that is deleted while it is copied is gone at once, and has nothi
 test('an aborted copy rejects, and so does a copy in progress when the documents are closed', async (t) => {
   const { documents, copy } = await opened(t);
   await documents.upsert({ ...place, documents: numbered(0, 3000) });
-  const ended = assert.rejects(documents.copyTo({ indexId: place.indexId, file: copy }), /the copy was ended/);
+  const ended = assert.rejects(documents.copyTo({ indexId: place.indexId, file: copy }), /the copy was aborted/);
   await documents.endCopy({ file: copy });
   await ended;
   const closed = assert.rejects(documents.copyTo({ indexId: place.indexId, file: `${copy}.2` }), /the documents are closed/);

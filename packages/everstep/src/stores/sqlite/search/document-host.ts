@@ -21,22 +21,22 @@ const MAX_OPEN_FILES = 64;
 const REMOVED_AT_ONCE = 500;
 /** Documents that a filter examines before it yields to other work. */
 const FILTERED_AT_ONCE = 2000;
-/** A file is truncated by this much at a time, because the system may take long to free a huge one. */
+/** Bytes by which a file is truncated at a time, because the system may take long to free a huge one. */
 const BYTES_CUT_AT_ONCE = 64 * 1024 * 1024;
 const SAFE_ID = /^[\w-]+$/;
 const NOTHING: SearchIndexInfo = Object.freeze({ namespaces: [], diskBytes: 0 });
 
 export interface DocumentHostOptions {
-  /** Created if it does not exist. Null: everything is kept in memory. */
+  /** Directory of the files, which is created if it does not exist. Null: everything is kept in memory. */
   readonly directory: string | null;
-  /** Called when the background removal fails; it is retried at the next start. */
+  /** Is called when the background removal fails, which is retried at the next start. */
   readonly onFailure?: (error: Error) => void;
 }
 
 export class DocumentHost implements EmbeddedDocuments {
   private readonly directory: string | null;
   private readonly onFailure: (error: Error) => void;
-  /** The most recently used one is last. */
+  /** Open files by index id; the most recently used one is last. */
   private readonly files = new Map<string, IndexFile>();
   private readonly cleaning = new Map<string, Promise<void>>();
   /** Copies in progress, by destination. */
@@ -142,7 +142,7 @@ export class DocumentHost implements EmbeddedDocuments {
   }
 
   async endCopy({ file }: { readonly file: string }): Promise<void> {
-    this.copies.get(file)?.abort(new Error('the copy was ended'));
+    this.copies.get(file)?.abort(new Error('the copy was aborted'));
   }
 
   async close(): Promise<void> {
@@ -153,7 +153,7 @@ export class DocumentHost implements EmbeddedDocuments {
     this.files.clear();
   }
 
-  /** Runs in the background; no caller waits for it. */
+  /** Removes hidden rows in the background. */
   private clean(indexId: string): void {
     if (this.cleaning.has(indexId)) return;
     const work = async (): Promise<void> => {
@@ -198,7 +198,7 @@ export class DocumentHost implements EmbeddedDocuments {
     return this.directory === null ? null : join(this.directory, `${indexId}.db`);
   }
 
-  /** Null if the index has no documents yet. */
+  /** Returns the file of the index; null if it has no documents yet. */
   private existing(indexId: string): IndexFile | null {
     const path = this.pathOf(indexId);
     if (!this.files.has(indexId) && (path === null || !existsSync(path))) return null;

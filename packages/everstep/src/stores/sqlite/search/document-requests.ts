@@ -25,7 +25,7 @@ export type DocumentRequest =
 export type DocumentReply =
   | { readonly kind: 'answer'; readonly number: number; readonly answer: unknown }
   | { readonly kind: 'failed'; readonly number: number; readonly message: string }
-  /** Failure of background work. */
+  /** A failure of background work. */
   | { readonly kind: 'trouble'; readonly message: string };
 
 /** Options with which the thread is started. */

@@ -5,7 +5,7 @@ import type { DocumentReply, DocumentRequest, DocumentThreadData } from './docum
 
 const { directory }: DocumentThreadData = workerData;
 const port = parentPort;
-if (!port) throw new Error('this file is started as a thread');
+if (!port) throw new Error('this file must be started as a worker thread');
 const reply = (message: DocumentReply): void => port.postMessage(message);
 
 const host = new DocumentHost({ directory, onFailure: ({ message }) => reply({ kind: 'trouble', message }) });

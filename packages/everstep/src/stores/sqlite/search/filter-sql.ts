@@ -19,7 +19,7 @@ const boundOf = (value: FilterValue): string | number => (typeof value === 'bool
 
 const negated = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : sql);
 
-/** `column.content` and `column.metadata` are read. */
+/** Returns the condition of a filter. It reads `column.content` and `column.metadata`. */
 export function filterSql(filter: Filter, column: string): Condition {
   if ('parts' in filter) {
     const parts = filter.parts.map((part) => filterSql(part, column));

@@ -33,7 +33,7 @@ export class IndexFile {
   private readonly markGone: StatementSync;
   private readonly selectPages: StatementSync;
   private readonly selectBytes: StatementSync;
-  /** Keyed by number: statements are prepared once. */
+  /** Open namespaces by number, so that statements are prepared once. */
   private readonly open = new Map<number, OpenNamespace>();
   private searches = 0;
   private isClosed = false;
@@ -69,12 +69,12 @@ export class IndexFile {
     return this.find(namespace)?.rows.range(prefix, after, limit, new DocumentRoom(maxBytes)) ?? [];
   }
 
-  /** Ids of the first documents whose ids begin with the prefix. */
+  /** Returns the ids of the first documents whose ids begin with the prefix. */
   ids(namespace: string, prefix: string, limit: number): string[] {
     return this.find(namespace)?.rows.ids(prefix, limit) ?? [];
   }
 
-  /** `turn` yields to other work. The search finds nothing more if its namespace is removed meanwhile. */
+  /** Searches the namespace. `turn` yields to other work. If the namespace is removed meanwhile, nothing more is found. */
   async search(
     { namespace, text: query, limit, filter, maxBytes }: Query<'search'>,
     turn: () => Promise<void>,
@@ -96,7 +96,7 @@ export class IndexFile {
     }
   }
 
-  /** Returns how many existed. */
+  /** Removes documents and returns how many existed. */
   remove(namespace: string, ids: readonly string[]): number {
     const found = this.find(namespace);
     if (!found || ids.length === 0) return 0;
@@ -105,7 +105,7 @@ export class IndexFile {
     });
   }
 
-  /** Ids of documents among some rows that match the filter, and where to continue; see NamespaceRows. */
+  /** Returns the ids of documents among some rows that match the filter, and where to continue; see NamespaceRows. */
   matching(namespace: string, filter: Filter, from: number, rows: number) {
     return this.find(namespace)?.rows.matching(filter, from, rows) ?? { ids: [], next: null };
   }
@@ -119,7 +119,7 @@ export class IndexFile {
     });
   }
 
-  /** Empties namespaces, which remain. */
+  /** Empties the namespace (null: all of them), which remains. */
   empty(namespace: string | null): void {
     transact(this.database, () => {
       const names = this.namespaces().map(({ name }) => name);
@@ -135,7 +135,7 @@ export class IndexFile {
     return this.remains.removeSome();
   }
 
-  /** Bytes of its documents. */
+  /** Returns the bytes of all documents. */
   storedBytes(): number {
     const row = this.selectBytes.get();
     return row ? integer(row, 'bytes') : 0;
@@ -161,12 +161,12 @@ export class IndexFile {
     }
   }
 
-  /** A copy or a search of this file is in progress: it must stay open. */
+  /** Whether a copy or a search of this file is in progress, so that the file must stay open. */
   get isInUse(): boolean {
     return this.copies.size > 0 || this.searches > 0;
   }
 
-  /** Resolves when no copy is in progress. */
+  /** Aborts all copies. Resolves when none is in progress. */
   async endCopies(): Promise<void> {
     for (const { end } of this.copies) end.abort(new Error('the documents are closed'));
     await Promise.all([...this.copies].map(({ settled }) => settled));

@@ -31,7 +31,7 @@ class DocumentThread {
     this.onFailure = onFailure;
   }
 
-  /** The method returns what the thread replies to it. */
+  /** Calls a method of the thread and returns its reply. */
   async ask<Name extends MethodName>(method: Name, query: QueryOf<Name>): Promise<AnswerOf<Name>> {
     if (this.closed) throw new Error('the documents are closed');
     return (await this.send({ method, query } as Unnumbered)) as AnswerOf<Name>;
@@ -76,7 +76,7 @@ class DocumentThread {
     else waiter?.reject(new Error(reply.message));
   }
 
-  /** The next call starts another thread; the files contain what was acknowledged. */
+  /** Handles the loss of the thread. The next call starts another one; the files contain what was acknowledged. */
   private lost(error: Error): void {
     this.worker = null;
     this.onFailure(error);
@@ -91,7 +91,7 @@ type Unnumbered = DocumentRequest extends infer Request
     : never
   : never;
 
-/** For a service that keeps its data in memory, the documents are there too. */
+/** Opens the documents. Without a directory, they are kept in memory. */
 export function openSearchDocuments({ directory, onFailure = () => {} }: DocumentHostOptions): EmbeddedDocuments {
   if (directory === null) return new DocumentHost({ directory, onFailure });
   const thread = new DocumentThread(directory, onFailure);

@@ -1,4 +1,4 @@
-/** Until it is killed: fills a namespace and empties it repeatedly, with removal in the background, and prints a number per round. */
+/** Fills and empties a namespace repeatedly until it is killed, with removal in the background. Prints a number per round. */
 import { writeSync } from 'node:fs';
 import { sampleDocument } from '../../conformance/search-documents.js';
 import { openSearchDocuments } from './index.js';
@@ -6,7 +6,7 @@ import { openSearchDocuments } from './index.js';
 const STDOUT = 1;
 const DOCUMENTS_PER_ROUND = 1000;
 const [directory] = process.argv.slice(2);
-if (directory === undefined) throw new Error('give the directory');
+if (directory === undefined) throw new Error('the path of the directory is missing');
 
 const documents = openSearchDocuments({ directory });
 const place = { indexId: 'idx_a', namespace: 'n' } as const;

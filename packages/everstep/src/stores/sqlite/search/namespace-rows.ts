@@ -7,7 +7,7 @@ import { documentText } from './document-text.js';
 import { filterSql } from './filter-sql.js';
 import { DOCUMENT_BYTES, STORED_BYTES } from './schema.js';
 
-/** Bytes of documents in one response: once they are used up, documents are returned without their content. */
+/** The bytes left for documents in one response. Once they are used up, documents are returned without their content. */
 export class DocumentRoom {
   private left: number;
 
@@ -15,7 +15,7 @@ export class DocumentRoom {
     this.left = maxBytes;
   }
 
-  /** `head` has the id and the bytes; `read` returns the document. */
+  /** Returns the document with its content if there is room. `head` has the id and the bytes; `read` returns the document. */
   documentOf(head: Row, read: () => Row | undefined): SearchDocument {
     const bytes = integer(head, 'bytes');
     this.left -= bytes;
@@ -30,7 +30,7 @@ const documentOf = (row: Row): SearchDocument => ({
   metadata: textOrNull(row, 'metadata'),
 });
 
-/** The end of all texts that begin with `prefix`, exclusive; null: there is no end. */
+/** Returns the exclusive end of all texts that begin with `prefix`; null if there is no end. */
 export function endOfPrefix(prefix: string): string | null {
   const points = [...prefix];
   for (;;) {
@@ -42,7 +42,7 @@ export function endOfPrefix(prefix: string): string | null {
   }
 }
 
-/** The increase of a namespace. */
+/** The change in size of a namespace. */
 export interface Difference {
   readonly documents: number;
   readonly bytes: number;
@@ -92,7 +92,7 @@ export class NamespaceRows {
     return { documents: 1, bytes: RECORD_BYTES + bytes };
   }
 
-  /** No difference if there is none. */
+  /** Removes one document. Returns no difference if it does not exist. */
   remove(id: string): Difference {
     const row = this.deleteDocument.get(id);
     if (!row) return { documents: 0, bytes: 0 };
@@ -120,7 +120,7 @@ export class NamespaceRows {
     return this.heads(prefix, after, limit).map((head) => room.documentOf(head, () => this.selectById.get(text(head, 'id'))));
   }
 
-  /** The next ids only. */
+  /** Returns the next ids with the prefix. */
   ids(prefix: string, limit: number): string[] {
     return this.heads(prefix, null, limit).map((head) => text(head, 'id'));
   }
@@ -131,7 +131,7 @@ export class NamespaceRows {
     return this.selectRange.all(prefix, after ?? '', end, end, limit);
   }
 
-  /** Ids of documents that match the filter, among those numbered from `from`; `next` is null when none are left. */
+  /** Returns the ids of matching documents among `rows` rows from `from` on; `next` is null when none are left. */
   matching(filter: Filter, from: number, rows: number): { readonly ids: string[]; readonly next: number | null } {
     const { sql, values } = filterSql(filter, 'd');
     const upTo = this.database

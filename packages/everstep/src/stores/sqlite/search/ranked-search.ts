@@ -14,13 +14,13 @@ import { filterSql } from './filter-sql.js';
 import { DocumentRoom } from './namespace-rows.js';
 import { DOCUMENT_BYTES } from './schema.js';
 
-/** Documents scored at once: some ten milliseconds. */
+/** Maximum number of documents scored at once, which takes about ten milliseconds. */
 const MAX_SCORED = 10_000;
-/** Documents with frequent words that count for the score: counting them takes some ten milliseconds. */
+/** Maximum number of documents with the frequent words that count for the score: counting them takes about ten milliseconds. */
 const MAX_COUNTED = 150_000;
-/** Up to this number of words, as many documents are scored as the maximum. */
+/** Maximum number of words with which MAX_SCORED documents are scored. With more words, fewer are. */
 const WORDS_AT_FULL = 3;
-/** Documents examined for a filter that no tag narrows, before a search returns what it has. */
+/** Maximum number of documents examined for a filter that no tag narrows. The search then returns what it has found. */
 const MAX_FILTERED = 50_000;
 /** Documents examined before the search yields to other work. */
 const FILTERED_AT_ONCE = 500;
@@ -32,7 +32,7 @@ const WORD = /[\p{L}\p{N}\p{M}\p{Co}]+/gu;
 
 interface Word {
   readonly text: string;
-  /** Maximum number of documents that have it. */
+  /** Maximum number of documents that contain the word. */
   readonly documents: number;
 }
 
@@ -44,7 +44,7 @@ interface Hit {
 interface Asked {
   readonly filter: Filter | null;
   readonly limit: number;
-  /** Bytes of the documents; documents beyond them are returned without their content. */
+  /** Maximum bytes of the documents. Documents beyond them are returned without their content. */
   readonly maxBytes: number;
   /** Yields to other work; returns false when the search must end. */
   readonly pause: () => Promise<boolean>;
@@ -55,7 +55,7 @@ const byRarity = (a: Word, b: Word): number => a.documents - b.documents;
 const quoted = (words: readonly Word[]): string[] => words.map(({ text: word }) => `"${word}"`);
 const anyOf = (words: readonly Word[]): string => quoted(words).join(' OR ');
 
-/** The rarest words first, as long as they are in at most `most` documents together. */
+/** Returns the first words, the rarest ones, as long as they are in at most `most` documents together. */
 function within(words: readonly Word[], most: number): Word[] {
   let sum = 0;
   return words.filter(({ documents }) => {
@@ -91,7 +91,7 @@ export class RankedSearch {
     this.selectTokens = database.prepare('SELECT doc, term FROM temp.query_token ORDER BY doc');
   }
 
-  /** `documents`: how many the namespace has. */
+  /** Returns the best documents. `documents` is the number of documents in the namespace. */
   async search(query: string, asked: Asked, documents: number): Promise<FoundDocument[]> {
     const { filter, limit, maxBytes, pause } = asked;
     const words = this.wordsOf(query);
@@ -118,8 +118,8 @@ export class RankedSearch {
 
   private async amongMany(all: readonly Word[], tagged: string, asked: Asked, documents: number): Promise<Hit[]> {
     // A word in more than half of the documents has no weight in BM25.
-    const telling = all.filter((word) => word.documents <= documents / 2);
-    const words = telling.length > 0 ? telling : all.slice(0, 1);
+    const distinctive = all.filter((word) => word.documents <= documents / 2);
+    const words = distinctive.length > 0 ? distinctive : all.slice(0, 1);
     // Each further word makes scoring a document more expensive.
     const most = Math.round(MAX_SCORED / Math.max(1, words.length / WORDS_AT_FULL));
     const rare = within(words, most);
@@ -132,15 +132,15 @@ export class RankedSearch {
       return hits.map(({ seq, score }) => ({ seq, score: score / 2 }));
     }
     const counted = within(words, MAX_COUNTED);
-    const told = counted.length > 0 ? counted : words.slice(0, 1);
-    const hits = await this.score(`body : (${quoted(told).join(' AND ')})${tagged}`, most, asked);
-    if (hits.length >= asked.limit || told.length === 1) return hits;
+    const required = counted.length > 0 ? counted : words.slice(0, 1);
+    const hits = await this.score(`body : (${quoted(required).join(' AND ')})${tagged}`, most, asked);
+    if (hits.length >= asked.limit || required.length === 1) return hits;
     const known = new Set(hits.map(({ seq }) => seq));
-    const others = await this.score(`body : (${anyOf(told.slice(0, 1))})${tagged}`, most, asked);
+    const others = await this.score(`body : (${anyOf(required.slice(0, 1))})${tagged}`, most, asked);
     return [...hits, ...others.filter(({ seq }) => !known.has(seq))];
   }
 
-  /** The best of the first `most` matching documents; with a filter, continues until enough match it. */
+  /** Returns the best of the first `most` matching documents; with a filter, continues until enough match it. */
   private async score(expression: string, most: number, { filter, limit, pause }: Asked): Promise<Hit[]> {
     const { sql, values } = filter ? filterSql(filter, 'd') : NO_FILTER;
     const condition = filter ? `WHERE EXISTS (SELECT 1 FROM document_${this.seq} d WHERE d.seq = m.seq AND ${sql})` : '';
@@ -174,7 +174,7 @@ export class RankedSearch {
     }
   }
 
-  /** How many documents may have such tags. */
+  /** Returns how many documents may have such tags. */
   private boundOf(wish: TagWish): number {
     if (typeof wish === 'string') return this.countOf(wish);
     const bounds = wish.parts.map((part) => this.boundOf(part));
@@ -193,7 +193,7 @@ export class RankedSearch {
     return count;
   }
 
-  /** The words of a query that occur in some document, the rarest first. */
+  /** Returns the words of a query that occur in some document, the rarest first. */
   private wordsOf(query: string): Word[] {
     const texts = [...new Set(query.toLowerCase().match(WORD) ?? [])].slice(0, MAX_QUERY_WORDS);
     for (const [index, word] of texts.entries()) this.insertWord.run(index + 1, word);

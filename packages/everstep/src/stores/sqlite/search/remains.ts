@@ -6,7 +6,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { integer } from '../connection/columns.js';
 import { transact } from '../connection/connection.js';
 
-/** Rows removed in one transaction: some ten milliseconds. */
+/** Maximum number of rows removed in one transaction, which takes about ten milliseconds. */
 const ROWS_AT_ONCE = 500;
 /** Free pages released at a time: 1 MiB. */
 const PAGES_AT_ONCE = 256;
@@ -26,7 +26,7 @@ export class Remains {
     this.selectFreePages = database.prepare('SELECT freelist_count AS free FROM pragma_freelist_count');
   }
 
-  /** False when nothing is left. */
+  /** Removes some rows or free pages. Returns false when nothing is left. */
   removeSome(): boolean {
     const gone = this.selectGone.get();
     if (gone) {
@@ -42,7 +42,7 @@ export class Remains {
     return true;
   }
 
-  /** False when there are none. The text index is removed from its end; no search uses it any more. */
+  /** Removes some rows. Returns false when none are left. The text index is removed from its end; no search uses it any more. */
   private removeRows(seq: number): boolean {
     const parts = [
       `DELETE FROM document_${seq} WHERE seq IN (SELECT seq FROM document_${seq} LIMIT ${ROWS_AT_ONCE})`,

@@ -40,16 +40,16 @@ CREATE VIRTUAL TABLE text_${seq} USING fts5 (body, tags, content = '', contentle
 CREATE VIRTUAL TABLE word_${seq} USING fts5vocab ('text_${seq}', 'row');
 `;
 
-/** For the tokens of a query: the tokenizer itself splits them. */
+/** Temporary tables in which the tokenizer splits a query into tokens. */
 const QUERY_WORDS = `
 CREATE VIRTUAL TABLE temp.query_word USING fts5 (word, tokenize = '${TOKENIZER}');
 CREATE VIRTUAL TABLE temp.query_token USING fts5vocab ('temp', 'query_word', 'instance');
 `;
 
-/** Not defensive (as later versions of Node are): rows of an unused text index are removed in small numbers. */
+/** Turns off the defensive mode of later Node versions, which forbids removing rows of an unused text index piece by piece. */
 const OPTIONS: DatabaseSyncOptions & { readonly defensive: boolean } = { defensive: false };
 
-/** In a file of a version that did not count bytes. */
+/** Counts the bytes in a file of a version that did not count them. */
 function countBytes(database: DatabaseSync): void {
   const columns = database.prepare("SELECT name FROM pragma_table_info('namespace')").all();
   if (columns.some(({ name }) => name === 'bytes')) return;

@@ -32,7 +32,7 @@ const DAMAGE: readonly (readonly [sql: string, ...ids: readonly string[]])[] = [
   ['UPDATE insight SET failed = 3 WHERE period = 0', 'hours-sum-minutes'],
 ];
 
-/** Counts both runs, after the first hour with counters. */
+/** Counts both runs in an hour after the first one with counters. */
 async function count(store: Store): Promise<void> {
   const counts = { kind: 'count-insights', instanceId: INSTANCE, workflow: 'http://app.example/order', started: true } as const;
   await apply(store, [
@@ -45,7 +45,7 @@ async function count(store: Store): Promise<void> {
 
 describe('the invariants of a store', () => {
   for (const [sql, ...ids] of [['SELECT 1'] as const, ...DAMAGE]) {
-    test(`after "${sql}", these do not hold: ${ids.join(', ') || 'none'}`, async () => {
+    test(`after "${sql}", the violated checks are: ${ids.join(', ') || 'none'}`, async () => {
       const connection = openConnection(':memory:');
       const store = createSqliteStore(connection);
       try {

@@ -4,7 +4,7 @@ import { type CheckResult, CONSISTENCY_CHECKS, limited, resultOf } from '../../s
 import { integer, text } from '../connection/columns.js';
 import { checkChecksums } from '../runs/checksums.js';
 
-/** Requires the current schema. */
+/** Checks all invariants. Requires the current schema. */
 export const checkConsistency = (database: Pick<DatabaseSync, 'prepare'>): readonly CheckResult[] => [
   ...CONSISTENCY_CHECKS.map((check) => {
     const rows = database.prepare(limited(check.sqlite)).all();

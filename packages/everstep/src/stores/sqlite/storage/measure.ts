@@ -6,7 +6,7 @@ import { integer } from '../connection/columns.js';
 import type { StoreParts } from '../connection/store-parts.js';
 import type { Transaction } from '../connection/transaction.js';
 
-/** Reads only an index. */
+/** SQL that sums the groups of dead letters. It reads only an index. */
 export const SUM_OF_GROUPS = `SELECT coalesce(sum(entries), 0) AS count,
   coalesce(sum(rank = ${RANK_NEW} AND entries > 0), 0) AS new,
   coalesce(sum(rank = ${RANK_REGRESSED} AND entries > 0), 0) AS regressed FROM dead_letter_group`;

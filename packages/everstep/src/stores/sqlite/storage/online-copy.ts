@@ -10,25 +10,25 @@ import { backup, type DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 export interface CopyPace {
-  /** Pages copied at a time: the connection is busy for that long. They have 2 KiB, or 4 KiB in files of earlier versions. */
+  /** Pages copied at a time, during which the connection is busy. A page has 2 KiB, or 4 KiB in files of earlier versions. */
   readonly pages: number;
   /** Interval between pieces. */
   readonly intervalMs: number;
 }
 /**
  * At most 32 MiB per second, or 64 MiB with the larger pages. A copy as fast as the disk would leave no time for the log, and
- * commits would wait for hundreds of milliseconds. Node starts a piece in the turn after the last one, whatever it is asked; so a
- * turn shorter than the interval is extended, and the event loop continues once in two milliseconds. Turns that have work to do cost
- * nothing.
+ * commits would wait for hundreds of milliseconds. Node always starts a piece in the turn after the last one. A turn shorter than
+ * the interval is therefore extended, so that a piece is copied at most every two milliseconds. Turns with other work are not
+ * extended.
  */
 const BESIDE_WORK: CopyPace = { pages: 32, intervalMs: 2 };
-/** For a database that nothing else uses. */
+/** Pace for a database that nothing else uses. */
 export const UNHINDERED: CopyPace = { pages: 4096, intervalMs: 0 };
 
 /**
  * A piece that falls into a transaction copies nothing, and what is written meanwhile must also be copied: a busy service could
- * outrun its copy indefinitely. Of so many pieces this fraction must make progress, or the copy restarts with pieces that are so
- * many times larger.
+ * outrun its copy indefinitely. Of every PIECES_WATCHED pieces, at least the fraction LEAST_PART must make progress. Otherwise the
+ * copy restarts with pieces that are LARGER times larger.
  */
 const PIECES_WATCHED = 500;
 const LEAST_PART = 0.25;
@@ -39,10 +39,10 @@ class Outrun extends Error {}
 
 const OWNER_ONLY = 0o600;
 /** A copy cannot start while a transaction is open, and transactions are short. */
-const MAX_BEGINNINGS = 1000;
+const MAX_ATTEMPTS = 1000;
 
 export interface CopyRequest {
-  /** Must not exist; is readable by its owner only. */
+  /** Path of the copy. The file must not exist, and is created readable by its owner only. */
   readonly file: string;
   /** Aborts the copy, which then rejects and leaves a file that must be removed. */
   readonly signal?: AbortSignal;
@@ -73,7 +73,7 @@ class SyncedAlong {
   next(): void {
     if (this.syncing || this.over) return;
     this.syncing = true;
-    // An error is not lost: SQLite finally syncs the copy itself.
+    // An error here can be ignored: SQLite finally syncs the copy itself.
     fdatasync(this.descriptor, () => {
       this.syncing = false;
       if (this.over) closeSync(this.descriptor);
@@ -87,10 +87,10 @@ class SyncedAlong {
 }
 
 const never = new Int32Array(new SharedArrayBuffer(4));
-/** Waits without using the CPU. */
-const standStill = (forMs: number): void => void Atomics.wait(never, 0, 0, forMs);
+/** Blocks the thread without using the CPU. */
+const block = (forMs: number): void => void Atomics.wait(never, 0, 0, forMs);
 
-/** Whether the copy makes progress; `remaining` is in pages. */
+/** Returns a function that checks whether the copy makes progress; `remaining` is in pages. */
 function watchProgress({ pages }: CopyPace): (remaining: number) => boolean {
   let pieces = 0;
   let before: number | null = null;
@@ -103,7 +103,7 @@ function watchProgress({ pages }: CopyPace): (remaining: number) => boolean {
   };
 }
 
-/** Resolves when the copy is complete and on the disk. */
+/** Copies the database. Resolves when the copy is complete and on the disk. */
 export async function copyOnline(
   database: DatabaseSync,
   { file, signal }: CopyRequest,
@@ -113,19 +113,19 @@ export async function copyOnline(
   const synced = new SyncedAlong(file);
   let pace = firstPace;
   try {
-    for (let beginnings = 1; ; beginnings++) {
+    for (let attempts = 1; ; attempts++) {
       let stopped: unknown = null;
       let begun = false;
       let nextAt = 0;
-      const getsOn = watchProgress(pace);
+      const isProgressing = watchProgress(pace);
       const progress = ({ remainingPages }: { readonly remainingPages: number }): void => {
         begun = true;
         if (signal?.aborted) stopped = signal.reason;
-        else if (!getsOn(remainingPages) && pace.pages < UNHINDERED.pages) stopped = new Outrun();
+        else if (!isProgressing(remainingPages) && pace.pages < UNHINDERED.pages) stopped = new Outrun();
         if (stopped) throw stopped;
         synced.next();
         const early = nextAt - performance.now();
-        if (early > 0) standStill(early);
+        if (early > 0) block(early);
         nextAt = performance.now() + pace.intervalMs;
       };
       try {
@@ -135,7 +135,7 @@ export async function copyOnline(
         signal?.throwIfAborted();
         if (stopped instanceof Outrun) pace = { ...pace, pages: Math.min(pace.pages * LARGER, UNHINDERED.pages) };
         // Its first piece fell into a transaction: Node then gives up with an error without a cause (code 0).
-        else if (begun || beginnings >= MAX_BEGINNINGS || !isNoError(error)) throw error;
+        else if (begun || attempts >= MAX_ATTEMPTS || !isNoError(error)) throw error;
         await nextTurn();
       }
     }

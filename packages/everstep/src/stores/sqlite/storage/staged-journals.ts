@@ -52,24 +52,24 @@ export class StagedJournals {
     this.deleteSome = connection.prepare('DELETE FROM step WHERE run_seq = ? AND idx <= ?');
   }
 
-  /** Whether journals are staged for runs that may still be created. */
+  /** Whether any journal is staged for a run that may still be created. */
   get any(): boolean {
     return this.selectAny.get() !== undefined;
   }
 
-  /** Null if no journal is staged for a run with this key. */
+  /** Returns the journal staged for the run with this key; null if there is none. */
   find(runKey: string): StagedJournal | null {
     const row = this.select.get(runKey);
     return row ? { runSeq: integer(row, 'run_seq'), listedAt: integer(row, 'listed_at') } : null;
   }
 
-  /** The row number for the run, reserved when it is first named. Requires an open transaction. */
+  /** Returns the row number for the run, which is reserved at the first call. Requires an open transaction. */
   seqFor(runKey: string, tenant: number, createdAt: number): number {
     const staged = this.find(runKey);
     if (staged) return staged.runSeq;
     const row = this.reserve.get();
     // A journal is copied from a run, so one exists.
-    if (!row) throw new Error('no run was ever created');
+    if (!row) throw new Error('a journal is staged, but no run was ever created');
     const runSeq = integer(row, 'seq');
     const listedAt = this.runOrder.listedAt(createdAt);
     this.insert.run(runKey, runSeq, tenant, listedAt);
@@ -78,7 +78,7 @@ export class StagedJournals {
     return runSeq;
   }
 
-  /** Called when the run is created. Requires an open transaction. Throws if no journal with that many steps is staged for it. */
+  /** Gives the journal to the created run. Requires an open transaction. Throws unless a journal with that many steps is staged. */
   adopt(runKey: string, steps: number): void {
     const staged = this.find(runKey);
     if (!staged || integer(this.countSteps.get(staged.runSeq) ?? {}, 'steps') !== steps)
@@ -86,12 +86,12 @@ export class StagedJournals {
     this.delete.run(runKey);
   }
 
-  /** No run with this key will be created. Requires an open transaction. */
+  /** Discards the journal, because no run with this key will be created. Requires an open transaction. */
   abandon(runKey: string): void {
     this.markGone.run(runKey);
   }
 
-  /** Requires an open transaction. */
+  /** Discards all staged journals. Requires an open transaction. */
   abandonAll(): void {
     this.markAllGone.run();
   }

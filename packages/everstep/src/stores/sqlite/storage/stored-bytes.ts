@@ -26,12 +26,12 @@ export class StoredBytes {
     );
   }
 
-  /** Requires an open transaction, whose end writes it. */
+  /** Adds bytes and active runs, which the end of the transaction writes. Requires an open transaction. */
   add(tenant: number, bytes: number, activeRuns = 0): void {
     this.sums.add('instance_totals', [tenant], [bytes, activeRuns]);
   }
 
-  /** For each instance of the account, by creation. The sums must be settled. */
+  /** Returns the totals of each instance of the account, in the order of creation. The sums must be settled. */
   ofAccount(accountId: string): readonly InstanceTotals[] {
     return this.selectOfAccount.all(accountId).map((row) => ({
       instanceId: text(row, 'instance_id'),

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { seededNumbers } from '../../../conformance/samples.js';
 import { BLOCK_SIZE, BLOCK_WORDS, BlockSet, largestOffset, orEncoded } from './block-set.js';
 
-/** Offsets as they are in the second block of a window of two. */
+/** Returns the offsets as they are in the second block of a window of two. */
 function offsetsOf(encoded: Uint8Array): readonly number[] {
   const window = new Uint32Array(2 * BLOCK_WORDS);
   orEncoded(encoded, window, BLOCK_WORDS);

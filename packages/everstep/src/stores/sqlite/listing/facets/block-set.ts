@@ -1,6 +1,6 @@
 /**
  * The members of one facet value in one block of row numbers: a set of offsets from 0 to 4,095. A small set is a sorted list, a
- * larger one a bitmap; in the file as well, where the length distinguishes them.
+ * larger one a bitmap. The file uses the same two forms, which differ in length.
  */
 export const BLOCK_BITS = 12;
 export const BLOCK_SIZE = 1 << BLOCK_BITS;
@@ -38,7 +38,7 @@ export function orEncoded(encoded: Uint8Array, target: Uint32Array, at: number):
   }
 }
 
-/** The same for an encoded set that is in `text` from `start` to `end` as upper-case hexadecimal. */
+/** Like `orEncoded`, for an encoded set that is in `text` from `start` to `end` as upper-case hexadecimal. */
 export function orHexadecimal(text: string, start: number, end: number, target: Uint32Array, at: number): void {
   if (end - start === BITMAP_BYTES * 2) {
     for (let word = 0, i = start; word < BLOCK_WORDS; word++, i += 8) {
@@ -52,7 +52,7 @@ export function orHexadecimal(text: string, start: number, end: number, target: 
   }
 }
 
-/** Two bytes, the lower one first. */
+/** Returns the offset at `i`: two bytes, the lower one first. */
 const offsetInHex = (text: string, i: number): number =>
   (digit(text, i) << 4) | digit(text, i + 1) | (digit(text, i + 2) << 12) | (digit(text, i + 3) << 8);
 
@@ -61,7 +61,7 @@ function digit(text: string, i: number): number {
   return code < 0x41 ? code - 0x30 : code - 0x37;
 }
 
-/** The largest offset of an encoded set, which is not empty. */
+/** Returns the largest offset of an encoded set, which must not be empty. */
 export function largestOffset(encoded: Uint8Array): number {
   if (encoded.length !== BITMAP_BYTES) return offsetAt(encoded, encoded.length - 2);
   let i = BITMAP_BYTES - 1;
@@ -70,7 +70,7 @@ export function largestOffset(encoded: Uint8Array): number {
 }
 
 export class BlockSet {
-  /** Sorted; null once there is a bitmap. */
+  /** Sorted offsets; null once there is a bitmap. */
   private list: number[] | null = [];
   private bitmap: Uint32Array | null = null;
   private count = 0;
@@ -138,7 +138,7 @@ export class BlockSet {
     this.list = null;
   }
 
-  /** Little-endian on every machine, so that a file is portable. */
+  /** Encodes the set, little-endian on every machine, so that a file is portable. */
   encode(): Uint8Array {
     const { list, bitmap } = this;
     if (bitmap && this.count >= BITMAP_FROM) {

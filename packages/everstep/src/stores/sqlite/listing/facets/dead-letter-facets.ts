@@ -16,7 +16,7 @@ interface FacetedFilter {
 /** Filters that the listing does not resolve by equal values in one facet. */
 type Resolved = 'kind' | 'dlqIds' | 'workflowRunIdPrefix' | 'fromDate' | 'toDate' | 'failureFunctionStates';
 
-/** Numbers are indexed as digits. */
+/** The filters that a facet resolves. Numbers are indexed as digits. */
 const FACETED_FILTERS: Readonly<Record<Exclude<keyof DeadLetterFilter, Resolved>, FacetedFilter>> = {
   workflowRunId: { facet: FACET.deadLetterRunId, valuesOf: (row) => [text(row, 'workflow_run_id')] },
   workflowCreatedAt: { facet: FACET.deadLetterRunCreatedAt, valuesOf: (row) => [integer(row, 'run_created_at')] },
@@ -35,7 +35,7 @@ const FACETED_FILTERS: Readonly<Record<Exclude<keyof DeadLetterFilter, Resolved>
   scheduleIds: { facet: FACET.deadLetterSchedule, valuesOf: (_, { message }) => [message?.scheduleId] },
 };
 
-/** The facets that the filter selects by, each with its values. An empty list of values matches nothing. */
+/** Returns the facets that the filter selects by, each with its values. An empty list of values matches nothing. */
 export function selectedFacets(
   filter: DeadLetterFilter,
 ): readonly { readonly facet: Facet; readonly values: readonly string[] }[] {
@@ -53,7 +53,7 @@ export const stateFacet = (kind: RunKind, state: string | null): FacetValue => (
   value: stateValue(kind, state ?? NO_STATE),
 });
 
-/** All values of an entry, from a row with FACET_COLUMNS. */
+/** Returns all values of an entry, from a row with FACET_COLUMNS. */
 export function facetsOf(row: Row): readonly FacetValue[] {
   const settings = json<RunSettings>(row, 'settings');
   const values = Object.values(FACETED_FILTERS).flatMap(({ facet, valuesOf }) =>

@@ -50,13 +50,13 @@ export class FacetIndex {
     this.open(tenant, facet, value, blockOf(seq)).delete(offsetOf(seq));
   }
 
-  /** The newest row with the value, as of the last flush. */
+  /** Returns the newest row with the value, as of the last flush. */
   newest(tenant: number, { facet, value }: FacetValue): number | null {
     const row = this.selectNewest.get(tenant, facet, value);
     return row ? integer(row, 'block') * BLOCK_SIZE + largestOffset(bytes(row, 'members')) : null;
   }
 
-  /** Writes the changes; to be called inside the transaction, at its end. */
+  /** Writes the changes. Must be called at the end of the transaction, inside it. */
   flush(): void {
     for (const entry of this.changed) {
       const { tenant, facet, value, block, members } = entry;
@@ -85,7 +85,7 @@ export class FacetIndex {
     this.changed = [];
   }
 
-  /** The block, to be changed by the caller. */
+  /** Returns the block for a change by the caller. */
   private open(tenant: number, facet: Facet, value: string, block: number): BlockSet {
     const key = cacheKey(tenant, facet, value, block);
     let entry = this.young.get(key);

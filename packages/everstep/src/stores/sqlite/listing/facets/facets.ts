@@ -22,9 +22,9 @@ export const FACET = Object.freeze({
   deadLetterQueue: 25,
   deadLetterUrlGroup: 26,
   deadLetterSchedule: 27,
-  /** In digits; entries of versions before messages have none. */
+  /** Response status in digits; entries of versions before messages have none. */
   deadLetterResponseStatus: 28,
-  /** Of its group. */
+  /** Fingerprint of the group. */
   deadLetterFingerprint: 29,
 
   /** Messages are never listed with workflow runs, so they have separate facets and neither index grows with the other. */
@@ -49,22 +49,22 @@ export const NO_STATE = '';
 export type RunKind = 'workflow' | 'message';
 
 /**
- * The state of a run, or of the failure function of a dead letter, in the index. It includes the kind, which distinguishes
- * messages.
+ * Returns the state of a run, or of the failure function of a dead letter, as the index has it. It includes the kind, which
+ * distinguishes messages.
  */
 export const stateValue = (kind: RunKind, state: string): string => (kind === 'workflow' ? state : `message ${state}`);
 
 const RUN_KINDS: readonly RunKind[] = ['workflow', 'message'];
 
-/** The kinds, all if undefined, in any of the states. */
+/** Returns the values of the kind, or of all kinds if undefined, in any of the states. */
 export const stateValues = (kind: RunKind | undefined, states: readonly string[]): readonly string[] =>
   (kind === undefined ? RUN_KINDS : [kind]).flatMap((one) => states.map((state) => stateValue(one, state)));
 
 const MAX_SEPARATED_PREFIXES = 8;
 
 /**
- * The prefixes of an id that end with something other than an ASCII letter or digit, shortest first, at most eight: ids are often
- * grouped by such prefixes (`order-`, `order-eu-`). With them, a search by a prefix that very many ids share need not read each
+ * Returns the prefixes of an id that end with something other than an ASCII letter or digit, shortest first, at most eight: ids are
+ * often grouped by such prefixes (`order-`, `order-eu-`). A search by a prefix that very many ids share then need not read every
  * id.
  */
 export function separatedPrefixes(id: string): readonly string[] {

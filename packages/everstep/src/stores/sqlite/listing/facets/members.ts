@@ -8,11 +8,11 @@ import type { Connection } from '../../connection/connection.js';
 import { BLOCK_WORDS, blockOf, offsetOf, orHexadecimal } from './block-set.js';
 import type { Facet } from './facets.js';
 
-/** Limits of a search by prefix, beyond which its caller tests rows instead. */
+/** Limits of a search by prefix. Beyond them, the caller tests rows instead. */
 export interface PrefixLimits {
-  /** Values that are looked up one by one. */
+  /** Maximum number of values that are looked up one by one. */
   readonly values: number;
-  /** Index rows that are read at once, if there are more values. */
+  /** Maximum number of index rows that are read at once if there are more values. */
   readonly rows: number;
 }
 
@@ -24,9 +24,9 @@ const LAST_CHARACTER = '\u{10ffff}';
 export type Direction = 'up' | 'down';
 
 export interface Members {
-  /** Sources with less work are read first. */
+  /** Estimated work of reading the source. Sources with less work are read first. */
   readonly work: number;
-  /** The nearest block with rows, from `block` on (inclusive); null if there is none. Called in one direction only. */
+  /** Returns the nearest block with rows, from `block` on (inclusive); null if there is none. Is called in one direction only. */
   seek(block: number): number | null;
   /** Sets the bits of the rows of the blocks `first` to `last` in `window`, where `first` starts at word 0. */
   load(window: Uint32Array, first: number, last: number): void;
@@ -43,7 +43,7 @@ class HeldMembers implements Members {
     this.direction = direction;
   }
 
-  /** The bitmap of the block, to be filled before the walk starts. */
+  /** Returns the bitmap of the block, which must be filled before the walk starts. */
   block(block: number): Uint32Array {
     let words = this.blocks.get(block);
     if (!words) {
@@ -66,7 +66,7 @@ class HeldMembers implements Members {
   }
 }
 
-/** Individually named rows. */
+/** Returns a source of individually named rows. */
 export function namedMembers(seqs: readonly number[], direction: Direction): Members {
   const members = new HeldMembers(direction);
   for (const seq of seqs) {
@@ -88,7 +88,7 @@ export class FacetReader {
   constructor(connection: Connection, prefixLimits: PrefixLimits = PREFIX_LIMITS) {
     this.prefixLimits = prefixLimits;
     const value = 'tenant = ? AND facet = ? AND value = ?';
-    // One row instead of one per block: returning a row costs more than reading its members.
+    // The statement returns one row instead of one per block: returning a row costs more than reading its members.
     this.selectBlocks = connection.prepare(
       `SELECT group_concat(block || ':' || hex(members)) AS blocks FROM facet WHERE ${value} AND block BETWEEN ? AND ?`,
     );
@@ -103,7 +103,7 @@ export class FacetReader {
     );
   }
 
-  /** Rows that have any of the values. */
+  /** Returns a source of the rows that have any of the values. */
   anyOf(tenant: number, facet: Facet, values: readonly string[], direction: Direction): Members {
     const seekStatement = direction === 'up' ? this.seekUp : this.seekDown;
     const isBehind = (block: number, from: number) => (direction === 'up' ? block < from : block > from);
@@ -143,13 +143,13 @@ export class FacetReader {
     };
   }
 
-  /** Rows with a value that begins with `prefix`; null if there are too many values in too many blocks to read each. */
+  /** Returns a source of the rows with a value that begins with `prefix`; null if there are too many values and blocks. */
   withPrefix(tenant: number, facet: Facet, prefix: string, direction: Direction): Members | null {
     const values = this.valuesWithPrefix(tenant, facet, prefix);
     return values ? this.anyOf(tenant, facet, values, direction) : this.heldWithPrefix(tenant, facet, prefix, direction);
   }
 
-  /** Null if there are more than the limit. */
+  /** Returns the values with the prefix; null if there are more than the limit. */
   private valuesWithPrefix(tenant: number, facet: Facet, prefix: string): readonly string[] | null {
     const values: string[] = [];
     let value = this.valueAtOrBehind(tenant, facet, prefix);

@@ -12,7 +12,7 @@ interface FacetedFilter extends Readonly<Partial<Record<RunKind, Facet>>> {
 /** Filters that the listing does not resolve by equal values in one facet. */
 type Resolved = 'kind' | 'runKeys' | 'workflowUrlPrefix' | 'createdAt' | 'fromDate' | 'toDate' | 'statuses' | 'hosts' | 'paths';
 
-/** Without a facet for a kind, the index has no values of runs of that kind. */
+/** The filters that facets resolve. If a kind has no facet, the index has no such values of that kind. */
 const FACETED_FILTERS: Readonly<Record<Exclude<keyof RunFilter, Resolved>, FacetedFilter>> = {
   // The id of a message leads to its row without an index.
   workflowRunId: { workflow: FACET.runId, valuesOf: ({ workflowRunId }) => [workflowRunId] },
@@ -30,7 +30,7 @@ const FACETED_FILTERS: Readonly<Record<Exclude<keyof RunFilter, Resolved>, Facet
 };
 const FILTERS = Object.values(FACETED_FILTERS);
 
-/** The facets that the filter selects by, each with its values. Filters without a facet for the kind are ignored. */
+/** Returns the facets that the filter selects by, each with its values. Filters without a facet for the kind are ignored. */
 export function selectedFacets(
   filter: RunFilter,
   kind: RunKind,
@@ -48,7 +48,7 @@ export const statusFacet = (kind: RunKind, status: RunStatus): FacetValue => ({
   value: stateValue(kind, status),
 });
 
-/** All values under which a run is found. */
+/** Returns all values under which a run is found. */
 export function runFacetsOf(run: IndexedRun): readonly FacetValue[] {
   const kind: RunKind = run.settings.message ? 'message' : 'workflow';
   const found: FacetValue[] = [statusFacet(kind, run.status)];

@@ -5,7 +5,7 @@
 import { BLOCK_SIZE, BLOCK_WORDS, blockOf } from './block-set.js';
 import type { Direction, Members } from './members.js';
 
-/** Row numbers, both inclusive. */
+/** A range of row numbers, both ends inclusive. */
 export interface SeqRange {
   readonly from: number;
   readonly to: number;
@@ -16,7 +16,7 @@ const FIRST_WINDOW_BLOCKS = 2;
 const WINDOW_GROWTH = 4;
 const LAST_WINDOW_BLOCKS = 128;
 
-/** Rows that all of `sources` (at least one) have, within `range`, in the order of `direction`. */
+/** Returns the rows within `range` that all of `sources` (at least one) have, in the order of `direction`. */
 export function* walk(sources: readonly Members[], range: SeqRange, direction: Direction): Generator<number> {
   const up = direction === 'up';
   const step = up ? 1 : -1;
@@ -38,7 +38,7 @@ export function* walk(sources: readonly Members[], range: SeqRange, direction: D
   }
 }
 
-/** The furthest of the nearest blocks: before it, some source has nothing. */
+/** Returns the furthest of the nearest blocks: before it, some source has no rows. */
 function seekAll(sources: readonly Members[], from: number): number | null {
   let block = from;
   for (const source of sources) {
@@ -49,7 +49,7 @@ function seekAll(sources: readonly Members[], from: number): number | null {
   return block;
 }
 
-/** Null when nothing is left. */
+/** Returns the bitmap of the rows that all sources have in these blocks; null if there are none. */
 function intersect(sources: readonly Members[], first: number, last: number): Uint32Array | null {
   const words = (last - first + 1) * BLOCK_WORDS;
   const window = new Uint32Array(words);
