@@ -30,7 +30,7 @@ const DAMAGE: readonly (readonly [sql: string, ...ids: readonly string[]])[] = [
   ['UPDATE insight SET failed = 3 WHERE period = 0', 'hours-sum-minutes'],
 ];
 
-/** Counts both runs, after the first hour with counters. */
+/** Counts both runs in an hour after the first one with counters. */
 async function count(store: Store): Promise<void> {
   const counts = { kind: 'count-insights', instanceId: INSTANCE, workflow: 'http://app.example/order', started: true } as const;
   await apply(store, [
@@ -48,7 +48,7 @@ describe('the invariants of a database', { skip: typeof schemas === 'string' ? s
   await client.connect();
   after(() => client.end());
   for (const [sql, ...ids] of DAMAGE) {
-    test(`after "${sql}", these do not hold: ${ids.join(', ') || 'none'}`, async () => {
+    test(`after "${sql}", the violated checks are: ${ids.join(', ') || 'none'}`, async () => {
       const store = await openPostgresStore({ url: schema.url, log });
       try {
         const run = sampleRun(1);

@@ -75,23 +75,23 @@ import { removeStagedSteps } from './storage/staged-journals.js';
 
 export { StoreOpenError } from './connection/errors.js';
 
-/** A commit takes several times as long where the CPU is the bottleneck. */
+/** How long units are gathered where the CPU is the bottleneck. A commit takes several times as long there. */
 const GATHER_MS = 10;
 /**
- * A batch costs the database about as much as twenty units, however many it has. Units are therefore gathered while a batch is in
- * progress, until they are worth another one; and where the CPU is scarce, also before the first.
+ * A batch costs the database about as much as twenty units, however many it has. While a batch is in progress, units are therefore
+ * gathered until they are worth another one. Where the CPU is scarce, they are also gathered before the first batch.
  */
 const SIDE_BY_SIDE = { most: 3, minUnits: 32, gatherMs: gatherWhenBusy(GATHER_MS) };
 
 export interface PostgresStoreOptions {
-  /** Such as `postgres://user:password@host:5432/database`. Never logged. */
+  /** URL such as `postgres://user:password@host:5432/database`. Never logged. */
   readonly url: string;
   readonly log: Log;
   /** Maximum number of connections; absent: 10. */
   readonly maxConnections?: number;
-  /** Called after each transaction, with the round trip of its COMMIT. */
+  /** Is called after each transaction, with the round-trip time of its COMMIT. */
   readonly onCommit?: (durationMs: number) => void;
-  /** Absent: together. By instance where the tables are sharded by it over several servers. */
+  /** How batches are committed: by instance where the tables are sharded by it over several servers. Default: together. */
   readonly commits?: Commits;
 }
 
@@ -106,7 +106,7 @@ export interface OpenedNode {
   exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** The same for one of several nodes, which still has to join. Rejects like `openPostgresStore`. */
+/** Opens the store for one of several nodes, which must join afterwards. Rejects like `openPostgresStore`. */
 export async function openPostgresNode(
   options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs'>,
 ): Promise<OpenedNode> {
@@ -136,8 +136,8 @@ export async function openPostgresNode(
 }
 
 /**
- * Rejects with StoreOpenError if the database cannot be reached, was written by a newer version, or is too old, and with
- * StoreUnavailableError if it does not answer later.
+ * Opens the store. Rejects with StoreOpenError if the database cannot be reached, was written by a newer version, or is too old,
+ * and with StoreUnavailableError if it does not respond later.
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   return createPostgresStore(await openDatabase(options), null, options.commits);
@@ -150,7 +150,7 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
   await primary.ready();
   if (!primary.isKnown) {
     primary.close();
-    throw new StoreOpenError('unreachable', `${place} cannot be used: none of these servers can be reached and takes writes.`);
+    throw new StoreOpenError('unreachable', `${place} cannot be used: none of these servers can be reached and accepts writes.`);
   }
   const database = new Database({ ...options, primary });
   try {
@@ -179,7 +179,7 @@ export function createPostgresStore(
   cluster?.writtenBy(batches);
   const store = new SqlSession(database);
   const records = new RunRecords(database, batches.instances);
-  /** Reads from the rows of a run, which its instance and key identify. `missing`: the result if there is no such run. */
+  /** Reads from the rows of a run by its instance and key. `missing` is the result if there is no such run. */
   const ofRun = async <Result, Missing>(runKey: string, read: (run: RunPlace) => Promise<Result>, missing: Missing) => {
     const instanceId = (await batches.instances.of([runKey])).get(runKey);
     return instanceId === undefined ? missing : read({ instanceId, runKey });

@@ -34,7 +34,7 @@ if (typeof schemas === 'string') {
   await migrate(database, schema.url);
   const accounts = createPostgresAccounts(database, new SqlSession(database));
 
-  /** A test on empty tables. */
+  /** Declares a test that starts with empty tables. */
   const onEmpty = (name: string, body: () => Promise<void>) =>
     test(name, async () => {
       try {
@@ -62,7 +62,7 @@ if (typeof schemas === 'string') {
       'TRUNCATE audit_chain',
       'DELETE FROM audit_anchor',
     ]) {
-      onEmpty(`refuses: ${sql}`, async () => {
+      onEmpty(`rejects: ${sql}`, async () => {
         const entry = sampleAudit(1, ['usr_ann']);
         await accounts.addAudit(entry);
         await createAuditStore(new SqlSession(database)).seal({ limit: 9 });
@@ -71,7 +71,7 @@ if (typeof schemas === 'string') {
       });
     }
 
-    onEmpty('read in pages while many nodes add to it, it loses no entry that stands before what was read', async () => {
+    onEmpty('read in pages while many nodes add entries, it returns every entry', async () => {
       const adding = Array.from({ length: 40 }, (_, n) => accounts.addAudit(sampleAudit(n, ['acc'])));
       const seen = new Map<string, readonly string[]>();
       for (let done = false; !done; ) {
@@ -91,7 +91,7 @@ if (typeof schemas === 'string') {
   });
 
   describe('accounts that several nodes change concurrently', () => {
-    onEmpty('an email, an id or a key is given once', async () => {
+    onEmpty('an email, an id or a key is given only once', async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const results = await Promise.allSettled(
           Array.from({ length: 4 }, (_, n) => {
@@ -104,7 +104,7 @@ if (typeof schemas === 'string') {
       assert.equal((await accounts.listUsers()).length, ROUNDS);
     });
 
-    onEmpty('a team keeps an owner when its owners leave at once', async () => {
+    onEmpty('a team keeps an owner when all its owners leave at the same time', async () => {
       await addUsers(accounts, 'ann', 'ben');
       for (let round = 0; round < ROUNDS; round++) {
         await addTeam(accounts, `${round}`, 'ann');
@@ -136,7 +136,7 @@ if (typeof schemas === 'string') {
       }
     });
 
-    onEmpty('of tokens that are replaced at once, the last ones stay', async () => {
+    onEmpty('if tokens are replaced concurrently, only the last ones stay valid', async () => {
       await accounts.createInstance(sampleInstance(INSTANCE), undefined, [sampleToken('old', INSTANCE)]);
       const revoked = await Promise.all(
         Array.from({ length: ROUNDS }, (_, n) =>
@@ -148,12 +148,12 @@ if (typeof schemas === 'string') {
       assert.equal(new Set(revoked.flat()).size, ROUNDS);
     });
 
-    onEmpty('a secret is the same for all who ask for it first', async () => {
+    onEmpty('a secret that several nodes create concurrently is the same for all of them', async () => {
       const values = await Promise.all(Array.from({ length: ROUNDS }, (_, n) => accounts.secret({ name: 'jwt', value: `${n}` })));
       assert.equal(new Set(values).size, 1);
     });
 
-    onEmpty('one of them sends the alert for a share of a budget', async () => {
+    onEmpty('only one node sends the alert for a share of a budget', async () => {
       await accounts.createInstance(sampleInstance(INSTANCE, { budgetDollars: 10 }));
       const told = await Promise.all(
         Array.from({ length: ROUNDS }, () =>
@@ -170,7 +170,7 @@ if (typeof schemas === 'string') {
   });
 
   describe('budgets and prices that change while others count', () => {
-    onEmpty('no alert is left of a budget that was changed at the moment at which it was noted', async () => {
+    onEmpty('no alert is left of a budget that is changed while the alert is noted', async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const instanceId = `qi_budget${round}`;
         await accounts.createInstance(sampleInstance(instanceId, { budgetDollars: 10 }));
@@ -187,7 +187,7 @@ if (typeof schemas === 'string') {
       }
     });
 
-    onEmpty('what is counted while an instance gets its first price has that price, and keeps it', async () => {
+    onEmpty('messages counted while an instance gets its first price have that price, and keep it', async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const instanceId = `qi_price${round}`;
         await accounts.createInstance(sampleInstance(instanceId));
@@ -211,10 +211,10 @@ if (typeof schemas === 'string') {
       (await store.usage({ instanceId, fromMonth: '2000-01' })).map(({ messages }) => messages);
     const count = (instanceId: string, messages: number) => ({ kind: 'count-messages', instanceId, messages, at: T0 }) as const;
 
-    onEmpty('is counted by commits that do not wait for each other, and none is lost', async () => {
+    onEmpty('is counted by commits that do not wait for each other, and no message is lost', async () => {
       const shardOf = async (session: TransactionSession): Promise<unknown> =>
         (await session.query(statement('SELECT pg_backend_pid() % 64 AS shard')))[0]?.shard;
-      /** On a connection that has its own rows. */
+      /** Runs `work` on another connection, which has its own rows. */
       const besides = (shard: unknown, work: (session: TransactionSession) => void): Promise<void> =>
         database.transaction(async (session) => {
           if ((await shardOf(session)) === shard) await besides(shard, work);

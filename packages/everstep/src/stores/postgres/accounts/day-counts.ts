@@ -16,13 +16,13 @@ const ADD = tableWrite(
   ON CONFLICT (instance_id, day, what, shard) DO UPDATE
     SET count = day_count.count + excluded.count, last_at = greatest(day_count.last_at, excluded.last_at)`,
 );
-/** Skips rows that another process removes at the same time. */
+/** Removes rows of old days. Skips rows that another process removes at the same time. */
 const REMOVE = statement(`
   DELETE FROM day_count WHERE (instance_id, day, what, shard) IN (
     SELECT instance_id, day, what, shard FROM day_count WHERE day < $1 ORDER BY day LIMIT ${REMOVED_AT_ONCE}
     FOR UPDATE SKIP LOCKED)`);
 
-/** All of them: rows on several servers cannot be limited and locked in one statement. */
+/** Removes all rows of old days: rows on several servers cannot be limited and locked in one statement. */
 const REMOVE_ALL = statement('DELETE FROM day_count WHERE day < $1');
 
 /** Sends all counts of a batch without waiting. */
@@ -40,7 +40,7 @@ export function countDays(session: TransactionSession, counts: readonly Omit<Cou
   ]);
 }
 
-/** Removes the days of all instances that are no longer read, when another day is counted than the last time. */
+/** Removes days that are no longer read, for all instances, whenever the first count of another day is made. */
 export class OldDays {
   private readonly database: Database;
   private day: number | null = null;
@@ -49,7 +49,7 @@ export class OldDays {
     this.database = database;
   }
 
-  /** Call after these were counted. Never rejects: rows that could not be removed are removed at a later count. */
+  /** Must be called after these were counted. Never rejects: rows that could not be removed are removed at a later count. */
   async counted(counts: readonly Pick<CountOfDay, 'at'>[]): Promise<void> {
     const day = Math.floor(Math.max(...counts.map(({ at }) => at)) / DAY_MS);
     if (day === this.day) return;

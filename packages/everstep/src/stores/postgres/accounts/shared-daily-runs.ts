@@ -1,5 +1,5 @@
 /**
- * Daily runs, with one row for each instance whose plan limits them. A crash of the server may lose the last moments of it,
+ * Daily runs, with one row for each instance whose plan limits them. A crash of the server may lose the latest counts,
  * because no caller waits for the disk; started runs are counted with the runs themselves.
  */
 import { DAYS_KEPT } from '../../../ports/stores/account-store.js';

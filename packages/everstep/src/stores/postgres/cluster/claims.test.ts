@@ -18,7 +18,7 @@ const LONG_LEASE_MS = 60_000;
 const keys = (tasks: readonly DueTask[]) => tasks.map(({ runKey }) => runKey);
 
 /** Collects the notices that a node receives, and waits for them. */
-class Heard implements ClusterEvents {
+class ReceivedNotices implements ClusterEvents {
   readonly changes: SharedChange[] = [];
   readonly states: string[] = [];
   works = 0;
@@ -54,7 +54,7 @@ class Heard implements ClusterEvents {
 }
 
 interface Node extends OpenedNode {
-  readonly heard: Heard;
+  readonly notices: ReceivedNotices;
 }
 
 if (typeof schemas === 'string') {
@@ -68,10 +68,10 @@ if (typeof schemas === 'string') {
 
   async function join(leaseMs = LONG_LEASE_MS): Promise<Node> {
     const node = await openPostgresNode({ url, log, facts: { host: 'test', version: '0' }, leaseMs });
-    const heard = new Heard();
-    opened.push({ ...node, heard });
-    await node.cluster.join(heard);
-    return { ...node, heard };
+    const notices = new ReceivedNotices();
+    opened.push({ ...node, notices });
+    await node.cluster.join(notices);
+    return { ...node, notices };
   }
   afterEach(async () => {
     for (const { store } of opened.splice(0)) await store.close();
@@ -86,7 +86,7 @@ if (typeof schemas === 'string') {
     database.execute(statement(`UPDATE node SET lease_until = clock_timestamp() - interval '1 second' WHERE node_id = $1`), [
       nodeId,
     ]);
-  /** Creates runs whose first tasks are due in the given number of milliseconds. */
+  /** Creates runs whose first tasks are due after the given numbers of milliseconds. */
   async function start(node: OpenedNode, inMs: readonly number[]): Promise<readonly Run[]> {
     const now = node.cluster.now();
     const runs = inMs.map((_, n) => sampleRun(n + 1));
@@ -155,7 +155,7 @@ if (typeof schemas === 'string') {
       await one.cluster.handOver([{ runKey: run.key, slot: 0 }], two.cluster.nodeId);
       assert.deepEqual(keys(await own(one)), []);
       assert.deepEqual([await claim(one.cluster), await claim(three.cluster)], [[], []]);
-      await two.heard.until(() => two.heard.works > 0);
+      await two.notices.until(() => two.notices.works > 0);
       assert.deepEqual(keys(await claim(two.cluster)), [run.key]);
       assert.deepEqual(keys(await own(two)), [run.key]);
       // A node can hand over only its own tasks.
@@ -179,7 +179,7 @@ if (typeof schemas === 'string') {
       await kill(one.cluster.nodeId);
       // A node that joins looks for expired nodes first.
       const three = await join();
-      await two.heard.until(() => two.heard.works > 0);
+      await two.notices.until(() => two.notices.works > 0);
       const taken = await claim(three.cluster);
       assert.deepEqual(keys(taken).sort(), [mine.key, handed.key, sampleRun(9).key].sort());
       assert.equal(await three.cluster.gateHolderOf(INSTANCE), three.cluster.nodeId);
@@ -211,7 +211,7 @@ if (typeof schemas === 'string') {
       await one.cluster.gateHolderOf(INSTANCE);
       await one.cluster.gateHolderOf(OTHER_INSTANCE);
       await one.cluster.release({ tasks: [{ runKey: out.key, slot: 0 }], gates: [INSTANCE] });
-      await two.heard.until(() => two.heard.works > 0);
+      await two.notices.until(() => two.notices.works > 0);
       assert.deepEqual(keys(await claim(two.cluster)), [waits.key]);
       assert.deepEqual(keys(await own(one)), [out.key]);
       assert.equal(await two.cluster.gateHolderOf(INSTANCE), one.cluster.nodeId);
@@ -231,9 +231,9 @@ if (typeof schemas === 'string') {
       assert.ok(run);
       const gone = two.cluster.nodeId;
       await two.cluster.leave();
-      const before = one.heard.works;
+      const before = one.notices.works;
       await one.cluster.handOver([{ runKey: run.key, slot: 0 }], gone);
-      assert.ok(one.heard.works > before);
+      assert.ok(one.notices.works > before);
       assert.deepEqual(keys(await claim(one.cluster)), [run.key]);
     });
 
@@ -254,14 +254,14 @@ if (typeof schemas === 'string') {
       });
       assert.deepEqual(await two.store.commit([decided('two')]), [{ kind: 'applied' }]);
       assert.deepEqual(await one.store.commit([decided('one')]), [{ kind: 'run-moved' }]);
-      await one.heard.until(() => one.heard.states.includes('new node'));
-      assert.deepEqual(one.heard.states, ['suspended', 'new node']);
+      await one.notices.until(() => one.notices.states.includes('new node'));
+      assert.deepEqual(one.notices.states, ['suspended', 'new node']);
       assert.notEqual(one.cluster.nodeId, was);
       assert.deepEqual(keys(await own(one)), []);
       assert.ok(one.cluster.canStartWork);
     });
 
-    test('a claim that a node writes after others have taken over from it is released at the next heartbeat', async () => {
+    test('a claim that a node writes after another node has taken over its work is released at the next heartbeat', async () => {
       const one = await join();
       await kill(one.cluster.nodeId);
       const two = await join(1_200);
@@ -269,9 +269,9 @@ if (typeof schemas === 'string') {
       const [run] = await start(one, [0]);
       const found: string[] = [];
       while (found.length === 0) {
-        const seen = two.heard.works;
+        const seen = two.notices.works;
         found.push(...keys(await claim(two.cluster)));
-        if (found.length === 0) await two.heard.until(() => two.heard.works > seen);
+        if (found.length === 0) await two.notices.until(() => two.notices.works > seen);
       }
       assert.deepEqual(found, [run?.key]);
     });
@@ -289,9 +289,9 @@ if (typeof schemas === 'string') {
       const leaseMs = 1_200;
       const own = new Database({ url, log, maxConnections: 2 });
       const cluster = new PostgresCluster(own, { url, log, facts: { host: 'test', version: '0' }, leaseMs });
-      const heard = new Heard();
+      const notices = new ReceivedNotices();
       await cluster.readTime();
-      await cluster.join(heard);
+      await cluster.join(notices);
       let release = (): void => {};
       const released = new Promise<void>((resolve) => {
         release = resolve;
@@ -300,7 +300,7 @@ if (typeof schemas === 'string') {
       const joinedAs = cluster.nodeId;
       await pause(3 * leaseMs);
       assert.ok(cluster.canStartWork);
-      assert.deepEqual([heard.states, cluster.nodeId], [[], joinedAs]);
+      assert.deepEqual([notices.states, cluster.nodeId], [[], joinedAs]);
       release();
       await Promise.all(held);
       await cluster.leave();
@@ -312,7 +312,7 @@ if (typeof schemas === 'string') {
       const [run] = await start(one, [0]);
       assert.equal(await one.cluster.gateHolderOf(INSTANCE), one.cluster.nodeId);
       await one.cluster.leave();
-      await two.heard.until(() => two.heard.works > 0);
+      await two.notices.until(() => two.notices.works > 0);
       assert.deepEqual(keys(await claim(two.cluster)), [run?.key]);
       assert.equal(await two.cluster.gateHolderOf(INSTANCE), two.cluster.nodeId);
     });
@@ -322,10 +322,10 @@ if (typeof schemas === 'string') {
       const change = { kind: 'account', instanceId: INSTANCE } as const;
       one.cluster.notify(change);
       two.cluster.notify({ kind: 'queue', instanceId: INSTANCE, name: 'é' });
-      await two.heard.until(() => two.heard.changes.length > 0);
-      await one.heard.until(() => one.heard.changes.length > 0);
-      assert.deepEqual(two.heard.changes, [change]);
-      assert.deepEqual(one.heard.changes, [{ kind: 'queue', instanceId: INSTANCE, name: 'é' }]);
+      await two.notices.until(() => two.notices.changes.length > 0);
+      await one.notices.until(() => one.notices.changes.length > 0);
+      assert.deepEqual(two.notices.changes, [change]);
+      assert.deepEqual(one.notices.changes, [{ kind: 'queue', instanceId: INSTANCE, name: 'é' }]);
     });
   });
 }

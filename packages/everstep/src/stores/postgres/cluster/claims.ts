@@ -47,7 +47,7 @@ const HAND_OVER = statement(`
   WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $1 FOR KEY SHARE),
   handed AS (${handedTo('(SELECT node_id FROM taker)')})
   SELECT count(*) FILTER (WHERE wanted_by IS NULL) AS left_over FROM handed`);
-/** For a node that is locked, or null. */
+/** Hands tasks to a node whose row is locked, or to none if it is null. */
 const HAND_TO = statement(handedTo('$1::text'));
 const STILL_LENT = statement(`
   SELECT u.run_key, u.slot, u.node_id
@@ -128,7 +128,7 @@ async function inInstances<Task extends TaskOfNode>(instances: RunInstances, tas
   });
 }
 
-/** Returns false if that node is gone and the tasks are unclaimed. */
+/** Hands the tasks to the node. Returns false if that node is gone and the tasks are unclaimed. */
 export async function handOver(
   database: Database,
   instances: RunInstances,
@@ -158,7 +158,7 @@ const referenceArrays = (tasks: readonly TaskOfNode[]) =>
 export async function releaseClaims(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
   await session.execute(BEGIN_LEAVING, [nodeId]);
   if (session.engine.isDistributed) return releaseOthers(session, nodeId, { tasks, gates });
-  // Before the tasks that were handed over because of these gates: a node that hands over meanwhile sees the release.
+  // Gates are released before tasks that were handed over because of them: a node that hands over meanwhile sees the release.
   const given = await session.execute(RELEASE_UNUSED_GATES, [nodeId, gates]);
   session.send(RELEASE_UNUSED_CLAIMS, [...referenceArrays(tasks), nodeId]);
   session.send(RELEASE_UNUSED_WANTED, [nodeId, gates]);

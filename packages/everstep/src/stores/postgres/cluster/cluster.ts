@@ -57,7 +57,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private readonly database: Database;
   private readonly log: Log;
   private readonly lease: NodeLease;
-  /** A connection of its own, so that the lease does not end because all others are in use. */
+  /** A separate connection, so that the lease does not end because all others are in use. */
   private readonly heart: Database;
   private readonly exclusive: ExclusiveWork;
   private readonly time = new DatabaseTime();
@@ -73,10 +73,10 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private batches: Pick<BatchWriter, 'settled'> | null = null;
   private instances: RunInstances;
   private suspended = false;
-  /** The node claims nothing more. */
+  /** Whether the node is leaving and claims nothing more. */
   private leaving = false;
   private left = false;
-  /** Whether other nodes may know this one. */
+  /** Whether the node has joined, so that other nodes may know it. */
   private joined = false;
 
   constructor(database: Database, options: PostgresClusterOptions) {
@@ -86,7 +86,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     this.instances = new RunInstances(database);
     this.log = log;
     this.exclusive = new ExclusiveWork(database);
-    // An answer that comes after the end of the lease is useless.
+    // A response that arrives after the end of the lease is useless.
     const limits = { maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs };
     this.heart = new Database({ url, log, primary, ...limits, unconfirmed: true });
     this.lease = new NodeLease({ heart: this.heart, database }, leaseMs, facts);
@@ -118,7 +118,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     this.instances = batches.instances;
   }
 
-  /** How current writes claim their tasks. */
+  /** The node and the time with which current writes claim their tasks. */
   get committing(): CommittingNode {
     return { claimant: this.claims ? this.nodeId : null, now: this.now() };
   }
@@ -127,7 +127,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     return !this.leaving && this.lease.isGood;
   }
 
-  /** Before the time is needed. */
+  /** Reads the time of the database before it is needed. */
   async readTime(): Promise<void> {
     await this.sample(SAMPLES_AT_START);
   }
@@ -166,7 +166,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       this.send({ [WORK]: to });
       return;
     }
-    // That node is gone, so what this one knew about it is outdated.
+    // That node is gone, so what this node knew about it is outdated.
     this.events.changed({ kind: 'everything' });
     this.events.work();
   }
@@ -271,7 +271,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     }
   }
 
-  /** Runs beside the renewals of the lease, which wait for the disk. */
+  /** Reads the time separately from the renewals of the lease, which wait for the disk. */
   private sampleSoon(): void {
     this.sampling ??= this.sample(SAMPLES_AT_BEAT)
       .catch((error: unknown) => this.log.warn({ error: String(error) }, 'could not read the database clock'))
@@ -321,7 +321,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   private async joinAnew(): Promise<void> {
     const previousNode = this.nodeId;
-    // First: its claims now belong to other nodes.
+    // This comes first, because the claims of this node now belong to other nodes.
     if (!this.suspended) this.events.suspended();
     this.suspended = true;
     this.time.learn(await this.lease.join());
@@ -397,18 +397,18 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 }
 
 interface Notice {
-  /** For this node, or for all. */
+  /** Kind of work that is due, for this node or for all. */
   readonly work?: string;
   readonly from?: string;
   readonly change?: SharedChange;
-  /** Number that recipients include in their answer. */
+  /** Number that recipients include in their confirmation. */
   readonly ask?: number;
-  /** The answer to `ask`, for the node that sent it. */
+  /** The node whose `ask` this notice confirms. */
   readonly to?: string;
   readonly heard?: number;
 }
 
-/** Only clients that can write to the database can send them, so they come from nodes of this service. */
+/** Parses a notice. Only clients that can write to the database can send one, so it comes from a node of this service. */
 function readNotice(payload: string): Notice {
   try {
     const value: unknown = JSON.parse(payload);

@@ -52,7 +52,10 @@ const RELEASE_GATES = statement('DELETE FROM gate_lease WHERE instance_id = $2 A
 const idsOf = async (session: Session): Promise<readonly string[]> =>
   (await session.query(NODE_IDS)).map((row) => text(row, 'node_id'));
 
-/** Returns holders of claims that have no row in the table of nodes. A node joins before it claims, so the nodes are read again after the claims. */
+/**
+ * Returns holders of claims that have no row in the table of nodes. A node joins before it claims, so the nodes are read again
+ * after the claims.
+ */
 export async function lostHolders(session: Session): Promise<readonly string[]> {
   const known = await idsOf(session);
   const found = await Promise.all([session.query(LOST_CLAIMS, [known]), session.query(LOST_WANTED, [known])]);
@@ -79,7 +82,7 @@ const RELEASE_CLAIM = statement(`
 /** Releases what a node that stops does not keep. Returns whether it released gates. */
 export async function releaseOthers(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
   const kept = new Set(gates);
-  // First the gates: a node that hands tasks over because of them sees the release.
+  // Gates are released first: a node that hands tasks over because of them sees the release.
   const released = (await session.query(GATES_OF, [[nodeId]]))
     .map((row) => text(row, 'instance_id'))
     .filter((id) => !kept.has(id));
@@ -117,10 +120,10 @@ const HELD = `FROM task p JOIN gate_lease g ON g.instance_id = p.instance_id
 const PAGE = statement(`SELECT p.due_at ${HELD} ORDER BY p.due_at LIMIT $5`);
 const WITH_MESSAGES = statement(`SELECT DISTINCT p.instance_id ${HELD}`);
 const LOCK_GATE = statement('SELECT instance_id FROM gate_lease WHERE instance_id = $1 AND node_id = $2 FOR KEY SHARE');
-/** More messages than an instance has. */
+/** A limit that no instance reaches. */
 const ALL = 2_147_483_647;
 
-/** Runs work as a transaction, or within one. */
+/** Runs work as a transaction or within an open one. */
 export type Transact = <Result>(work: (session: TransactionSession) => Promise<Result>) => Promise<Result>;
 
 /** Takes the gates without a holder, of the instance or of all with due messages in queues. */

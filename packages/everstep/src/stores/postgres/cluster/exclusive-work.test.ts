@@ -23,12 +23,12 @@ if (typeof schemas === 'string') {
   const [database] = databases;
 
   describe('exclusive work on PostgreSQL', { timeout: 60_000 }, () => {
-    test('one of several processes on a schema does the work at a time, and each process does it', async () => {
+    test('processes on the same schema do the work one at a time, and each of them does it', async () => {
       let [working, most, done] = [0, 0, 0];
       const work = async () => {
         working++;
         most = Math.max(most, working);
-        // It uses the database itself.
+        // The work uses the database itself.
         await database?.query({ name: '', text: 'SELECT 1' });
         await nextTurn();
         working--;
@@ -57,7 +57,7 @@ if (typeof schemas === 'string') {
         return held;
       });
       await beginning;
-      const never = () => Promise.reject(new Error('it is already in progress'));
+      const never = () => Promise.reject(new Error('must not run: other work is in progress'));
       assert.equal(await two.tryExclusively('retention', never), false);
       assert.equal(await one.tryExclusively('retention', never), false);
       assert.equal(await two.tryExclusively('other work', async () => {}), true);

@@ -2,15 +2,15 @@
 import type pg from 'pg';
 import type { Database } from '../connection/connection.js';
 
-/** Shorter than the client's own timeout for an answer. */
+/** Maximum wait for a lock, shorter than the client's own timeout for a response. */
 const LONGEST_WAIT = '40s';
 const LOCK_TIMEOUT = '55P03';
-/** A waiting process uses a connection: enough others remain for the work that it waits for. */
+/** Maximum number of connections for waiting: enough others remain for the work that is waited for. */
 const MOST_CONNECTIONS = 3;
 
 const KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
 
-/** Rejects when another process holds the lock for too long. The lock ends with its connection, so a killed process releases it. */
+/** Takes the lock. Rejects if another process holds it for too long. A lock ends with its connection, even of a killed process. */
 async function lock(client: pg.ClientBase, about: string, mode: '' | '_shared' = ''): Promise<void> {
   await client.query(`SET statement_timeout = 0; SET lock_timeout = '${LONGEST_WAIT}'`);
   try {
@@ -33,7 +33,7 @@ export class ExclusiveWork {
     this.database = database;
   }
 
-  /** `about` names the exclusive work in one word, for messages. Must not be called from within such work. */
+  /** Runs work exclusively. `about` names it in one word, for messages. Must not be called from within such work. */
   run<Result>(about: string, work: () => Promise<Result>): Promise<Result> {
     return this.onConnection(async (client) => {
       await lock(client, about);
@@ -41,7 +41,7 @@ export class ExclusiveWork {
     });
   }
 
-  /** The same for individual ids of this kind, or for all of them if `ids` is null. Ids are locked in one order. */
+  /** Like `run`, for individual ids of this kind, or for all of them if `ids` is null. Ids are locked in one order. */
   runOnSome<Result>(about: string, ids: readonly string[] | null, work: () => Promise<Result>): Promise<Result> {
     if (ids === null) return this.run(about, work);
     return this.onConnection(async (client) => {
@@ -51,7 +51,7 @@ export class ExclusiveWork {
     });
   }
 
-  /** The same, unless the work is already in progress: then nothing happens and this resolves with false. */
+  /** Like `run`, but if the work is already in progress, does nothing and resolves with false. */
   tryExclusively(about: string, work: () => Promise<void>): Promise<boolean> {
     return this.onConnection(async (client) => {
       const { rows } = await client.query(`SELECT pg_try_advisory_lock(${KEY}) AS free`, [about]);

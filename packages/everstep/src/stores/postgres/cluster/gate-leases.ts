@@ -5,7 +5,7 @@ import { type Database, type Session, statement } from '../connection/connection
 import { takeGate } from './distributed-claims.js';
 
 const HOLDER = statement('SELECT node_id FROM gate_lease WHERE instance_id = $1');
-/** Locks the row of the node: another node that takes over from it waits, and sees this lease. */
+/** Takes the gates and locks the row of the node: a node that takes over from it waits, and sees this lease. */
 const TAKE = statement(`
   WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $2 AND NOT leaving FOR KEY SHARE)
   INSERT INTO gate_lease (instance_id, node_id) SELECT $1, node_id FROM taker
@@ -13,7 +13,7 @@ const TAKE = statement(`
 const TELL = statement('UPDATE gate_lease SET standing = $3 WHERE instance_id = $1 AND node_id = $2');
 const STANDING = statement('SELECT standing FROM gate_lease WHERE instance_id = $1');
 
-/** Takes the gates if no node holds them. `take` resolves with whether it took them. */
+/** Returns the node that holds the gates; this node takes them if none does. `take` resolves with whether it took them. */
 export async function gateHolderOf(
   session: Session,
   instanceId: string,
@@ -31,7 +31,7 @@ export async function gateHolderOf(
   }
 }
 
-/** The same where the tables are on several servers. */
+/** Like `gateHolderOf`, where the tables are on several servers. */
 export const gateHolderOnServers = (database: Database, instanceId: string, nodeId: string): Promise<string> =>
   gateHolderOf(database, instanceId, nodeId, () => database.transaction((session) => takeGate(session, instanceId, nodeId)));
 

@@ -9,14 +9,14 @@ import { integer, type Row, text } from '../connection/columns.js';
 import { type Database, type Session, statement } from '../connection/connection.js';
 import { releaseAll } from './claims.js';
 
-/** Includes microseconds: a rounded time would be wrong by half a millisecond. */
+/** SQL: the time in Unix ms with microseconds. A rounded time could be wrong by half a millisecond. */
 const MILLISECONDS = '(extract(epoch FROM clock_timestamp()) * 1000)::double precision';
 
 const JOIN = statement(`
   INSERT INTO node (node_id, lease_until, host, version, url)
   VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', $3, $4, $5)
   RETURNING ${MILLISECONDS} AS now`);
-/** Includes nodes whose lease has ended, until another node removes their row. */
+/** Renews the lease, even one that has ended, until another node removes the row. */
 const RENEW = statement(`
   WITH renewed AS (
     UPDATE node SET lease_until = clock_timestamp() + $2 * interval '1 millisecond' WHERE node_id = $1 RETURNING 1
@@ -25,7 +25,7 @@ const RENEW = statement(`
     (SELECT (extract(epoch FROM min(lease_until)) * 1000)::bigint FROM node WHERE node_id <> $1) AS next_end`);
 const BURY = statement('DELETE FROM node WHERE lease_until < clock_timestamp() RETURNING node_id');
 const TIME = statement(`SELECT ${MILLISECONDS} AS now`);
-/** Few rows, except claimed tasks, which are counted in their index. */
+/** Lists the nodes. There are few rows, except claimed tasks, which are counted in their index. */
 const NODES = statement(`
   SELECT node_id, host, version, leaving, (extract(epoch FROM joined_at) * 1000)::bigint AS joined_at,
     (extract(epoch FROM lease_until) * 1000)::bigint AS lease_until
@@ -42,21 +42,21 @@ export interface NodeFacts {
   readonly url?: string | null;
 }
 
-/** The database's answer, and when it was requested, in milliseconds of the monotonic clock. */
-export interface Told {
+/** The database's time, and when it was requested and received, in milliseconds of the monotonic clock. */
+export interface TimeSample {
   readonly askedAt: number;
   readonly answeredAt: number;
   /** Unix milliseconds by the database's clock, with fractions. */
   readonly now: number;
 }
 
-export interface Renewal extends Told {
+export interface Renewal extends TimeSample {
   readonly renewed: boolean;
   /** Unix milliseconds at which the next lease of another node ends; null if there is no other node. */
   readonly nextEnd: number | null;
 }
 
-export async function readTime(session: Session): Promise<Told> {
+export async function readTime(session: Session): Promise<TimeSample> {
   const askedAt = performance.now();
   const [row] = await session.query(TIME);
   return { askedAt, answeredAt: performance.now(), now: nowOf(row) };
@@ -89,8 +89,8 @@ export class NodeLease {
     return performance.now() < this.goodUntil;
   }
 
-  /** Joins under a new id. */
-  async join(): Promise<Told> {
+  /** Joins the cluster under a new id. */
+  async join(): Promise<TimeSample> {
     const id = `n_${randomBytes(9).toString('base64url')}`;
     const askedAt = performance.now();
     const [row] = await this.heart.query(JOIN, [id, this.leaseMs, this.facts.host, this.facts.version, this.facts.url ?? null]);
@@ -99,7 +99,7 @@ export class NodeLease {
     return { askedAt, answeredAt: performance.now(), now: nowOf(row) };
   }
 
-  /** If the lease was not renewed, another node has taken over from this one. */
+  /** Renews the lease. If it was not renewed, another node has taken over from this one. */
   async renew(): Promise<Renewal> {
     const askedAt = performance.now();
     const [row] = await this.heart.query(RENEW, [this.id, this.leaseMs]);

@@ -1,6 +1,6 @@
 /**
  * Notices between nodes: LISTEN and NOTIFY on a connection of its own. A notice may be lost when the connection is lost; the
- * listener is notified when that may have happened.
+ * listener is notified if a notice may have been lost.
  * Keeps invariant 26.
  */
 import { createHash } from 'node:crypto';
@@ -23,7 +23,7 @@ export interface NoticesOptions {
   readonly primary: Primary;
   readonly log: Log;
   readonly heard: (payload: string) => void;
-  /** Notices may have been lost before this moment. */
+  /** Is called when notices may have been lost before this moment. */
   readonly missed: () => void;
 }
 
@@ -42,7 +42,7 @@ export class Notices {
     options.primary.onMoved(() => this.client?.connection.stream.destroy());
   }
 
-  /** Rejects if it cannot listen at all. A connection that is lost later is opened again. */
+  /** Starts listening. Rejects if that fails. A connection that is lost later is opened again. */
   async listen(): Promise<void> {
     const [row] = await this.session.query(SCHEMA);
     // Channels belong to the whole database, and several services may have a schema each.
@@ -51,9 +51,9 @@ export class Notices {
     await this.connect();
   }
 
-  /** Rejects if it could not be sent. */
+  /** Sends a notice. Rejects if it could not be sent. */
   async notify(payload: string): Promise<void> {
-    if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new RangeError('a notice is too long');
+    if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new RangeError('the notice is too long');
     await this.session.query(NOTIFY, [this.channel, payload]);
   }
 

@@ -1,5 +1,5 @@
 /**
- * Claims of queued messages. Only the node that holds the gates of an instance claims them, in the order of the queue.
+ * Claims queued messages. Only the node that holds the gates of an instance claims them, in the order of the queue.
  *
  * The gate lease is the claim; `claimed_by` only records what the node has read. A message is therefore returned even if another
  * transaction has its row locked: if it were skipped, the messages behind it would overtake it.
@@ -11,7 +11,7 @@ import { type Session, statement } from '../connection/connection.js';
 import { DUE_COLUMNS, dueTaskOf } from '../runs/due-tasks.js';
 import { claimQueuedEach, type Transact } from './distributed-claims.js';
 
-/** Gates without a holder, of instances with due messages in queues. In one order, so that nodes do not deadlock. */
+/** Takes gates without a holder, of instances with due messages in queues. They are locked in one order to avoid deadlocks. */
 const takeGates = (where: string) =>
   statement(`
   WITH waiting AS MATERIALIZED (
@@ -38,8 +38,8 @@ const unclaimed = (from: string) => `${from} AND p.claimed_by IS NULL
  * Messages with the same due time are never split across two pages: their order is that of `place`, by which the page is
  * sorted.
  *
- * The locks make nodes that take over from this one wait, so that they see what it has marked. The takeover also locks the row
- * of the node first. A node that another one has taken over from finds no row and claims nothing.
+ * Locks make a node that takes over from this one wait, so that it sees what this node has marked. A takeover also locks the row
+ * of the node first. A node whose work was taken over finds no row and claims nothing.
  */
 const claim = (from: string) =>
   statement(`
@@ -68,7 +68,7 @@ const claim = (from: string) =>
 const CLAIM = claim(unclaimed(DUE));
 /** Written so that the index of all queued messages is not used: other instances may have many. */
 const CLAIM_OF_INSTANCE = claim(unclaimed(due('p.instance_id = $5 AND num_nonnulls(p.queue) = 1')));
-/** One snapshot for both: a claim whose answer was lost may become visible at any moment. */
+/** Reads both in one snapshot: a claim whose response was lost may become visible at any moment. */
 const CLAIM_WITH_CLAIMED = claim(`${unclaimed(DUE)} UNION ALL ${DUE} AND p.claimed_by = $2`);
 
 /** The page of one instance, as on one server. */
@@ -104,7 +104,7 @@ export async function claimQueued(
   return (await session.query(includesClaimed ? CLAIM_WITH_CLAIMED : CLAIM, parameters)).map(dueTaskOf);
 }
 
-/** The same where the tables are on several servers. `transact` runs each part as a transaction. */
+/** Like `claimQueued`, where the tables are on several servers. `transact` runs each part as a transaction. */
 export async function claimQueuedOnServers(
   session: Session,
   transact: Transact,

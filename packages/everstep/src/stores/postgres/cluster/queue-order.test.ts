@@ -18,8 +18,8 @@ const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 const events = { work() {}, suspended() {}, resumed() {}, changed() {} };
 
-/** A clock that is wrong by the given number of milliseconds. */
-class Mistaken extends PostgresCluster {
+/** A cluster whose clock is wrong by the given number of milliseconds. */
+class SkewedClockCluster extends PostgresCluster {
   aheadMs = 0;
   override now(): number {
     return super.now() + this.aheadMs;
@@ -28,12 +28,12 @@ class Mistaken extends PostgresCluster {
 
 interface Node {
   readonly store: Store;
-  readonly cluster: Mistaken;
+  readonly cluster: SkewedClockCluster;
 }
 
 interface OpenTransaction {
   commit(): Promise<void>;
-  /** Resolves when a transaction waits for it. */
+  /** Resolves when another transaction waits for this one. */
   blocks(): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ if (typeof schemas === 'string') {
   async function join(aheadMs: number): Promise<Node> {
     const own = new Database({ url, log });
     own.engine = database.engine;
-    const cluster = new Mistaken(own, { url, log, facts: { host: 'test', version: '0' }, leaseMs: 60_000 });
+    const cluster = new SkewedClockCluster(own, { url, log, facts: { host: 'test', version: '0' }, leaseMs: 60_000 });
     const node = { store: createPostgresStore(own, cluster), cluster };
     nodes.push(node);
     await cluster.readTime();
@@ -82,7 +82,7 @@ if (typeof schemas === 'string') {
     const task = { kind: 'message', slot: 0, messageId: `msg_${key}`, dueAt: now + inMs, createdAt: now, retried: 0 } as const;
     return { run, writes: [creation(run), ...putTasks(key, [task])] };
   }
-  /** Keys that a read claims, in pages of that length. */
+  /** Returns the keys that a read claims, in pages of length `limit`. */
   const claimed = async ({ cluster }: Node, { includesClaimed = false, limit = 500 } = {}) => {
     const all: string[] = [];
     let after: number | null = null;
@@ -112,7 +112,7 @@ if (typeof schemas === 'string') {
   }
 
   const PID = statement('SELECT pg_backend_pid() AS pid');
-  // On a cluster, the lock is that of a worker. Its id of a process contains the number of the server.
+  // On a Citus cluster, a worker holds the lock. Its process id contains the number of the server.
   const BLOCKED = statement(
     isDistributed
       ? 'SELECT 1 FROM citus_lock_waits WHERE blocking_gpid % 10000000000 = $1'
@@ -120,14 +120,14 @@ if (typeof schemas === 'string') {
   );
   const LOCK = statement('SELECT 1 FROM task WHERE instance_id = $1 AND run_key = ANY($2::text[]) FOR UPDATE');
 
-  /** A claim within an open transaction. */
+  /** Claims messages within an open transaction. */
   const claimWithin = (session: TransactionSession, nodeId: string, limit: number) => {
     const query = { before: Number.MAX_SAFE_INTEGER, after: null, includesClaimed: false, limit };
     if (!isDistributed) return claimQueued(session, nodeId, query);
     return claimQueuedOnServers(session, (work) => work(session), nodeId, query);
   };
 
-  /** A transaction that stays open until `commit` is called. */
+  /** Starts a transaction that stays open until `commit` is called. */
   async function open(work: (session: TransactionSession) => Promise<unknown>): Promise<OpenTransaction> {
     let commit = (): void => {};
     const committing = new Promise<void>((resolve) => {
@@ -262,7 +262,7 @@ if (typeof schemas === 'string') {
       const before = await send(4, [dead, two]);
       assert.deepEqual(await claimed(dead), before);
       await kill(dead);
-      // A message that is being written stops the takeover in its middle.
+      // A message that is being written stops the takeover halfway.
       const held = await open((session) => session.query(LOCK, [INSTANCE, [before[0] ?? '']]));
       const joining = join(0);
       await held.blocks();
@@ -311,7 +311,7 @@ if (typeof schemas === 'string') {
       await assert.rejects(one.cluster.gateHolderOf(OTHER_INSTANCE).then((holder) => assert.equal(holder, 'nobody')));
     });
 
-    test('a claim whose answer was lost omits no message when the node reads again, whenever the claim is committed', async () => {
+    test('after a claim whose response was lost, the node reads every message again, whenever the claim is committed', async () => {
       const node = await join(0);
       await node.cluster.gateHolderOf(INSTANCE);
       const sent = await send(4, [node]);
@@ -323,7 +323,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await claimed(node), []);
     });
 
-    test('gates whose acquisition was lost on the wire are known before a node reads again', async () => {
+    test('gates whose acquisition response was lost are known before the node reads again', async () => {
       const node = await join(0);
       const sent = await send(4, [node]);
       const { nodeId } = node.cluster;

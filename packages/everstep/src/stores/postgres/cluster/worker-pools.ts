@@ -9,7 +9,7 @@ const POOL_NAME = { instance_id: 'text', app: 'text' } as const satisfies Column
 const POOL = { ...POOL_NAME, places: 'bigint', workflows: 'text', connections: 'text' } as const satisfies Columns;
 
 const MEMBERS = statement('SELECT node_id, url, workers_version FROM node WHERE NOT leaving ORDER BY joined_at, node_id');
-/** Locks the row of the node. A node without a row publishes nothing: its lease has ended. */
+/** Locks the row of the node and counts its version. A node without a row publishes nothing: its lease has ended. */
 const COUNT = statement('UPDATE node SET workers_version = workers_version + 1 WHERE node_id = $1');
 const PUT = statement(`
   INSERT INTO worker_pool (node_id, ${names(POOL)})
@@ -51,7 +51,7 @@ export async function readConnections(session: Session, instanceId: string, node
 
 const nameOf = ({ instanceId, app }: PoolName) => ({ instance_id: instanceId, app });
 
-/** `isVisible`: other nodes must read the pools again. */
+/** Publishes the pools of this node. `isVisible`: whether other nodes must read them again. */
 export async function publishPools(
   session: TransactionSession,
   nodeId: string,

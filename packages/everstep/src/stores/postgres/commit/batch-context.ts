@@ -14,7 +14,7 @@ export interface BatchContext {
 
 /** Applies the writes of one aggregate. */
 export interface Applier<Write> {
-  /** `guards`: of the unit. Throws if the write is faulty. */
+  /** Applies the write. `guards` are those of its unit. Throws if the write is faulty. */
   apply(write: Write, batch: BatchContext, guards: readonly StoreGuard[]): void;
 }
 

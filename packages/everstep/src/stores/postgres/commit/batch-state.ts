@@ -55,7 +55,7 @@ const LOCK_RUNS_AND_INVOKERS = inForms(lockRuns(WANTED), [
 /** The clock that assigns positions to new messages in queues. */
 const NOW = statement('SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
 const onRuns = `FROM ${unnest(KEY)} AS u(${names(KEY)}) JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
-/** Delays a transaction that removes these runs. */
+/** Locks these runs, so that a transaction that removes them waits. */
 const LOCK_PRESENT = statement(`SELECT r.run_key ${onRuns} ORDER BY r.instance_id, r.run_key FOR KEY SHARE OF r`);
 const READ_RUNS = statement(`
   SELECT r.instance_id, r.run_key, EXISTS (
@@ -154,7 +154,7 @@ export class BatchState {
   static async read(session: TransactionSession, { units, locks, instances }: LockedBatch): Promise<BatchState> {
     const ask = (wanted: { readonly size: number }, to: Statement, values: () => readonly SqlValue[]) =>
       wanted.size === 0 ? NOTHING : session.query(to, values());
-    /** Omits runs that never existed. */
+    /** Returns the runs with their instances, without runs that never existed. */
     const places = (runKeys: Iterable<string>) =>
       [...runKeys].flatMap((run_key) => {
         const instance_id = instances.get(run_key);
@@ -185,7 +185,7 @@ export class BatchState {
       references: ask(locks.remembered, READ_REFERENCES, () => columnArrays(KEY, places(locks.remembered))),
       time: locks.queued ? session.query(NOW, []) : NOTHING,
     };
-    // If one fails, the others fail too.
+    // If one statement fails, the others fail too.
     await Promise.all(Object.values(answers));
 
     const state = new BatchState(instances);
@@ -219,7 +219,7 @@ export class BatchState {
     return this.deduplication.present;
   }
 
-  /** Returns null if the guard holds. */
+  /** Returns the result for a guard that does not hold; null if it holds. */
   refusalOf(guard: StoreGuard): CommitResult | null {
     switch (guard.kind) {
       case 'run-active':
@@ -276,14 +276,14 @@ export class BatchState {
     return run.active && !this.expected.has(runKey) ? run : null;
   }
 
-  /** Throws if the run does not exist: then the write that names it is faulty. */
+  /** Returns the run. Throws if it does not exist: the write that names it is then faulty. */
   requireRun(runKey: string): KnownRun {
     const run = this.runs.get(runKey);
     if (!run) throw new Error(`there is no run with the key ${runKey}`);
     return run;
   }
 
-  /** Returns null if there never was such a run. */
+  /** Returns the instance of the run; null if there never was such a run. */
   instanceOf(runKey: string): string | null {
     return this.runs.get(runKey)?.instanceId ?? this.instances.get(runKey) ?? null;
   }
@@ -299,7 +299,7 @@ export class BatchState {
     return this.runs.get(runKey)?.active === false;
   }
 
-  /** `isMessage`: a message is not found by a run id. */
+  /** Records a new run. `isMessage`: whether it is a message, which is not found by a run id. */
   runCreated(run: KnownRun, createdAt: number, isMessage: boolean): void {
     if (this.runs.has(run.runKey)) throw new Error(`there is a run with the key ${run.runKey} already`);
     this.runs.set(run.runKey, run);
@@ -308,7 +308,7 @@ export class BatchState {
     if (!isMessage) this.idTaken(run.instanceId, reference);
   }
 
-  /** Throws if the run has already ended: a late write must not overwrite the outcome of a run. */
+  /** Records the end of the run. Throws if it has already ended: a late write must not overwrite the outcome. */
   runEnded(runKey: string): KnownRun {
     const run = this.requireRun(runKey);
     if (!run.active) throw new Error(`the run ${runKey} has ended already`);
@@ -341,7 +341,7 @@ export class BatchState {
     this.tasks.delete(runKey);
   }
 
-  /** Throws if the run does not exist. */
+  /** Records that the run takes the deduplication id. Throws if the run does not exist. */
   deduplicationTaken(id: DeduplicationId, runKey: string, expiresAt: number): void {
     const run = this.references.get(runKey);
     if (!run) throw new Error(`there is no run with the key ${runKey}`);

@@ -50,7 +50,7 @@ export class BatchWriter {
   private readonly insights: InsightFolds;
   private readonly inProgress = new Set<Promise<void>>();
 
-  /** `node` returns null if no other process uses the store. */
+  /** `node` returns the committing node; null if no other process uses the store. */
   constructor(database: Database, node: () => CommittingNode | null, commits: Commits, versions = new RunVersions()) {
     this.database = database;
     this.node = node;
@@ -63,8 +63,8 @@ export class BatchWriter {
   }
 
   /**
-   * Rejects if a write is faulty, or if it is unknown whether the batch is durable. With one transaction per instance, a
-   * part of a rejected batch can be durable.
+   * Commits the batch. Rejects if a write is faulty, or if it is unknown whether the batch is durable. With one transaction per
+   * instance, a part of a rejected batch can be durable.
    */
   async commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
     if (units.length === 0) return [];

@@ -77,7 +77,7 @@ export class Batch {
   private readonly parts: Parts;
   private readonly stored = new StoredBytes();
   private readonly context: BatchContext;
-  /** Unix ms; 0 if no write contains a time. */
+  /** The latest time in a write, Unix ms; 0 if no write contains a time. */
   latestTime = 0;
 
   constructor(session: TransactionSession, state: BatchState, writer: Writer | null) {
@@ -114,7 +114,7 @@ export class Batch {
     this.parts['dead-letter'].sendGroups(this.session);
   }
 
-  /** Must be the last statement of the transaction. */
+  /** Sends the audit log entries. Must be the last statement of the transaction. */
   sendAudit(): void {
     this.parts.audit.send(this.session);
   }
@@ -123,7 +123,7 @@ export class Batch {
     const { session, parts } = this;
     parts.run.sendCreated(session);
     parts.run.sendEnds(session);
-    // What most batches write is sent next to each other, to be joined.
+    // The most frequent writes are sent next to each other, so that they are joined.
     parts.run.sendPayloads(session);
     // The steps of a staged journal are counted before more steps are recorded after them.
     parts.journal.sendStagings(session);

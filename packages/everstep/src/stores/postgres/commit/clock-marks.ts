@@ -7,7 +7,7 @@ import { randomInt } from 'node:crypto';
 import { integer } from '../connection/columns.js';
 import { type Session, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 
-/** Few enough to read all of them at once, enough that two processes rarely use the same one. */
+/** Number of rows: few enough to read all at once, and enough that two processes rarely use the same row. */
 const SHARDS = 1024;
 
 const RAISE = tableWrite(
@@ -16,7 +16,7 @@ const RAISE = tableWrite(
   ON CONFLICT (instance_id, shard) DO UPDATE SET latest_time = excluded.latest_time
   WHERE instance_clock.latest_time < excluded.latest_time`,
 );
-/** For commits that write to no instance. */
+/** Raises a row of no instance, for commits that write to no instance. */
 const RAISE_OWN = statement(`
   INSERT INTO clock_mark (shard, latest_time) VALUES ($1, $2)
   ON CONFLICT (shard) DO UPDATE SET latest_time = excluded.latest_time WHERE clock_mark.latest_time < excluded.latest_time`);

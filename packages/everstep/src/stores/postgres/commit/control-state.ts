@@ -35,7 +35,7 @@ const digestOfGroup = ({ endpoints, createdAt, updatedAt }: UrlGroup): string =>
 /** Objects of one kind, by instance and id. */
 class Objects {
   readonly named = new Map<string, InstancesThing>();
-  /** Null: the object does not exist. Contains only the objects in `named`. */
+  /** Digests of the objects in `named`; null if the object does not exist. */
   readonly digests = new Map<string, string | null>();
 
   static key = ({ instanceId, id }: InstancesThing): string => `${instanceId}\n${id}`;
@@ -72,7 +72,7 @@ export class ControlState {
   /** Numbers of schedules, by instance. */
   private counts = new Map<string, number>();
 
-  /** Sends all statements immediately. */
+  /** Reads the state of all guards. Sends all statements immediately. */
   static async read(session: TransactionSession, units: readonly CommitUnit[]): Promise<ControlState> {
     const state = new ControlState();
     const counted = state.addAll(units);
@@ -86,7 +86,7 @@ export class ControlState {
     if (locks.length === 0) return state;
     const of = <Found>(objects: Objects, read: (named: readonly InstancesThing[]) => Promise<readonly Found[]>) =>
       objects.named.size === 0 ? Promise.resolve([]) : read([...objects.named.values()]);
-    // After the locks, so that each statement sees what was committed before.
+    // The reads follow the locks, so that each of them sees what was committed before.
     const [, foundQueues, foundGroups, foundSchedules, counts] = await Promise.all([
       session.query(LOCK, [locks]),
       of(queues, (named) => readQueues(session, named)),
@@ -101,7 +101,7 @@ export class ControlState {
     return state;
   }
 
-  /** Returns null if the guard holds. */
+  /** Returns the result for a guard that does not hold; null if it holds. */
   refusalOf(guard: ControlGuard): CommitResult | null {
     const { instanceId } = guard;
     switch (guard.kind) {

@@ -1,4 +1,4 @@
-/** Runs as a batch knows them. */
+/** What a batch knows about runs. */
 
 /** A run in its instance. */
 export interface RunPlace {
@@ -9,7 +9,7 @@ export interface RunPlace {
 /** What a batch must know about a run. */
 export interface KnownRun extends RunPlace {
   active: boolean;
-  /** Empty for a run that had ended before the batch: nothing depends on it then. */
+  /** Id of the run; empty if it had ended before the batch, because nothing depends on it then. */
   workflowRunId: string;
   /** Version of an active run: the number of the decision that made its state. */
   version: number;

@@ -1,4 +1,4 @@
-/** Optimistic commits do what commits do that read first. */
+/** Optimistic commits have the same effects as commits that read first. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, test } from 'node:test';
 import type { CommitResult, CommitUnit, Store, StoreWrite } from '../../../ports/stores/store.js';
@@ -103,7 +103,7 @@ if (typeof schemas === 'string') {
     test('a unit is refused if another process has taken the run id', async () => {
       const going = await createRun();
       const taken = sampleRun(++runs, { workflowRunId: `taken-${runs}` });
-      // Without a guard on the id, so that no index prevents a second run.
+      // The unit has no guard on the id, so that no index prevents a second run.
       await apply(there, [creation(taken)]);
       const free = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: taken.workflowRunId } as const;
       const late = sampleRun(++runs, { workflowRunId: taken.workflowRunId });
@@ -150,7 +150,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await journalOf(there, runKey), [0]);
     });
 
-    test('waits end that this or another process has started', async () => {
+    test('waits that this or another process has started end', async () => {
       const waiting = (runKey: string, slot: number) => putTasks(runKey, [waitTask(slot, T0 + 9, [`event of ${runKey}`])]);
       const waiters = (runKey: string) =>
         here.listWaiters({ instanceId: INSTANCE, eventId: `event of ${runKey}`, after: null, limit: 9 });

@@ -4,7 +4,7 @@ export class RecentEntries<Value> {
   private younger = new Map<string, Value>();
   private older = new Map<string, Value>();
 
-  /** Contains between `half` and twice as many entries: those that were set or read last. */
+  /** Creates a map that keeps the `half` to 2 * `half` entries that were set or read last. */
   constructor(half: number) {
     this.half = half;
   }

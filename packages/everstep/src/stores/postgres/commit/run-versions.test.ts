@@ -34,7 +34,7 @@ function knowing(...runs: readonly KnownRun[]): RunVersions {
 }
 
 describe('expected versions of runs', () => {
-  test('the expected run is the run as the last commit left it, and it is not new', () => {
+  test('the expected run is as the last commit left it, and is not new', () => {
     const found = knowing(known({ waits: true, queue: 'q' })).expectedBy([decided(step)]);
     const expected = { run: known({ waits: true, queue: 'q', isNew: false }), version: 8 };
     assert.deepEqual([...(found ?? [])], [[runKey, expected]]);

@@ -9,9 +9,9 @@ import { type CommitUnit, type StoreGuard, type StoreWrite, writeFacts } from '.
 import type { ExpectedRun, ExpectedRuns, KnownRun } from './known-run.js';
 import { RecentEntries } from './recent-entries.js';
 
-/** At least this many active runs are remembered. */
+/** Minimum number of active runs that are remembered. */
 const HALF = 20_000;
-/** Batches that read after a version conflict, because its cause may persist. */
+/** Number of batches that read after a version conflict, because its cause may persist. */
 export const READS_AFTER_CONFLICT = 8;
 
 export class RunVersions {

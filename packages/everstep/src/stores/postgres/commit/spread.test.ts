@@ -22,7 +22,7 @@ import { SPREAD_BY, spreadSchema } from '../testing/spread-schema.js';
 
 const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
-/** Small tables, which are on every server: accounts and usage. */
+/** A small table, which is on every server. */
 const EVERYWHERE = ['queue_instance'];
 
 const tableOf = (part: string): string => part.replace(/_part_\d+$/, '');
@@ -74,7 +74,7 @@ if (typeof schemas === 'string') {
       assert.ok(applied(await opened.commit(runs.map(([, , started]) => started))));
       const seen = new Set<string>();
       const steps = (version: number) => opened.commit(runs.map(([instanceId, runKey]) => step(runKey, instanceId, version)));
-      // The first ones use connections that have not reported their earlier statements yet.
+      // The first commits use connections that have not reported their earlier statements yet.
       assert.ok(applied(await steps(0)));
       await spread.touched();
       for (const version of [1, 2, 3]) {
@@ -91,7 +91,7 @@ if (typeof schemas === 'string') {
             assert.ok(parts.includes(`${table}_part_${part}`), `${table}: ${parts.join(' ')}`);
         }
       }
-      assert.ok(seen.size > 1, 'all instances are in one part');
+      assert.ok(seen.size > 1, 'all instances are in one partition');
     });
 
     test('a start uses one partition and the directory, and a failure one partition', async () => {

@@ -7,7 +7,7 @@ export class WriteList<Write> implements Applier<Write> {
   private readonly onWrite: (write: Write) => void;
   private writes: Write[] = [];
 
-  /** `write` sends writes in one go. `onWrite` is called for each of them before. */
+  /** `write` sends all writes together. `onWrite` is called for each write before that. */
   constructor(
     write: (session: TransactionSession, writes: readonly Write[]) => void,
     onWrite: (write: Write) => void = () => {},

@@ -24,19 +24,19 @@ test('batches wait for more units only while the process has been busy for a mom
   assert.equal(after(99), 0, 'nothing is known yet');
   assert.equal(after(1), 10);
   busy = 0.6;
-  assert.equal(after(50), 10, 'it is looked at ten times a second');
+  assert.equal(after(50), 10, 'the load is measured ten times a second');
   assert.equal(after(50), 0);
   busy = 1;
-  assert.equal(after(3_000), 0, 'what it did in so long says nothing of now');
+  assert.equal(after(3_000), 0, 'an old measurement says nothing about the present');
   assert.equal(after(100), 10);
   recentUnits = 9;
-  assert.equal(after(100), 0, 'few run here, and nothing else would come');
+  assert.equal(after(100), 0, 'few runs are active, so no other unit would arrive');
   recentUnits = 10;
   busy = Number.NaN;
-  assert.equal(after(100), 0, 'it is not known');
+  assert.equal(after(100), 0, 'the load is unknown');
   [wanted, busy] = [0, 1];
   assert.equal(after(100), 0);
-  assert.equal(after(100), 10, 'it is known again');
+  assert.equal(after(100), 10, 'the load is known again');
 });
 
 test('a process is busy while it has a processor and while it waits for one', (context) => {
@@ -49,10 +49,10 @@ test('a process is busy while it has a processor and while it waits for one', (c
   writeFileSync(file, '5040000000 2030000000 75\n');
   assert.equal(wantedMs(), 7_070);
   rmSync(file);
-  assert.ok(Number.isNaN(wantedMs()), 'a process that can open no more files has other worries than this');
+  assert.ok(Number.isNaN(wantedMs()), 'the time is unknown if the file cannot be opened');
 });
 
-test('where the system does not report that, the active time of the event loop is used instead', (context) => {
+test('if the system does not report the time, the active time of the event loop is used instead', (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'everstep-busy-'));
   context.after(() => rmSync(directory, { recursive: true }));
   const file = join(directory, 'schedstat');

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 
 const LOOK_EVERY_MS = 100;
-/** Older measurements say nothing about the present. */
+/** Age at which a measurement says nothing about the present any more. */
 const OLD_AFTER_MS = 500;
-/** Fraction of time in which the process is busy, from which on more batches only increase the load. */
+/** Busy fraction of time above which more batches only increase the load. */
 const BUSY = 0.7;
-/** Half of the cost of a batch. */
+/** Number of units that cost half as much as a batch. */
 const MANY_UNITS = 10;
 
 /** Counters of Linux for this thread: ns on a processor, ns ready without one, and how often it got one. */
@@ -15,12 +15,12 @@ const COUNTED = '/proc/thread-self/schedstat';
 const FIRST_TWO = /^(\d+) (\d+) /;
 const NS_PER_MS = 1e6;
 
-/** Milliseconds since some moment in which this thread was busy, with a processor or waiting for one; NaN if unknown. */
+/** Returns how long this thread has been running or waiting for a processor so far, in milliseconds; NaN if unknown. */
 export type WantedMs = () => number;
 
 /**
- * As the system counts it; where it does not, the active time of the event loop. That omits how long a loop that was asleep waits
- * for a processor, which is most of what a process on a crowded machine waits for.
+ * Returns the time that the system counts, or else the active time of the event loop. The latter omits how long a loop that wakes
+ * up waits for a processor, which is most of the waiting on a crowded machine.
  */
 export function processorWanted(file = COUNTED): WantedMs {
   const counted = (): number => {

@@ -14,8 +14,8 @@ export interface Statement {
   readonly name: string;
   readonly text: string;
   /**
-   * The same as other statements with the same parameters, for tables on several servers, where a statement writes to one table.
-   * A statement that returns rows has one.
+   * Statements with the same effect and the same parameters, for tables on several servers, where a statement writes to one table.
+   * A statement that returns rows has one part.
    */
   readonly parts?: readonly Statement[];
 }
@@ -80,12 +80,12 @@ interface JoinedWrite {
   readonly values: readonly SqlValue[];
 }
 
-/** Keyed by the names of their parts. The writes come from the code, so their number is limited. */
+/** Joined statements by the names of their parts. The writes come from the code, so their number is limited. */
 const joinedStatements = new Map<string, Statement>();
 
 /**
- * Returns one statement for writes to different tables, with a WITH clause for each: to send, bind and answer a statement costs both
- * sides more than to execute it. Its values are theirs, in their order.
+ * Returns one statement for writes to different tables, with a WITH clause for each, because the overhead of a statement exceeds
+ * its execution time. Its values are those of the writes, in their order.
  */
 function joined(writes: readonly JoinedWrite[]): Statement {
   const [only] = writes;
@@ -142,7 +142,7 @@ export class ClientSession implements TransactionSession {
     this.joining.push({ write, values });
   }
 
-  /** BEGIN, COMMIT, ROLLBACK. Resolves with the command that the server reports. */
+  /** Sends BEGIN, COMMIT or ROLLBACK. Resolves with the command that the server reports. */
   control(text: string): Promise<string> {
     this.gather();
     return this.track(this.client.query(text).then(({ command }) => command));
@@ -167,7 +167,7 @@ export class ClientSession implements TransactionSession {
     });
   }
 
-  /** Sends the writes to be joined, which come before the next statement. */
+  /** Sends the joined writes before the next statement. */
   private join(): void {
     const { joining } = this;
     if (joining.length === 0) return;

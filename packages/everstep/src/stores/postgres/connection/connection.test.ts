@@ -62,7 +62,7 @@ if (typeof schemas === 'string') {
       await observed.close();
     });
 
-    test('a call that waits for a server that is no longer the primary is aborted, and the next one goes to the new primary', async () => {
+    test('a call to a server that is no longer the primary is aborted, and the next call goes to the new primary', async () => {
       // Two names of one server.
       const { host, port } = new URL(url);
       let promoted = false;
@@ -83,7 +83,7 @@ if (typeof schemas === 'string') {
       await moving.close();
     });
 
-    test('an answer is discarded when its server was replaced or cannot be confirmed as the primary', async () => {
+    test('a response is discarded when its server was replaced or cannot be confirmed as the primary', async () => {
       // Two names of one server.
       const { host, port } = new URL(url);
       let other: Standing = 'standby';
@@ -109,13 +109,13 @@ if (typeof schemas === 'string') {
         () => reading.transaction((session) => session.query(one)),
       ];
       for (const read of reads) await read();
-      // It does not answer, but the primary commits.
+      // The other server does not respond, but the primary commits.
       other = 'unknown';
       for (const read of reads) await read();
       commits = () => new Promise(() => {});
       for (const read of reads) await assert.rejects(read, StoreUnavailableError);
       await lease.query(one);
-      // Not probed since it was promoted.
+      // The other server has not been probed since it was promoted.
       other = 2;
       await assert.rejects(reading.query(one), StoreUnavailableError);
       for (const read of reads) await read();
@@ -137,8 +137,8 @@ if (typeof schemas === 'string') {
           [{ kind: 'run-active', runKey: held.key }],
         ),
       ]);
-      // It waits for the locked row; then its connection is ended.
-      // Only this one: other tests wait for locks on this server, too.
+      // The commit waits for the locked row; then its connection is ended.
+      // Only this connection is ended, because other tests also wait for locks on this server.
       const waiting = 'SELECT pid FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))';
       const ended = (async () => {
         for (;;) {
@@ -215,7 +215,7 @@ if (typeof schemas === 'string') {
       await other.close();
     });
 
-    test('many that start at once create the tables once', async () => {
+    test('several processes that start at once create the tables only once', async () => {
       const fresh = await schemas.make();
       const opened = await Promise.all([1, 2, 3, 4, 5].map(() => openPostgresStore({ url: fresh.url, log: silent })));
       await Promise.all(opened.map((one) => one.close()));

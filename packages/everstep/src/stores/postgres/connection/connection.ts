@@ -32,7 +32,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
 const LOCK_TIMEOUT_MS = 15_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
-/** Longer than the server's own limit, so only a dead connection reaches it. */
+/** Timeout of a statement. It is longer than the server's own limit, so only a dead connection reaches it. */
 const ANSWER_TIMEOUT_MS = 45_000;
 const IDLE_CONNECTION_MS = 60_000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
@@ -49,13 +49,13 @@ const DEADLOCK = '40P01';
 
 export interface PlanOptions {
   /**
-   * Its statements use the plans made once for their names, whatever the values are: each is answered in a fraction of a millisecond,
-   * and planning for the values of each call costs more.
+   * Whether statements use generic plans, which are made once for their names, whatever the values are. Each statement takes a
+   * fraction of a millisecond, and planning for the values of each call would cost more.
    */
   readonly fixedPlans?: boolean;
 }
 
-/** Sent with the statement that starts the transaction: one round trip for both. */
+/** Returns SQL that starts a transaction with generic plans, in one round trip. */
 const fixPlans = (begin: string): string => `${begin}; SET LOCAL plan_cache_mode = force_generic_plan`;
 
 export interface TransactionOptions extends PlanOptions {
@@ -66,7 +66,7 @@ export interface TransactionOptions extends PlanOptions {
 /** A sharded table has an index of that name plus a number on each of its shards. */
 const NUMBER_OF_PART = /_\d+$/;
 
-/** A run does not have the version that the transaction expected. The transaction is repeated at once. */
+/** Thrown if a run does not have the version that the transaction expected. The transaction is repeated at once. */
 export class VersionConflictError extends Error {
   override readonly name = 'VersionConflictError';
 }
@@ -86,8 +86,8 @@ function int8(digits: string): number {
 }
 
 /**
- * Sent first on each connection. What was acknowledged must be on the disk, whatever the server's default is. Every statement has an
- * index to use: a table that grew since the server last counted its rows must not be scanned.
+ * Settings that each connection sends first. What was acknowledged must be on the disk, whatever the server's default is. Tables
+ * are not scanned, because every statement has an index, and the server may not know yet that a table has grown.
  */
 const SESSION_SETTINGS = `${SYNCHRONOUS_COMMIT};
   SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off`;
@@ -100,7 +100,7 @@ export const TYPES: pg.CustomTypesConfig = {
   }) as typeof pg.types.getTypeParser,
 };
 
-/** For clients connected to the server that is the primary when they are created. */
+/** Returns a class of clients that connect to the server that is the primary when they are created. */
 const clientsOf = (primary: Primary) =>
   class extends pg.Client {
     readonly serverUrl: string;
@@ -118,7 +118,7 @@ export interface DatabaseOptions {
   readonly primary?: Primary;
   /** Maximum number of connections; absent: 10. */
   readonly maxConnections?: number;
-  /** Maximum wait for a connection or an answer; absent: far longer than the server's own limit. */
+  /** Maximum wait for a connection or a response; absent: longer than the server's own limit. */
   readonly timeoutMs?: number;
   /**
    * A transaction that is idle for this long has lost its owner. It is rolled back so that its locks block nothing; absent:
@@ -126,16 +126,16 @@ export interface DatabaseOptions {
    */
   readonly idleTransactionMs?: number;
   /**
-   * Answers are used without a confirmation that the server is still the primary: for the lease and the time, which are not about
-   * runs and must be answered at once. Absent: false.
+   * Whether responses are used without a confirmation that the server is still the primary: for the lease and the time, which are
+   * not about runs and are needed at once. Default: false.
    */
   readonly unconfirmed?: boolean;
-  /** Called after each COMMIT that succeeded, with the time since it was sent. */
+  /** Is called after each COMMIT that succeeded, with the time since it was sent. */
   readonly onCommit?: (durationMs: number) => void;
 }
 
 export class Database implements Session {
-  /** What the database can do; found when the store is opened. */
+  /** What the database supports, which is detected when the store is opened. */
   engine: Engine = POSTGRESQL;
   private readonly pool: pg.Pool;
   private readonly primary: Primary;
@@ -168,14 +168,14 @@ export class Database implements Session {
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     });
-    // A connection that breaks is replaced, and its user learns of it from the pending calls. Without listeners, here for an
+    // A connection that breaks is replaced, and its pending calls reject. Without listeners, here for an
     // idle connection and below for one in use, the process would end.
     const lost = (error: Error) => log.warn({ error: error.message }, 'database connection lost');
     this.pool.on('error', lost);
     this.pool.on('remove', (client) => {
       if (client instanceof Client) this.clients.delete(client);
     });
-    // Another server's unanswered statements will never be answered correctly.
+    // Pending statements on another server will never get a correct response.
     const leaveOthers = () => {
       for (const client of [...this.clients]) {
         if (client.serverUrl === this.primary.url) continue;
@@ -207,10 +207,10 @@ export class Database implements Session {
   }
 
   /**
-   * Runs `work` in one transaction (READ COMMITTED), durable when this resolves; if it throws, the transaction is rolled back. `work`
-   * may run several times: if the server broke a deadlock, if it throws a VersionConflictError, or as `retryOn` specifies. If the
-   * connection is lost, it is unknown whether the transaction took effect, and this rejects. The last statements of `work` are sent
-   * together with the COMMIT.
+   * Runs `work` in one transaction (READ COMMITTED), durable when this resolves; if it throws, the transaction is rolled back.
+   * `work` may run several times: if the server broke a deadlock, if it throws a VersionConflictError, or as `retryOn` specifies.
+   * If the connection is lost, it is unknown whether the transaction took effect, and this rejects. The last statements of `work`
+   * are sent together with the COMMIT.
    */
   async transaction<Result>(
     work: (session: TransactionSession) => Promise<Result>,
@@ -251,7 +251,7 @@ export class Database implements Session {
     });
   }
 
-  /** One connection for the duration of `work`, outside any transaction; it is closed afterwards. */
+  /** Runs `work` on one connection, outside any transaction. The connection is closed afterwards. */
   async withConnection<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
     const client = await this.connect();
     try {
@@ -279,7 +279,7 @@ export class Database implements Session {
       if (!(error instanceof Error) || !error.message.includes('timeout')) throw storeErrorOf(error);
       const seconds = this.connectTimeoutMs / 1000;
       throw new StoreUnavailableError(
-        `no connection to the database was available within ${seconds} s: all are in use, or it does not answer`,
+        `no connection to the database was available within ${seconds} s: all are in use, or it does not respond`,
         {
           cause: error,
         },
@@ -287,7 +287,7 @@ export class Database implements Session {
     }
   }
 
-  /** A statement that is a transaction of its own. A connection that failed to execute it is not used again. */
+  /** Executes a statement as a transaction of its own. A connection that failed to execute it is not used again. */
   private alone(statement: Statement, values: readonly SqlValue[]) {
     return this.confirmed(async (client) => {
       let usable = true;
@@ -315,9 +315,9 @@ export class Database implements Session {
     if (url !== null && client instanceof this.Client && client.serverUrl === url) return result;
     const why =
       url === null
-        ? 'its server cannot be confirmed as the primary: another server of the URL does not answer, and a commit waits'
+        ? 'its server cannot be confirmed as the primary: another server of the URL does not respond, and a commit waits'
         : 'another server is the primary now';
-    throw new StoreUnavailableError(`the answer of the database was discarded: ${why}`);
+    throw new StoreUnavailableError(`the response of the database was discarded: ${why}`);
   }
 
   /** If the error means that the server is unavailable or not the primary, looks for the primary. */
@@ -344,7 +344,7 @@ export class Database implements Session {
             () => true,
             () => false,
           );
-          // If it failed because of an answer, the error of the first failed statement is the reason.
+          // If `work` failed because of a statement, the error of the first failed statement is the reason.
           await session.answered();
           throw error;
         }

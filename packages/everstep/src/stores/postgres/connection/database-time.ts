@@ -1,9 +1,9 @@
 /**
- * The database's clock as this process knows it. The database read its clock at some moment between request and answer. Each answer
- * therefore bounds how far its clock is ahead of the monotonic one, and all answers together give narrower bounds than any single
- * one. Bounds from earlier answers widen as the two clocks drift apart.
+ * The database's clock as this process knows it. The database read its clock at some moment between request and response. Each
+ * response therefore bounds how far that clock is ahead of the monotonic one. All of them together give narrower bounds than any
+ * single one. Bounds from earlier responses widen as the two clocks drift apart.
  */
-import type { Told } from '../cluster/node-lease.js';
+import type { TimeSample } from '../cluster/node-lease.js';
 
 /** Two clocks that are not set drift apart by less than this, in ms per ms. */
 const DRIFT = 1e-4;
@@ -23,8 +23,8 @@ export class DatabaseTime {
     this.monotonic = monotonic;
   }
 
-  /** An answer that contradicts earlier ones means that the database's clock was set or is another one: then only it counts. */
-  learn({ askedAt, answeredAt, now }: Told): void {
+  /** Learns from a sample. If it contradicts earlier ones, the clock was set or is another one, and only this sample counts. */
+  learn({ askedAt, answeredAt, now }: TimeSample): void {
     const drift = this.driftUntil(answeredAt);
     const told = { low: now - answeredAt, high: now - askedAt };
     const low = Math.max(told.low, this.low - drift);
@@ -33,12 +33,12 @@ export class DatabaseTime {
     this.learntAt = Math.max(this.learntAt, answeredAt);
   }
 
-  /** Maximum error of `now` in ms; infinite before the first answer. */
+  /** Maximum error of `now` in ms; infinite before the first response. */
   get uncertaintyMs(): number {
     return (this.high - this.low) / 2 + this.driftUntil(this.monotonic());
   }
 
-  /** Unix ms; the machine's own time before the first answer. Corrections never make it run backwards. */
+  /** Returns Unix ms; the machine's own time before the first response. Corrections never make the clock run backwards. */
   now(): number {
     if (this.high === Number.POSITIVE_INFINITY) return Date.now();
     const told = Math.floor(this.monotonic() + (this.low + this.high) / 2);

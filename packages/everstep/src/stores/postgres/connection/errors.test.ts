@@ -69,7 +69,7 @@ test('a server that ends connections or accepts none is unavailable', () => {
   }
 });
 
-test('errors that waiting does not resolve are different: damaged data, a faulty statement, a missing privilege', () => {
+test('errors that do not go away by waiting are not refusals: damaged data, a faulty statement, a missing privilege', () => {
   for (const code of ['XX000', 'XX001', 'XX002', '22021', '23505', '42501', '42P01', '54000', '40001']) {
     const error = ofServer(code);
     assert.equal(storeErrorOf(error), error);

@@ -3,7 +3,7 @@ import { StoreRefusesWritesError, StoreUnavailableError } from '../../../ports/s
 
 export type StoreOpenErrorCode = 'unreachable' | 'refused' | 'newer-schema' | 'unsupported-server' | 'not-empty';
 
-/** Why the database cannot be used as a store. The message is for the operator. */
+/** The database cannot be used as a store. The message is for the operator. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';
   readonly code: StoreOpenErrorCode;
@@ -13,7 +13,7 @@ export class StoreOpenError extends Error {
   }
 }
 
-/** SQLSTATE of an error of the server; null for others, such as a lost connection. */
+/** Returns the SQLSTATE of an error of the server; null for others, such as a lost connection. */
 export function sqlStateOf(error: unknown): string | null {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return null;
   // Some codes of the operating system also have five characters: EPIPE, EPERM, E2BIG.
@@ -26,7 +26,7 @@ const UNIQUE_VIOLATION = '23505';
 const INTERNAL_ERROR = 'XX000';
 const FORWARDED_VIOLATION = /^duplicate key value violates unique constraint "([^"]{1,63})"$/;
 
-/** The unique constraint that the statement violated; null for another error. */
+/** Returns the unique constraint that the statement violated; null for another error. */
 export function violatedConstraintOf(error: unknown): string | null {
   const state = sqlStateOf(error);
   if (!(error instanceof Error) || state === null) return null;
@@ -35,7 +35,7 @@ export function violatedConstraintOf(error: unknown): string | null {
   return FORWARDED_VIOLATION.exec(error.message)?.[1] ?? null;
 }
 
-/** Whether the statement waited for a shard that was replaced by others. It had no effect, and can be repeated. */
+/** Returns whether the statement waited for a shard that was replaced by others. It had no effect, and can be repeated. */
 export const isShardReplaced = (error: unknown): boolean =>
   error instanceof Error &&
   sqlStateOf(error) === INTERNAL_ERROR &&
@@ -114,7 +114,7 @@ function awayError(error: Error): StoreUnavailableError {
   return new StoreUnavailableError(error.message || 'the database cannot be reached', { cause: error });
 }
 
-/** Where the database is, without user and password, so it may be shown. */
+/** Returns the location of the database without user and password, so that it may be shown. */
 export function placeOfUrl(url: string): string {
   const [, hosts, path] = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)([^?#]*)/i.exec(url) ?? [];
   return hosts === undefined ? 'the given database URL' : `postgres://${hosts}${path}`;

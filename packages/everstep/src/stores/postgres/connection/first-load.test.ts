@@ -22,7 +22,7 @@ test('a service that is started while a schema is filled waits, and finds all of
     beginFirstLoad(url),
     (error) => error instanceof StoreOpenError && /being set up by another process/.test(error.message),
   );
-  assert.ok(!opened, 'what is not complete is not used');
+  assert.ok(!opened, 'an incomplete load is not used');
   await load.commit();
   await load.close();
   const store = await opening;

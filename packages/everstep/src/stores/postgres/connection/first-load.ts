@@ -72,13 +72,13 @@ class OneTransaction implements TransactionSession {
 export interface FirstLoad {
   /** Generated columns keep the given numbers. */
   insert<Set extends Columns>(table: string, columns: Set, rows: readonly RowOf<Set>[]): Promise<void>;
-  /** All rows of the table, in parts. */
+  /** Returns all rows of the table, in parts. */
   read(table: string, columns: Columns): AsyncIterable<readonly Row[]>;
-  /** Where the documents of a namespace are stored: it is created even if it stays empty. */
+  /** Returns where the documents of a namespace are stored. The namespace is created even if it stays empty. */
   namespace(indexId: string, name: string): Promise<LoadedNamespace>;
-  /** Makes all of it visible. Rejects if the connection is lost meanwhile: it is then unknown whether it took effect. */
+  /** Commits everything. Rejects if the connection is lost meanwhile; it is then unknown whether the commit took effect. */
   commit(): Promise<void>;
-  /** Leaves nothing behind, unless it was committed. */
+  /** Closes the connection. Leaves nothing behind unless it was committed. */
   close(): Promise<void>;
 }
 
@@ -87,7 +87,7 @@ export interface LoadedNamespace {
   read(): AsyncIterable<readonly Row[]>;
 }
 
-/** Rejects with StoreOpenError if the database cannot be reached, is too old, is being loaded, or is not empty. */
+/** Starts the load. Rejects with StoreOpenError if the database is unreachable, too old, being loaded, or not empty. */
 async function begin(client: pg.Client, place: string): Promise<void> {
   const facts = await factsOf(client);
   if (facts.version < OLDEST_SERVER)

@@ -5,14 +5,14 @@ import { MIGRATIONS } from '../migrations/index.js';
 import type { Database } from './connection.js';
 import { placeOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 
-/** "EVST" marks the lock as Everstep's. The schema is its second half, so that services with different schemas do not wait for each other. */
+/** First half of the lock key: "EVST". The second half is the schema, so that services with other schemas do not wait. */
 export const LOCK_CLASS = 0x45565354;
 export const OLDEST_SERVER = 150_000;
 const INVALID_CATALOG = '3D000';
 const REFUSALS = /^28/;
 
 export interface ServerFacts {
-  /** Such as 150018 for 15.18. */
+  /** Version of the server, such as 150018 for 15.18. */
   readonly version: number;
   readonly fsync: boolean;
 }
@@ -60,7 +60,7 @@ async function bringUpToDate(client: pg.ClientBase, place: string, migrations: r
   }
 }
 
-/** Rejects with StoreOpenError if the database cannot be used. */
+/** Migrates the database. Rejects with StoreOpenError if it cannot be used. */
 export async function migrate(database: Database, url: string, migrations: readonly string[] = MIGRATIONS): Promise<ServerFacts> {
   const place = placeOfUrl(url);
   try {

@@ -64,7 +64,7 @@ describe('the servers that a URL names', () => {
   test('are shown without user and password', () => {
     assert.equal(placeOfUrl(URL_OF_TWO), 'postgres://one:1,two:2/db');
     assert.equal(placeOfUrl('postgres://u:p@h/db?password=secret'), 'postgres://h/db');
-    assert.equal(placeOfUrl('nothing of the kind'), 'the given database URL');
+    assert.equal(placeOfUrl('not a URL'), 'the given database URL');
   });
 });
 
@@ -111,7 +111,7 @@ describe('the primary', () => {
     primary.close();
   });
 
-  test('is the promoted server as soon as it answers, however long another one takes', async () => {
+  test('is the promoted server as soon as it responds, however long another one takes', async () => {
     const servers = new Servers({ [ONE]: 1, [TWO]: 'standby' });
     const primary = primaryOf(servers);
     const moved = new Promise<void>((resolve) => primary.onMoved(resolve));
@@ -124,21 +124,21 @@ describe('the primary', () => {
     primary.close();
   });
 
-  test('is never an older one, even if no other answers, and stays the same while none does', async () => {
+  test('is never an older server, even if no other one responds, and stays the same while none responds', async () => {
     const servers = new Servers({ [ONE]: 1, [TWO]: 2 });
     const primary = primaryOf(servers);
     await primary.ready();
     servers.standing[TWO] = 'unknown';
     await primary.find();
     assert.equal(primary.url, TWO);
-    // It follows the other one now, which was promoted in turn.
+    // The first server now follows the other one, which was promoted in turn.
     servers.standing[ONE] = 3;
     await primary.find();
     assert.equal(primary.url, ONE);
     primary.close();
   });
 
-  test('is looked for once at a time, however many callers ask', async () => {
+  test('is looked for only once at a time, however many callers there are', async () => {
     const servers = new Servers({ [ONE]: 1 });
     const primary = primaryOf(servers);
     await Promise.all([primary.find(), primary.find(), primary.find()]);
@@ -159,7 +159,7 @@ describe('the confirmation of the primary', () => {
     return { servers, primary };
   }
 
-  test('needs no commit while every server answers, and a replaced server does not disturb it', async () => {
+  test('needs no commit while every server responds, even if one of them was replaced', async () => {
     for (const other of ['standby', 0] as const) {
       const { servers, primary } = await started({ [TWO]: other });
       assert.equal(await primary.confirm(), ONE);
@@ -168,7 +168,7 @@ describe('the confirmation of the primary', () => {
     }
   });
 
-  test('names the promoted server although the old primary still answers as before', async () => {
+  test('names the promoted server although the old primary still responds as before', async () => {
     const { servers, primary } = await started({ [TWO]: 2 });
     assert.equal(await primary.confirm(), TWO);
     assert.equal(primary.url, TWO);
@@ -198,7 +198,7 @@ describe('the confirmation of the primary', () => {
     primary.close();
   });
 
-  test('accepts a commit of the primary if another server does not answer', async () => {
+  test('accepts a commit of the primary if another server does not respond', async () => {
     const { servers, primary } = await started({ [TWO]: 'unknown' });
     servers.commits[ONE] = Promise.resolve(true);
     assert.equal(await primary.confirm(), ONE);
@@ -215,7 +215,7 @@ describe('the confirmation of the primary', () => {
     primary.close();
   });
 
-  test('also accepts the answer of a slow server', async () => {
+  test('also accepts the response of a slow server', async () => {
     const { servers, primary } = await started({});
     let answer = (_: Standing): void => {};
     servers.standing[TWO] = new Promise((resolve) => {

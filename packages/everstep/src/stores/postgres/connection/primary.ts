@@ -1,9 +1,9 @@
 /**
- * Determines which of the servers that a URL names is the primary. A URL that names one server leads to it, whatever it is. Of
- * several, one that accepts writes is the primary; of two such servers, the one with the newer history: the other was replaced and
- * does not know it yet. A server with an older history than one seen before is never used again.
+ * Determines which of the servers that a URL names is the primary. A single server is always used. Of several, the one that accepts
+ * writes is the primary. If two accept writes, it is the one with the newer history: the other was replaced and does not know it
+ * yet. A server with an older history than one seen before is never used again.
  *
- * A server that was replaced still answers. `confirm` determines whether an answer can be trusted.
+ * A server that was replaced still responds. `confirm` determines whether a response can be trusted.
  * Keeps invariant 30.
  */
 import { setTimeout as pause } from 'node:timers/promises';
@@ -13,9 +13,9 @@ import { placeOfUrl } from './errors.js';
 import { probeServer, type ServerProbe, type Standing } from './server-probe.js';
 import { withVerification } from './tls.js';
 
-/** How often all servers are asked while there are no reads. */
+/** Interval at which all servers are asked while there are no reads. */
 const LOOK_EVERY_MS = 250;
-/** How often a connection to an unreachable server is tried. */
+/** Interval between attempts to connect to an unreachable server. */
 const RECONNECT_EVERY_MS = 1_000;
 /** Maximum wait of a read for a server that does not answer. */
 const PATIENCE_MS = 100;
@@ -28,7 +28,7 @@ const WANTED_SERVER = 'target_session_attrs';
 
 const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** A URL for each server that the URL names, in its order. */
+/** Returns a URL for each server that the URL names, in its order. */
 export function serverUrls(given: string): readonly string[] {
   const url = withVerification(given);
   const [, head, hosts, path = '', query = ''] = URL_PARTS.exec(url) ?? [];
@@ -41,13 +41,13 @@ export function serverUrls(given: string): readonly string[] {
 export interface PrimaryOptions {
   readonly url: string;
   readonly log: Log;
-  /** Absent: connections to the servers. */
+  /** Creates the probe of a server. Absent: probes connect to the servers. */
   readonly probe?: (url: string) => ServerProbe;
   readonly lookEveryMs?: number;
   readonly confirmWithinMs?: number;
 }
 
-/** For one connection: the URL of the primary, or of the first server if there is none. */
+/** Returns the URL for one connection: that of the primary, or of the first server if there is none. */
 export async function primaryUrl(url: string, probe?: PrimaryOptions['probe']): Promise<string> {
   const primary = new Primary({ url, log: SILENT, ...(probe ? { probe } : {}) });
   await primary.ready();
@@ -59,13 +59,13 @@ interface Server {
   readonly url: string;
   readonly probe: ServerProbe;
   readonly commits: SharedWork<boolean>;
-  /** Whether it answered the last request. */
+  /** Whether the server responded to the last request. */
   answers: boolean;
 }
 
 /** The state that each server reports, in the order of the URL. */
 interface Answers {
-  /** `unknown` for a server that did not answer at once. */
+  /** The states without further waiting; `unknown` for a server that did not respond at once. */
   readonly soon: readonly Standing[];
   readonly late: Promise<readonly Standing[]>;
 }
@@ -98,11 +98,11 @@ export class Primary {
     });
   }
 
-  /** For a connection that is opened now. */
+  /** URL for a connection that is opened now. */
   get url(): string {
     return this.current;
   }
-  /** The URL names several servers. */
+  /** Whether the URL names several servers. */
   get isOneOfSeveral(): boolean {
     return this.urls.length > 1;
   }
@@ -118,12 +118,12 @@ export class Primary {
     this.lookLater();
   }
 
-  /** Called when the primary changed. */
+  /** Registers a listener that is called when the primary has changed. */
   onMoved(listener: () => void): void {
     this.listeners.add(listener);
   }
 
-  /** Looks for it now, and waits for servers that must be connected to first. Never rejects. */
+  /** Looks for the primary now, and waits for servers that must be connected to first. Never rejects. */
   async find(): Promise<void> {
     if (!this.isOneOfSeveral || this.closed) return;
     this.looking ??= this.lookAtAll().finally(() => {
@@ -134,10 +134,10 @@ export class Primary {
 
   /**
    * Resolves with the URL of the server that was the primary at a moment after this call, or with null if nothing confirms it.
-   * Answers that this server gave before the call ends may be returned to a client: no other server had been used as the primary
+   * Responses of this server from before the call ends may be returned to a client: no other server had been used as the primary
    * when the client asked. Never rejects.
    *
-   * All other servers must report that they are not the primary. If one of them does not answer at once, it is sufficient that the
+   * All other servers must report that they are not the primary. If one of them does not respond at once, it is sufficient that the
    * primary acknowledges a commit, which it cannot do after its synchronous standby was promoted.
    */
   async confirm(): Promise<string | null> {
@@ -180,7 +180,7 @@ export class Primary {
     return { soon: await Promise.all(soon), late: Promise.all(answers) };
   }
 
-  /** Whether the current server reports that it is the primary, and each of the others that it is not. */
+  /** Returns whether the current server reports that it is the primary, and each of the others that it is not. */
   private allAgree(standings: readonly Standing[]): boolean {
     return this.servers.every(({ url }, index) => {
       const standing = standings[index] ?? 'unknown';
@@ -188,7 +188,7 @@ export class Primary {
     });
   }
 
-  /** A server with a newer history is the primary as soon as it reports it, even if others do not answer. */
+  /** Asks one server. With a newer history, it is the primary as soon as it responds, even if others do not. */
   private async ask(server: Server): Promise<Standing> {
     const standing = await server.probe.standing();
     if (this.closed) return 'unknown';
@@ -227,5 +227,5 @@ export class Primary {
   }
 }
 
-/** Never resolves with false. */
+/** Resolves if the outcome is true, and never resolves otherwise. */
 const onlyTrue = async (outcome: boolean | Promise<boolean>): Promise<boolean> => (await outcome) || new Promise(() => {});

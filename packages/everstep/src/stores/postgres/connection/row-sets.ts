@@ -5,38 +5,38 @@ export type ColumnType = 'text' | 'integer' | 'bigint' | 'boolean' | 'bytea' | '
 export type Columns = Readonly<Record<string, ColumnType>>;
 export type RowOf<Set extends Columns> = Readonly<Record<keyof Set, SqlValue>>;
 
-/** `unnest($1::text[], ...) `, with values from the given number. */
+/** Returns `unnest($1::text[], ...)`, with values from the given number. */
 export const unnest = (columns: Columns, first = 1): string =>
   `unnest(${Object.values(columns)
     .map((type, index) => `$${first + index}::${type}[]`)
     .join(', ')})`;
 
-/** The names of the columns, as in the list of an INSERT. */
+/** Returns the names of the columns, as in the list of an INSERT. */
 export const names = (columns: Columns): string => Object.keys(columns).join(', ');
 
-/** The values that belong to `unnest`. */
+/** Returns the values that belong to `unnest`. */
 export function columnArrays<Set extends Columns>(columns: Set, rows: readonly RowOf<Set>[]): readonly SqlValue[] {
   return Object.keys(columns).map((name) => rows.map((row) => row[name] ?? null));
 }
 
-/** Something with a name that is unique in its instance. */
+/** An object with a name that is unique in its instance. */
 export interface InstancesThing {
   readonly instanceId: string;
   readonly id: string;
 }
 
-/** The values of `unnest($1::text[], $2::text[])`. */
+/** Returns the values of `unnest($1::text[], $2::text[])`. */
 export const thingArrays = (things: readonly InstancesThing[]): readonly SqlValue[] => [
   things.map(({ instanceId }) => instanceId),
   things.map(({ id }) => id),
 ];
 
-/** `INSERT INTO table` of all rows at once. */
+/** Returns `INSERT INTO table` of all rows at once. */
 export const insertInto = (table: string, columns: Columns): string =>
   `INSERT INTO ${table} (${names(columns)}) SELECT * FROM ${unnest(columns)} AS u(${names(columns)})`;
 
 /**
- * Positions in the order in which rows are written: microseconds of the server's clock times 1000, plus the number of the row in its
- * statement.
+ * Positions in the order in which rows are written: microseconds of the server's clock times 1000, plus the number of the row in
+ * its statement.
  */
 export const PLACE_BASE = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000';

@@ -2,22 +2,22 @@
 import pg from 'pg';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 
-/** A server that does not answer within this time counts as unreachable. */
+/** A server that does not respond within this time counts as unreachable. */
 const ANSWER_WITHIN_MS = 1_500;
 /** A commit that waits for longer than this is abandoned with its connection. */
 const COMMIT_WITHIN_MS = 60_000;
 const KEEP_ALIVE_AFTER_MS = 5_000;
 
-/** The timeline of a primary, which increases with each promotion; words for a standby and for a server that does not answer. */
+/** The timeline of a primary, which increases with each promotion; or that it is a standby, or did not respond. */
 export type Standing = number | 'standby' | 'unknown';
 
 export interface ServerProbe {
   /** Whether `standing` can ask without connecting first. */
   readonly isConnected: boolean;
-  /** Resolves with the current state of the server, or with `unknown` if it does not answer. Never rejects. */
+  /** Resolves with the current state of the server, or with `unknown` if it does not respond. Never rejects. */
   standing(): Promise<Standing>;
   /**
-   * Makes a commit and resolves with true once it is acknowledged, with false if it fails. A commit that waits for the confirmation
+   * Makes a commit. Resolves with true once it is acknowledged, or with false if it fails. A commit that waits for the confirmation
    * of a standby may take forever. Never rejects.
    */
   commits(): Promise<boolean>;
@@ -26,7 +26,7 @@ export interface ServerProbe {
 
 const STANDING = `
   SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`;
-/** Writes only to the log. A transaction that wrote nothing would not wait for the standby. */
+/** A statement that writes only to the log. A transaction that wrote nothing would not wait for the standby. */
 const COMMIT = `SELECT pg_logical_emit_message(true, 'everstep', ''::text)`;
 
 /** A connection that is opened on demand, and again after it was lost. */
@@ -46,7 +46,7 @@ class Line {
     return this.client !== null;
   }
 
-  /** Resolves with the rows, or with null if the server did not answer. */
+  /** Resolves with the rows, or with null if the server did not respond. */
   async query<Row extends pg.QueryResultRow>(text: string): Promise<readonly Row[] | null> {
     const client = this.client ?? (await this.connect());
     if (!client) return null;
@@ -97,7 +97,7 @@ class Line {
 
   private drop(client: pg.Client): void {
     if (this.client === client) this.client = null;
-    // A server that has stopped answering would not answer a termination message either.
+    // A server that no longer responds would not respond to a termination message either.
     client.connection.stream.destroy();
   }
 }

@@ -6,7 +6,7 @@ import { type Database, type Session, type Statement, statement, type Transactio
 const NO_ANSWER: Answer = { rows: [], count: 0 };
 const WITHOUT_WAITING = statement(`SELECT set_config('synchronous_commit', 'off', true)`);
 
-/** Keyed by their text. Texts come from the code, so their number is limited. */
+/** Statements by their text. Texts come from the code, so their number is limited. */
 const statements = new Map<string, Statement>();
 
 function statementOf(text: string): Statement {
@@ -33,10 +33,10 @@ export async function runProcedure<Result>(session: Session | TransactionSession
   return next.value;
 }
 
-/** Sends the statements of a procedure that never waits for an answer. */
+/** Sends the statements of a procedure that never waits for a result. */
 export function sendProcedure(session: TransactionSession, procedure: Procedure<void>): void {
   for (let next = procedure.next(); next.done !== true; next = procedure.next(NO_ANSWER)) {
-    if (next.value.returns !== 'nothing') throw new Error('a procedure that is only sent requested an answer');
+    if (next.value.returns !== 'nothing') throw new Error('a procedure that is only sent requested a result');
     const { text, values } = render(next.value.statement, dialectOf(session));
     session.send(statementOf(text), values);
   }

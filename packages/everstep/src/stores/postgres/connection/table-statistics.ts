@@ -6,11 +6,11 @@
 import { text } from './columns.js';
 import { type Database, planned, statement } from './connection.js';
 
-/** Writes until the tables are checked for the first time; then twice as many each time. */
+/** Number of writes until the tables are checked for the first time. It doubles each time. */
 const FIRST_LOOK = 200;
 const MOST_BETWEEN_LOOKS = 1_000_000;
 
-/** Tables more than twice as large as when they were last analyzed. */
+/** Selects tables that are more than twice as large as when they were last analyzed. */
 const GROWN = statement(`
   SELECT quote_ident(relname) AS name FROM pg_class
   WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'

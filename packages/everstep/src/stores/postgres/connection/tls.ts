@@ -15,13 +15,13 @@ const LOCAL = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|)(:\d+)?$/i;
 
 const parametersOf = (url: string): URLSearchParams => new URLSearchParams(/\?([^#]*)/.exec(url)?.[1] ?? '');
 
-/** The URL as the library receives it. A URL that requests the meaning of libpq gets it. */
+/** Returns the URL for the library. A URL that requests the libpq meaning keeps that meaning. */
 export function withVerification(url: string): string {
   if (parametersOf(url).get('uselibpqcompat') === 'true') return url;
   return url.replace(MODE, (whole, name: string, mode: string) => (VERIFIED.includes(mode) ? `${name}verify-full` : whole));
 }
 
-/** Throws StoreOpenError for an unknown mode and for a file that cannot be read. `place`: without a password. */
+/** Throws StoreOpenError for an unknown mode and for an unreadable file. `place` is the location without a password. */
 export function checkTls(url: string, place: string): void {
   const parameters = parametersOf(url);
   const mode = parameters.get('sslmode');
@@ -39,7 +39,7 @@ export function checkTls(url: string, place: string): void {
   }
 }
 
-/** For the operator: what is weaker than it may seem; null if nothing is. */
+/** Returns a notice for the operator about settings that are weaker than they may seem; null if there are none. */
 export function tlsNotice(url: string): string | null {
   const parameters = parametersOf(url);
   const mode = parameters.get('sslmode');

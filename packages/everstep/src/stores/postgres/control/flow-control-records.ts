@@ -13,7 +13,7 @@ const PARALLELISM_PINNED = (row: string) => `(${row}.pinned AND ${row}.pinned_on
 const RATE_PINNED = (row: string) => `(${row}.pinned AND ${row}.pinned_only IS DISTINCT FROM 'parallelism')`;
 const OLD = 'flow_control';
 
-/** A key whose limits do not change is not locked, because every run with a key names it. */
+/** Writes keys. A key whose limits do not change is not locked, because every run with a key names it. */
 const PUT = statement(`
   INSERT INTO flow_control (instance_id, key, parallelism, rate, period_ms)
   SELECT w.instance_id, w.key, w.parallelism, w.rate, w.period_ms
@@ -42,7 +42,7 @@ const SET = statement(`
     period_ms = excluded.period_ms, paused = excluded.paused, pinned = excluded.pinned, pinned_only = excluded.pinned_only,
     window_started_at = excluded.window_started_at, window_granted = excluded.window_granted`);
 
-/** A new key is registered without limits, because the granted starts must not be lost. */
+/** Writes rate windows. A new key is registered without limits, because the granted starts must not be lost. */
 const SET_WINDOW = statement(`
   INSERT INTO flow_control (instance_id, key, window_started_at, window_granted)
   SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
@@ -79,7 +79,7 @@ function sumsOf(writes: readonly FlowControlWrite[]): readonly Sum[] {
         break;
       }
       case 'set-flow-control':
-        // It replaces everything that was written before.
+        // A whole state replaces everything that was written before.
         Object.assign(sumOf(write.instanceId, write.state.key), { set: write.state, put: null, window: null });
         break;
       case 'set-flow-window':

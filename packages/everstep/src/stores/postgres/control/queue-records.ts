@@ -12,7 +12,7 @@ const GIVEN = `unnest($1::text[], $2::text[], $3::integer[], $4::boolean[], $5::
   AS w (instance_id, name, parallelism, paused, created_at, updated_at)`;
 const INSERT = 'INSERT INTO queue (instance_id, name, parallelism, paused, created_at, updated_at)';
 
-/** A queue that exists is not locked, because every message names its queue. */
+/** Registers queues. A queue that exists is not locked, because every message names its queue. */
 const REGISTER = statement(`
   ${INSERT} SELECT w.* FROM ${GIVEN}
   WHERE NOT EXISTS (SELECT 1 FROM queue q WHERE q.instance_id = w.instance_id AND q.name = w.name)

@@ -37,7 +37,7 @@ const WRITTEN: readonly (readonly [column: string, type: string, of: (schedule: 
 ];
 const NAMES = WRITTEN.map(([column]) => column);
 
-/** `n` is the order in which the batch names them first, which is the order of their creation. */
+/** Inserts schedules. `n` is the order in which the batch first names them, which is the order of creation. */
 const INSERT = `
   INSERT INTO schedule (${NAMES.join(', ')})
   SELECT ${NAMES.map((name) => `w.${name}`).join(', ')}
@@ -79,7 +79,7 @@ const LOCK = statement(`
 
 const FIRST_OF_NEXT = (where: string) => `
   SELECT instance_id AS id, next_at AS at FROM schedule WHERE next_at IS NOT NULL ${where} ORDER BY instance_id, next_at, seq LIMIT 1`;
-/** Steps from one instance to the next in the index. */
+/** Selects the instances, stepping from one to the next in the index. */
 const SELECT_INSTANCES = statement(`
   WITH RECURSIVE first AS (
     (${FIRST_OF_NEXT('')})
@@ -87,10 +87,10 @@ const SELECT_INSTANCES = statement(`
     SELECT next.* FROM first CROSS JOIN LATERAL (${FIRST_OF_NEXT('AND instance_id > first.id')}) AS next
   )
   SELECT id FROM first WHERE at <= $1`);
-/** A plain read over all servers. */
+/** Selects the instances with a plain read over all servers. */
 const SELECT_INSTANCES_ON_SERVERS = statement(`
   SELECT DISTINCT instance_id AS id FROM schedule WHERE next_at IS NOT NULL AND next_at <= $1 ORDER BY 1`);
-/** Bodies can be long and are only compared, so their hash is read. */
+/** Columns that are compared. Bodies can be long, so only their hash is read. */
 const COMPARED = NAMES.map((column) => (column === 'body' ? `encode(sha256(s.body), 'hex') AS body` : `s.${column}`)).join(', ');
 const SELECT_SOME = statement(`
   SELECT ${COMPARED} FROM schedule s JOIN unnest($1::text[], $2::text[]) AS w (instance_id, schedule_id)
@@ -150,7 +150,7 @@ export async function lockNextTicks(
   return schedules.map((schedule) => ticks.get(placeOf(schedule)));
 }
 
-/** The content of a schedule as a text that can be compared. */
+/** Returns a text for comparing the contents of schedules. */
 export function digestOf(schedule: Schedule): string {
   const hash = createHash('sha256').update(schedule.payload.body).digest('hex');
   return JSON.stringify(WRITTEN.map(([column, , of]) => (column === 'body' ? hash : of(schedule))));

@@ -8,7 +8,7 @@ const SELECT = statement(`
   SELECT g.* FROM url_group g
   JOIN unnest($1::text[], $2::text[]) AS w (instance_id, name) ON g.instance_id = w.instance_id AND g.name = w.name`);
 
-/** Those that exist, with their instances. */
+/** Returns the URL groups that exist, with their instances. */
 export async function readUrlGroups(session: Session, references: readonly InstancesThing[]) {
   const rows = await session.query(SELECT, thingArrays(references));
   return rows.map((row) => ({ instanceId: text(row, 'instance_id'), group: URL_GROUP.read(row) }));

@@ -26,7 +26,7 @@ const LOCK = statement(`
   SELECT g.fingerprint FROM ${unnest(PLACE)} AS u(${names(PLACE)})
   JOIN dead_letter_group g ON g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint
   ORDER BY g.instance_id, g.fingerprint FOR UPDATE OF g`);
-/** Entries that were added after the group was resolved. */
+/** SQL: whether entries were added after the group was resolved. */
 const CAME_AFTER = 'g.resolved_at <= excluded.last_seen_at';
 const COME = statement(`
   INSERT INTO dead_letter_group AS g (${names(CAME)}, entries, rank)
@@ -67,7 +67,7 @@ const placeOf = ({ instanceId, fingerprint }: Pick<GroupChange, 'instanceId' | '
   fingerprint,
 });
 
-/** Sent last in a transaction, without waiting for the answer. */
+/** Sends the changes without waiting. Must be called last in a transaction. */
 export function sendGroupChanges(session: TransactionSession, changes: GroupChanges): void {
   if (!changes.any) return;
   const { groups, workflows, hours } = changes.take();

@@ -1,4 +1,4 @@
-/** Groups of dead letters that several processes write concurrently: two stores and more on one database. */
+/** Groups of dead letters that several processes write concurrently: two or more stores on one database. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';

@@ -31,7 +31,7 @@ const NEXT = `
   SELECT instance_id, fingerprint FROM dead_letter_group WHERE (instance_id, fingerprint) > ($1::text, $2::text)
   ORDER BY instance_id, fingerprint LIMIT $3`;
 const LOCK_NEXT = statement(`${NEXT} FOR UPDATE`);
-/** Where the tables are on several servers, rows are found by a plain read, and locked by instance. */
+/** Finds rows by a plain read where the tables are on several servers; they are then locked by instance. */
 const FIND_NEXT = statement(NEXT);
 const LOCK_FOUND = statement(`
   SELECT g.fingerprint FROM ${unnest(PLACE)} AS u(${names(PLACE)})

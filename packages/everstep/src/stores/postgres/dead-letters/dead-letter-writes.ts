@@ -1,4 +1,4 @@
-/** Writes to the dead-letter queue: entries are added, changed and removed. */
+/** Writes to the dead letter queue: entries are added, changed and removed. */
 import { type FailureGroup, GroupChanges, UNGROUPED_RULES } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { CALLBACK_SLOT, type DeadLetter, type FailureFunctionState } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
@@ -59,14 +59,14 @@ const insertEntries = (given: string) => `
   INSERT INTO dead_letter (${names(ENTRY)}, place, run_created_at, ${names(COPIED)})
   SELECT ${listOf(Object.keys(ENTRY), 'g')}, g.place, r.created_at, ${listOf(Object.keys(COPIED), 'r')}
   FROM ${given} g JOIN run r ON r.instance_id = g.instance_id AND r.run_key = g.run_key`;
-/** The same where the tables are on several servers: the time is that of the statement, so that it is one for all rows. */
+/** The insertion where the tables are on several servers. The time is that of the statement, so that all rows have the same. */
 const INSERT_ON_SERVER = `
   INSERT INTO dead_letter (${names(ENTRY)}, place, run_created_at, ${names(COPIED)})
   SELECT ${listOf(Object.keys(ENTRY), 'u')}, ${PLACE_BASE.replace('clock_timestamp', 'statement_timestamp')} + u.n,
     r.created_at, ${listOf(Object.keys(COPIED), 'r')}
   FROM ${unnest(ENTRY)} WITH ORDINALITY AS u(${names(ENTRY)}, n)
   JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
-/** Entries that were inserted, with their places. */
+/** SQL: the entries that were inserted, with their positions. */
 const INSERTED = `(
   SELECT d.* FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id)`;
@@ -167,7 +167,7 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
     this.states.set(`${instanceId}\n${dlqId}`, { instance_id: instanceId, dlq_id: dlqId, state });
   }
 
-  /** `became` is null if the entry is deleted. */
+  /** Takes an entry from the queue. `became` is null if the entry is deleted. */
   private take(
     { instanceId, dlqId, runKey }: KnownEntry,
     became: { readonly kind: string; readonly runKey: string } | null,

@@ -32,7 +32,7 @@ export class InsightFolds {
     this.store = new SqlSession(database);
   }
 
-  /** Call after a commit that counted these instances. Does not wait. */
+  /** Must be called after a commit that counted these instances. Does not wait. */
   counted(instanceIds: Iterable<string>): void {
     const due = this.turns.after([...instanceIds].map((instanceId) => ({ instanceId, counts: '' })));
     for (const instanceId of due) {

@@ -53,9 +53,9 @@ export const TABLES_OF_INSTANCE = [
 ] as const;
 
 export const FIRST = ['active_run'] as const;
-/** Removed with `run`, whose keys they have. */
+/** Tables whose rows are removed with those of `run`, whose keys they have. */
 export const WITH_RUNS = ['run_directory'] as const;
-/** Removed immediately when the instance is deleted. */
+/** Tables whose rows are removed immediately when the instance is deleted. */
 export const DELETED_AT_ONCE = ['queue_instance'] as const;
-/** Billed usage, and the record of the deletion. */
+/** Tables whose rows are kept: billed usage, and the record of the deletion. */
 export const KEPT = ['usage', 'deleted_instance'] as const;

@@ -42,7 +42,7 @@ const HORIZON = statement(
   'SELECT place::text AS place FROM dead_letter WHERE instance_id = $1 ORDER BY dead_letter.place DESC LIMIT 1',
 );
 
-/** Rows with any of the values in the column. The column has an index that continues with the position. */
+/** Returns a condition for any of the values in the column, whose index must continue with the position. */
 function anyOf(
   column: string,
   values: readonly SqlValue[],
@@ -74,14 +74,14 @@ function labels(values: readonly string[], parameters: Parameters): Condition {
   };
 }
 
-/** Ids are compared byte by byte, so ids with the same prefix are adjacent in the index. */
+/** Returns a condition for a prefix. Ids are compared byte by byte, so ids with the same prefix are adjacent in the index. */
 function withPrefix(prefix: string, parameters: Parameters): Condition {
   const from = parameters.one(prefix, 'text');
   const to = parameters.one(prefix + LAST_CHARACTER.repeat(LIMITS.maxRunIdLength), 'text');
   return foundBy(`d.workflow_run_id >= ${from} AND d.workflow_run_id <= ${to}`);
 }
 
-/** Leads if it finds few rows. OFFSET 0 prevents the server from scanning the other rows in the order of positions. */
+/** Returns a condition that leads if it finds few rows. OFFSET 0 keeps the server from scanning rows in the order of positions. */
 function foundBy(test: string): Condition {
   const counted = `dead_letter d WHERE d.instance_id = $1 AND ${test}`;
   const from = `(SELECT * FROM ${counted} OFFSET 0) d WHERE true`;

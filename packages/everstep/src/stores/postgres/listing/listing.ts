@@ -3,7 +3,7 @@
  *
  * One condition of the filter leads. For each of its values, its index returns rows in the order of the listing; the first
  * rows that match the other conditions form the page. The condition that finds the fewest rows leads, if any finds few.
- * The cost of a page is therefore proportional to its size, unless each condition finds many rows and all together few.
+ * The cost of a page is therefore proportional to its size, unless each condition finds many rows but few rows match all of them.
  */
 import type { Listing, Page } from '../../../ports/stores/store.js';
 import { planned, type Session, type SqlValue } from '../connection/connection.js';
@@ -15,7 +15,7 @@ const LARGEST_PLACE = 2n ** 63n - 1n;
 /** A listing without items. */
 export const EMPTY_LISTING = Object.freeze({ items: Object.freeze([]), next: null });
 
-/** Throws if the position cannot be from a listing. */
+/** Returns the place of a position. Throws if the position cannot be from a listing. */
 export function placeAt(position: string): string {
   if (!/^\d{1,19}$/.test(position) || BigInt(position) > LARGEST_PLACE)
     throw new RangeError(`${JSON.stringify(position)} is not a position in a listing`);
@@ -28,12 +28,12 @@ export class Parameters {
   private readonly names: string[] = [];
   private readonly lengths = new Map<string, number>();
 
-  /** `$1::text` and so on. */
+  /** Adds a value and returns its placeholder, such as `$1::text`. */
   one(value: SqlValue, type: ColumnType): string {
     return this.add(value, type);
   }
 
-  /** Removes duplicates, because a listing reads the rows of the leading condition value by value. */
+  /** Adds a list without duplicates, because a listing reads the rows of the leading condition value by value. */
   many(values: readonly SqlValue[], type: ColumnType): string {
     const distinct = [...new Set(values)];
     const name = this.add(distinct, `${type}[]`);
@@ -41,12 +41,12 @@ export class Parameters {
     return name;
   }
 
-  /** Number of values in the array; 1 for an array in the text of the statement. */
+  /** Returns the number of values in the array; 1 for an array in the text of the statement. */
   lengthOf(array: string): number {
     return this.lengths.get(array) ?? 1;
   }
 
-  /** Refers to all values, because the server requires each value of a statement to be used. */
+  /** Returns SQL that refers to all values, because the server requires each value of a statement to be used. */
   used(): string {
     return this.names.map((name) => `${name} IS NULL`).join(' OR ');
   }
@@ -61,11 +61,11 @@ export class Parameters {
 
 /** A condition of a filter. */
 export interface Condition {
-  /** Matches a row if another condition leads. */
+  /** SQL that tests a row if another condition leads. */
   readonly test: string;
   /** How the condition leads, from one or several tables. Absent: it never leads. */
   readonly leads?: readonly Lead[];
-  /** It leads only if it finds few rows, because it returns them in another order. */
+  /** Whether the condition leads only if it finds few rows, because it returns them in another order. */
   readonly unordered?: boolean;
 }
 
@@ -82,7 +82,7 @@ export interface Lead {
   readonly repeats?: boolean;
 }
 
-/** Rows created in this time, Unix ms, inclusive. They lead if there are few. */
+/** Returns a condition on the creation time, Unix ms, inclusive. It leads if it finds few rows. */
 export function createdWithin(
   { alias, all, within = 'true' }: Candidates,
   fromDate: number | undefined,
@@ -100,7 +100,7 @@ export function createdWithin(
   return [{ test, leads: [{ values: 'ARRAY[true]', from, counted }], unordered: true }];
 }
 
-/** The condition of each field of a filter; null: no condition. If several find equally many rows, the first one leads. */
+/** The condition of each field of a filter; null for none. If several find equally many rows, the first one leads. */
 export type Conditions<Filter> = {
   readonly [Name in keyof Filter]-?: (wanted: NonNullable<Filter[Name]>, parameters: Parameters) => Condition | null;
 };
@@ -126,12 +126,12 @@ export const conditionsIn = <Filter>(
     .map((name) => conditionOf(conditions, name, filter, parameters))
     .filter((condition) => condition !== null);
 
-/** Whether the filter has a list without values, which no row matches. */
+/** Returns whether the filter has a list without values, which no row matches. */
 export const hasEmptyList = (filter: object): boolean =>
   Object.values(filter).some((wanted) => Array.isArray(wanted) && wanted.length === 0);
 
 export interface Candidates {
-  /** Applies to all rows, whichever condition leads. Every lead includes it. Absent: nothing. */
+  /** Condition on all rows, whichever condition leads. Every lead includes it. Absent: none. */
   readonly within?: string;
   /** Alias of the listed table in conditions. */
   readonly alias: string;
@@ -147,7 +147,7 @@ const limited = (page: Page<unknown>): number => {
   return page.limit + 1;
 };
 
-/** Rows of a condition are counted up to this number. */
+/** Number up to which the rows of a condition are counted. */
 const FEW = 2000;
 
 /**

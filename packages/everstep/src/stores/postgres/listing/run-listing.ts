@@ -29,15 +29,15 @@ const runsOf = (kind: RunKind): Candidates => ({
   columns: ['instance_id', 'run_key', 'place'],
   within: ofKind('r', kind),
 });
-/** Condition on a table whose indexes start with `message`. */
+/** Returns a condition on a table whose indexes start with `message`. */
 const ofKind = (table: string, kind: RunKind): string => `${table}.message = ${kind === 'message'}`;
 
-/** Names the instance: a planner that selects a server does not find it in a row of a subquery. */
+/** Joins a table with the run. It names the instance: a planner that selects a server does not find it in a subquery's row. */
 const ofRun = (table: string) => `${table}.instance_id = $1 AND ${table}.run_key = r.run_key`;
-/** The run of a row in another table. OFFSET 0 makes the server look it up for each such row. */
+/** Returns SQL for the run of a row in another table. OFFSET 0 makes the server look it up for each such row. */
 const runOf = (table: string) => `LATERAL (
   SELECT * FROM run r WHERE r.instance_id = $1 AND r.run_key = ${table}.run_key OFFSET 0) r`;
-/** A subquery for each row: the database must not turn it into a join, which would read all rows. */
+/** SQL: the state of a run, as a subquery for each row. The database must not turn it into a join, which would read all rows. */
 const STATE = `coalesce((SELECT e.state FROM ended_run e WHERE ${ofRun('e')}), 'active')`;
 
 const URLS_WITH_PREFIX = statement(`
@@ -60,7 +60,7 @@ const RECORD_OF_ID = (condition: string) =>
 const LATEST_OF_ID = RECORD_OF_ID('');
 const OF_ID_CREATED_AT = RECORD_OF_ID('AND r.created_at = $3');
 
-/** Rows with any of the values in the column. The column has an index that continues with the position. */
+/** Returns a condition for any of the values in the column, whose index must continue with the position. */
 function anyOf(kind: RunKind, column: string, values: readonly string[], parameters: Parameters): Condition {
   const list = parameters.many(values, 'text');
   return {
@@ -69,7 +69,7 @@ function anyOf(kind: RunKind, column: string, values: readonly string[], paramet
   };
 }
 
-/** Rows with any of the values in a column without an index. */
+/** Returns a condition for any of the values in a column without an index. */
 const tested = (column: string, values: readonly string[], parameters: Parameters): Condition => ({
   test: `r.${column} = ANY(${parameters.many(values, 'text')})`,
 });
@@ -111,7 +111,7 @@ function statuses(kind: RunKind, values: readonly string[], { fromDate, toDate }
   return { test: `${STATE} = ANY(${list})${created('r')}`, leads };
 }
 
-/** The conditions of the fields, except for those that the listing resolves together with others. */
+/** Returns the conditions of the fields, except for those that the listing resolves together with others. */
 function conditionsOfFields(
   kind: RunKind,
   filter: RunFilter,
@@ -136,7 +136,7 @@ function conditionsOfFields(
   };
 }
 
-/** `urls`: the URLs with the prefix of the filter; null if there are too many to look each of them up. */
+/** Returns all conditions. `urls` are the URLs with the prefix of the filter; null if there are too many to look up each. */
 function conditionsOf(
   { instanceId, filter }: Page<RunFilter>,
   urls: readonly string[] | null,
@@ -195,7 +195,7 @@ export function listSearchableRuns(session: Session, page: Page<RunFilter>): Pro
   return listed(session, page, TEXT_COLUMNS, RUN_IDENTITY_TABLES, runTextsOf);
 }
 
-/** `tables` starts with the table of runs. */
+/** Reads a page of runs. `tables` starts with the table of runs. */
 async function listed<Item>(
   session: Session,
   page: Page<RunFilter>,

@@ -12,13 +12,13 @@ import type { SqlSession } from '../connection/sql-session.js';
 
 const ID = { instance_id: 'text', repair_id: 'text' } as const satisfies Columns;
 
-/** No process decides on these repairs while a unit is written that depends on their version. */
+/** Locks repairs, so that no process decides on them while a unit is written that depends on their version. */
 const LOCK = statement(`
   SELECT r.instance_id, r.repair_id, r.version FROM ${unnest(ID)} AS u(${names(ID)})
   JOIN repair r ON r.instance_id = u.instance_id AND r.repair_id = u.repair_id
   ORDER BY r.instance_id, r.repair_id FOR SHARE OF r`);
 
-/** The versions of these repairs, locked until the transaction ends. Sends its statement at once. */
+/** Returns the versions of these repairs, which stay locked until the transaction ends. Sends its statement at once. */
 export async function lockRepairs(
   session: TransactionSession,
   ids: readonly RepairId[],

@@ -11,7 +11,7 @@ const of = (table: string) => `${unnest(ID)} AS u(${names(ID)})
 
 const LOCK = statement(`
   SELECT d.instance_id, d.deduplication_id FROM ${of('d')} ORDER BY d.instance_id, d.deduplication_id FOR UPDATE OF d`);
-/** Sent after the lock, so that it sees what the previous holder of the lock wrote. */
+/** Reads the ids. It is sent after the lock, so that it sees what the previous holder of the lock wrote. */
 const READ = statement(`
   SELECT d.instance_id, d.deduplication_id, d.expires_at, r.run_key, r.workflow_run_id, r.created_at
   FROM ${of('d')} JOIN run r ON r.instance_id = d.instance_id AND r.run_key = d.run_key`);
@@ -23,7 +23,7 @@ export interface DeduplicationId {
 
 export interface TakenId {
   readonly run: RunReference;
-  /** Unix ms. */
+  /** When the id expires, Unix ms. */
   readonly expiresAt: number;
 }
 
@@ -31,7 +31,7 @@ export const keyOf = ({ instanceId, deduplicationId }: DeduplicationId): string 
 const keyOfRow = (row: Row) => keyOf({ instanceId: text(row, 'instance_id'), deduplicationId: text(row, 'deduplication_id') });
 
 export interface LockedIds {
-  /** Ids that have a row, by keyOf. */
+  /** Keys (`keyOf`) of the ids that have a row. */
   readonly present: Set<string>;
   readonly taken: Map<string, TakenId>;
 }

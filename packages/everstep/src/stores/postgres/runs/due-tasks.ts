@@ -46,8 +46,8 @@ const ONE_UNCLAIMED = (where: string) => `
   SELECT instance_id FROM task WHERE due_at IS NOT NULL AND claimed_by IS NULL ${where}
   ORDER BY instance_id, due_at, run_key, slot LIMIT 1`;
 /**
- * Steps from one instance to the next in `task_unclaimed_of_instance`. The number of steps is that of the instances, and does
- * not depend on the number of tasks. The order is that of the index, so that no other index is used.
+ * Selects instances, stepping from one to the next in `task_unclaimed_of_instance`. The number of steps is that of the instances
+ * and does not depend on the number of tasks. The order is that of the index, so that no other index is used.
  */
 const INSTANCES = statement(`
   WITH RECURSIVE open AS (
@@ -59,7 +59,7 @@ const INSTANCES = statement(`
     SELECT 1 FROM task WHERE instance_id = open.id AND due_at >= $1 AND due_at <= $2 AND claimed_by IS NULL LIMIT 1
   ) AS t`);
 
-/** A plain read over all servers, which cannot step from one instance to the next. */
+/** Selects instances with a plain read over all servers, which cannot step from one instance to the next. */
 const INSTANCES_ON_SERVERS = statement(`
   SELECT DISTINCT instance_id AS id FROM task WHERE due_at >= $1 AND due_at <= $2 AND claimed_by IS NULL ORDER BY 1`);
 

@@ -19,7 +19,7 @@ const ALL_WAITERS = statement(
   waitersOf(`(event_id, since, run_key, slot) > ($2::text, $3::bigint, $4::text, $5::bigint)
     ORDER BY event_id, since, run_key, slot LIMIT $6`),
 );
-/** The results of other steps can be any JSON. */
+/** Finds the step that created a webhook. The results of other steps can be any JSON. */
 const WEBHOOK = statement(`
   SELECT 1 FROM step s
   WHERE ${ofRun('s')}

@@ -31,8 +31,8 @@ interface PartOfTable {
 }
 
 /**
- * `$3` and `$4` limit the rows and bytes of the part; `x` is a row. The length of a long text is known without reading it.
- * Each row contains the position of the next one.
+ * Returns a statement that reads a part of a table. `$3` and `$4` limit its rows and bytes; `x` is a row. The length of a long text
+ * is known without reading it. Each row contains the position of the next one.
  */
 const partStatement = ({ table, place, where, columns, rowBytes }: PartOfTable): Statement =>
   statement(`

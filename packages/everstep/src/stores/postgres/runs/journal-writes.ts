@@ -23,7 +23,7 @@ const COPY = {
 } as const satisfies Columns;
 const SENT = { ...KEY, idx: 'integer', sent: 'text' } as const satisfies Columns;
 const EDITED = { ...KEY, idx: 'integer' } as const satisfies Columns;
-/** More steps than any journal contains. */
+/** An index above that of any step. */
 const ALL = 2_147_483_647;
 
 const INSERT_STEPS = tableWrite('step', insertInto('step', STEP));
@@ -38,7 +38,7 @@ const COPY_STEPS = inForms(charged(`${COPY_SOME} RETURNING step.instance_id, ${s
   addBytes(`(SELECT s.instance_id, ${storedSql('step', 's')} AS bytes FROM ${COPIES}
     JOIN step s ON s.instance_id = c.instance_id AND s.run_key = c.run_key AND ${IN_RANGE}) copied`),
 ]);
-/** Separate statements, because few steps need them. */
+/** Stores the sent requests. This and the next statement are separate, because few steps need them. */
 const KEEP_SENT = statement(`
   UPDATE step s SET sent = e.sent FROM ${unnest(SENT)} AS e(${names(SENT)})
   WHERE s.instance_id = e.instance_id AND s.run_key = e.run_key AND s.idx = e.idx`);

@@ -30,7 +30,7 @@ const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
  * Conditions on a row `x`. A parked task counts while its run can be resumed. They are subqueries for one row each: the
  * database must not turn them into joins, which would read all rows.
  */
-const NOT_ASKED_FOR = `(SELECT true FROM task t WHERE t.instance_id = x.instance_id AND t.child_run_key = x.run_key AND (
+const NOT_NEEDED = `(SELECT true FROM task t WHERE t.instance_id = x.instance_id AND t.child_run_key = x.run_key AND (
     EXISTS (SELECT 1 FROM active_run a WHERE a.instance_id = t.instance_id AND a.run_key = t.run_key) OR
     EXISTS (SELECT 1 FROM dead_letter d WHERE d.instance_id = t.instance_id AND d.run_key = t.run_key)
   ) LIMIT 1) IS NULL`;
@@ -42,17 +42,17 @@ interface Rows {
   readonly ordered: string;
   readonly endedAt: string;
   readonly ofState: string;
-  /** What keeps a row, in addition to its age and number. */
+  /** Condition for a removable row, in addition to its age and number. */
   readonly removable: string;
 }
 
 const RUNS: Rows = {
   table: 'ended_run',
-  // In the order of both indexes.
+  // The order is that of both indexes.
   ordered: '(SELECT * FROM ended_run WHERE NOT message UNION ALL SELECT * FROM ended_run WHERE message)',
   endedAt: 'completed_at',
   ofState: 'x.state = $2',
-  removable: `${NOT_ASKED_FOR} AND (
+  removable: `${NOT_NEEDED} AND (
     SELECT true FROM active_run b WHERE b.instance_id = x.instance_id AND b.run_key = x.became_run_key) IS NULL`,
 };
 
@@ -61,7 +61,7 @@ const ENTRIES: Rows = {
   ordered: 'dead_letter',
   endedAt: 'created_at',
   ofState: `$2::text = 'deadLetter'`,
-  removable: `${NOT_ASKED_FOR} AND (
+  removable: `${NOT_NEEDED} AND (
     SELECT true FROM task c WHERE c.instance_id = x.instance_id AND c.run_key = x.run_key AND c.slot = ${CALLBACK_SLOT}) IS NULL`,
 };
 
@@ -87,7 +87,7 @@ const check = ({ table, ofState, removable }: Rows): Statement =>
   SELECT x.run_key FROM ${table} x
   WHERE x.instance_id = $1 AND x.run_key = ANY($3::text[]) AND (${ofState}) IS TRUE AND ${removable}`);
 
-/** Removes entries that are locked. */
+/** Counts the entries that are about to be removed, by group. */
 const COUNT_GROUPED = statement(`
   SELECT d.fingerprint, d.workflow_url, count(*) AS entries FROM ${unnest(KEY)} AS u(${names(KEY)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.run_key = u.run_key
@@ -132,7 +132,7 @@ export class Retention {
       const runKeys = await this.find(rows, query);
       if (runKeys.length === 0) return 0;
       const removed = await this.database.transaction((session) => removeFound(session, rows, query, runKeys));
-      // Zero if another process removed all of them meanwhile. There may be others.
+      // Zero means that another process removed all of these runs meanwhile. There may be others.
       if (removed > 0) return removed;
     }
   }

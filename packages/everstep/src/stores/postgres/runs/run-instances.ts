@@ -1,6 +1,6 @@
 /**
- * Finds the instance of a run. It never changes, so it is read once, outside of the transactions that need it. These then
- * name every row by instance and run, and use only the shard of that instance.
+ * Finds the instance of a run. The instance never changes, so it is read once, outside of the transactions that need it. These
+ * transactions then name every row by instance and run, and use only the shard of that instance.
  */
 
 import { RecentEntries } from '../commit/recent-entries.js';
@@ -9,7 +9,7 @@ import { type Session, statement } from '../connection/connection.js';
 
 const FIND = statement('SELECT run_key, instance_id FROM run_directory WHERE run_key = ANY($1::text[])');
 
-/** At least this many runs are remembered. */
+/** Minimum number of runs that are remembered. */
 const HALF = 50_000;
 
 export class RunInstances {

@@ -60,7 +60,7 @@ export async function retriesBeforeFailure(session: Session, run: RunPlace, at: 
   return row ? integer(row, 'retried') : 0;
 }
 
-/** Reads everything as it was at one time. */
+/** Reads a run as it was at one moment. */
 export function loadRun(database: Database, run: RunPlace): Promise<Run | null> {
   const values = valuesOf(run);
   return database.snapshot(async (session) => {
@@ -102,7 +102,7 @@ export async function payloadHead(session: Session, run: RunPlace): Promise<Payl
   return row && { ...headersOf(row), bodyBytes: integer(row, 'body_bytes') };
 }
 
-/** Returns JSON text. */
+/** Returns the result of the run as JSON text. */
 export async function loadResult(session: Session, run: RunPlace): Promise<string | null> {
   const row = await firstOf(session.query(RESULT, valuesOf(run)));
   return row && textOrNull(row, 'result');
@@ -133,13 +133,13 @@ export async function endedAmong(session: Session, runs: readonly RunPlace[]): P
   return runs.filter(({ runKey }) => !active.has(runKey));
 }
 
-/** If several tasks refer to the run, all except one belong to ended runs. */
+/** Returns the task that invoked the run. If several tasks refer to the run, all except one belong to ended runs. */
 export async function findInvoker(session: Session, child: RunPlace): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
   const row = await firstOf(session.query(INVOKER, valuesOf(child)));
   return row && { runKey: text(row, 'run_key'), slot: integer(row, 'slot') };
 }
 
-/** The same for a run that is not created yet, so that its instance is not known. */
+/** Like `findInvoker`, for a run that is not created yet, so that its instance is unknown. */
 export async function findInvokerAnywhere(
   session: Session,
   childRunKey: string,

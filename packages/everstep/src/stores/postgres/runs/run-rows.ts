@@ -4,7 +4,7 @@ import type { DeadLetterRecord } from '../../../ports/stores/store.js';
 import { type Row, text } from '../../records/columns.js';
 import { deadLetterRecordOf, runRecordOf } from '../../records/run-rows.js';
 
-/** Status of a run `r` with its end `e`, if it has ended. */
+/** SQL: the status of a run `r` with its end `e`, if it has ended. */
 export const STATUS = `CASE WHEN e.state IS NULL THEN 'active' WHEN e.state = 'deadLetter' THEN 'failed' ELSE e.state END`;
 
 /** Columns and tables for runIdentityOf. */

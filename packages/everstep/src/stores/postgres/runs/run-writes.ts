@@ -11,7 +11,7 @@ import { addBytes, charged } from '../storage/stored-bytes.js';
 import { KEY, PAYLOAD, RUN } from './tables.js';
 
 const NEW_RUN = { ...RUN, claim: 'text' } as const satisfies Columns;
-/** `n` is the number of the run within the statement, starting at 1. */
+/** Columns of labels. `n` is the number of the run within the statement, starting at 1. */
 const LABEL = {
   instance_id: 'text',
   message: 'boolean',
@@ -40,7 +40,7 @@ const LABELED = 'l.instance_id, l.message, l.label, l.run_key';
 const ACTIVE = 'instance_id, run_key, workflow_run_id, claim, created_at, message, queue';
 const INTO_ACTIVE = `INSERT INTO active_run (${ACTIVE}, place)`;
 const OF_NEW_RUN = 'r.instance_id = u.instance_id AND r.run_key = u.run_key';
-/** As several statements, the others read the places of the runs from the first. */
+/** Inserts runs. If it is sent as several statements, the later ones read the positions of the runs that the first inserted. */
 const INSERT_RUNS = inForms(
   `
   WITH base AS MATERIALIZED (SELECT ${PLACE_BASE} AS place),
@@ -59,7 +59,7 @@ const INSERT_RUNS = inForms(
 );
 
 const INSERT_PAYLOADS = tableWrite('payload', insertInto('payload', PAYLOAD));
-/** If the source is missing, the table rejects the row. */
+/** Payloads to copy. If the source is missing, the table rejects the row. */
 const COPIED = `${unnest(COPY)} AS c(${names(COPY)})`;
 const COPY_PAYLOAD = `
   INSERT INTO payload (${names(PAYLOAD)})
@@ -87,7 +87,7 @@ const MOVE_RUNS = statement(`
   UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key`);
 const FORK = { ...KEY, from_key: 'text' } as const satisfies Columns;
-/** A separate statement, because few runs need it. */
+/** Marks forks. This is a separate statement, because few runs need it. */
 const MARK_FORKS = statement(`
   UPDATE run r SET forked_from_run_key = f.from_key FROM ${unnest(FORK)} AS f(${names(FORK)})
   WHERE r.instance_id = f.instance_id AND r.run_key = f.run_key`);
@@ -150,7 +150,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
     state.runCreated({ ...created, queue: message?.queue ?? null }, createdAt, message !== null);
   }
 
-  /** `sole`: the unit requires that no other run with the id is active. */
+  /** Inserts a run. `sole`: whether the unit requires that no other run with the id is active. */
   private insert(run: Run, input: RunPayload | RunPlace, sole: boolean): void {
     const { instanceId, key, settings, origin } = run;
     const { message } = settings;

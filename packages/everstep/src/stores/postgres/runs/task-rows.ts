@@ -5,7 +5,7 @@ import type { RunPlace } from '../commit/known-run.js';
 import type { RowOf } from '../connection/row-sets.js';
 import type { TASK } from './tables.js';
 
-/** Columns that depend on more than the task. */
+/** Values of columns that depend on more than the task. */
 export interface TaskContext {
   /** Queue of its run, if the run is a message in a queue. */
   readonly queue: string | null;

@@ -128,14 +128,14 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
     return this.writer !== null && dueAt !== null && dueAt <= this.writer.now;
   }
 
-  /** The node that writes a task acts on it if it is due immediately. Other tasks are claimed by the node that finds them due. */
+  /** Returns this node if the task is due immediately. Other tasks are claimed by the node that finds them due. */
   private claimantOf(task: Task): string | null {
     return this.isDueNow(task) ? (this.writer?.claimant ?? null) : null;
   }
 
   /**
-   * The due time of a new message is its position in its queue. The clock of the database assigns it within the transaction,
-   * so a message that is sent after the response to another one is behind it, whatever the clocks of the nodes say.
+   * The due time of a new message is its position in its queue. It comes from the clock of the database, within the transaction.
+   * A message that is sent after the response to another one is therefore behind it, whatever the clocks of the nodes say.
    */
   private inPosition(task: Task, { queue, isNew }: RunTasks): Task {
     return this.writer && isNew && isQueued(task, queue) && this.isDueNow(task)
@@ -157,7 +157,7 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
     this.of(run, run.waits).overdue.add(task.slot);
   }
 
-  /** `waits`: whether the run may have waiters. */
+  /** Empties the slot. `waits`: whether the run may have waiters. */
   delete(run: RunPlace, slot: number, waits: boolean): void {
     this.of(run, waits).slots.set(slot, null);
   }
@@ -211,7 +211,7 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
     if (waiters.length > 0) session.send(INSERT_WAITERS, columnArrays(WAITER, waiters));
   }
 
-  /** Must be sent after the ends of runs: tasks of ended runs do not become due. */
+  /** Sends the wake-ups. Must be called after the ends of runs are sent: tasks of ended runs do not become due. */
   sendWakes(session: TransactionSession): void {
     if (this.wakes.size > 0)
       session.send(WAKE_INVOKERS, [...columnArrays(WAKE, [...this.wakes.values()]), this.writer?.claimant ?? null]);

@@ -8,11 +8,11 @@ import { type Database, statement } from '../connection/connection.js';
 import { createTable, findTable, lockCollection, once, type Place, tableOf, whileTablesChange } from './collection.js';
 import { rowsCounted } from './ranked-search.js';
 
-/** Documents removed in one transaction. */
+/** Maximum number of documents removed in one transaction. */
 const REMOVED_AT_ONCE = 2000;
 /**
- * If most documents are gone and few are left, the rest is copied to a new table, which blocks writes to the index for some seconds.
- * Otherwise later documents reuse the space.
+ * Maximum number of remaining documents that are copied to a new table if most are gone, which blocks writes to the index for some
+ * seconds. If more remain, later documents reuse the space.
  */
 const MOST_COPIED = 50_000;
 const GONE_TO_LEFT = 3;
@@ -57,7 +57,7 @@ export class Cleaner {
     });
   }
 
-  /** Immediately, including the space. Documents in transit are rejected from then on. */
+  /** Drops the index immediately and releases its space. Documents that are being written are rejected from then on. */
   async drop(indexId: string): Promise<void> {
     await this.database.transaction(async (session) => {
       const [row] = await session.query(DROP, [indexId]);
@@ -116,7 +116,7 @@ export class Cleaner {
       const [left, gone] = [integer(sums, 'left'), integer(sums, 'gone')];
       if (left > MOST_COPIED || gone < left * GONE_TO_LEFT) return false;
       const [row] = await session.query(RENUMBER, [indexId]);
-      if (!row) throw new Error('a table was not renumbered');
+      if (!row) throw new Error('the table was not renumbered');
       const [from, to] = [tableOf(collection), tableOf(integer(row, 'number'))];
       for (const sql of createTable(to)) session.send(once(sql));
       session.send(once(`INSERT INTO ${to} SELECT * FROM ${from} WHERE namespace <> ALL ($1::bigint[])`), [namespaces]);
@@ -126,7 +126,7 @@ export class Cleaner {
     });
   }
 
-  /** The id after which there may be more, or null. */
+  /** Removes some documents. Returns the id after which there may be more, or null. */
   private async removeSome(table: string, namespace: number, after: string): Promise<string | null> {
     const [row] = await this.database.query(
       once(`
@@ -139,11 +139,11 @@ export class Cleaner {
     return row ? textOrNull(row, 'last') : null;
   }
 
-  /** For statements that cannot run in a transaction and may take long. */
+  /** Executes a statement that cannot run in a transaction and may take long. */
   private maintain(sql: string): Promise<void> {
     return this.database.withConnection(async (client) => {
       await client.query('SET statement_timeout = 0');
-      // The types of the library do not include it.
+      // The types of the library do not include `query_timeout`.
       const patiently: pg.QueryConfig & { readonly query_timeout: number } = { text: sql, query_timeout: MAINTENANCE_TIMEOUT_MS };
       await client.query(patiently);
     });

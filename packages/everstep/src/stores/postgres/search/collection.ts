@@ -13,7 +13,7 @@ const FIND_TABLE = statement('SELECT number FROM search_collection WHERE index_i
 const NAMESPACES = statement('SELECT name, documents FROM search_namespace WHERE index_id = $1 AND NOT gone ORDER BY name');
 const LOCK_NAMESPACE = statement(`
   SELECT number, documents FROM search_namespace WHERE index_id = $1 AND name = $2 AND NOT gone FOR UPDATE`);
-/** Does not lock a namespace that must still be created: two creators would wait for each other's shared lock. */
+/** Share-locks the collection unless the namespace must still be created: two creators would wait for each other's lock. */
 const SHARE_COLLECTION = statement(`
   SELECT number, dropped FROM search_collection c
   WHERE index_id = $1 AND EXISTS (SELECT 1 FROM search_namespace n WHERE n.index_id = $1 AND n.name = $2 AND NOT n.gone)
@@ -27,19 +27,19 @@ const INSERT_NAMESPACE = statement('INSERT INTO search_namespace (index_id, name
 const BYTES = statement('SELECT coalesce(pg_total_relation_size(to_regclass($1)), 0)::bigint AS bytes');
 
 export interface Place {
-  /** Name of the table of its index. */
+  /** Name of the table of the index. */
   readonly table: string;
-  /** Part of every row and every word of its index. */
+  /** Number of the namespace, which is part of every row and every word in the index. */
   readonly namespace: number;
   readonly documents: number;
 }
 
 export const tableOf = (collection: number): string => `search_document_${collection}`;
 
-/** Not prepared: each table has its own statements, and a connection would keep them all. */
+/** Returns an unprepared statement: each table has its own statements, and a connection would keep them all. */
 export const once = (sql: string): Statement => ({ name: '', text: sql });
 
-/** `repeats`: how often a word occurs that occurs more than once. `fields`: see document-text.ts. */
+/** Returns SQL that creates a table. `repeats` counts words that occur more than once. `fields`: see document-text.ts. */
 export const createTable = (table: string): readonly string[] => [
   `CREATE TABLE ${table} (
     namespace bigint NOT NULL,
@@ -56,7 +56,7 @@ export const createTable = (table: string): readonly string[] => [
   `CREATE INDEX ${table}_words ON ${table} USING gin (terms, tags) WITH (gin_pending_list_limit = 1024)`,
 ];
 
-/** Null if there are no documents and have never been any. */
+/** Returns where the namespace is stored; null if it never had documents. */
 export async function findPlace(session: Session, indexId: string, namespace: string): Promise<Place | null> {
   const [row] = await session.query(FIND, [indexId, namespace]);
   if (!row) return null;
@@ -75,7 +75,7 @@ export async function whileTablesChange<Result>(work: () => Promise<Result>): Pr
   }
 }
 
-/** The result of `work` for the place; null if there is none. */
+/** Returns the result of `work` for the place of a namespace; null if there is none. */
 export function atPlace<Result>(
   session: Session,
   { indexId, namespace }: { readonly indexId: string; readonly namespace: string },
@@ -97,13 +97,13 @@ export async function lockPlace(session: TransactionSession, indexId: string, na
   return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
 }
 
-/** Like lockPlace, for the whole index: no other transaction writes to it until this one ends. Its number, or null. */
+/** Like lockPlace, for the whole index: no other transaction writes to it until this one ends. Returns its number, or null. */
 export async function lockCollection(session: TransactionSession, indexId: string): Promise<number | null> {
   const [row] = await session.query(LOCK_COLLECTION, [indexId]);
   return row && !flag(row, 'dropped') ? integer(row, 'number') : null;
 }
 
-/** Like lockPlace; creates what does not exist. */
+/** Like lockPlace, but creates what does not exist. */
 export async function makePlace(
   session: TransactionSession,
   indexId: string,
@@ -123,23 +123,23 @@ export async function makePlace(
   const [count] = await session.query(COUNT_NAMESPACES, [indexId]);
   if (count && integer(count, 'namespaces') >= maxNamespaces) return 'too-many-namespaces';
   const [created] = await session.query(INSERT_NAMESPACE, [indexId, namespace]);
-  if (!created) throw new Error('a namespace was not made');
+  if (!created) throw new Error('the namespace was not created');
   return { ...place, namespace: integer(created, 'number') };
 }
 
-/** Null if the index has no documents and had none. */
+/** Returns the table of the index; null if it never had documents. */
 export async function findTable(session: Session, indexId: string): Promise<string | null> {
   const [row] = await session.query(FIND_TABLE, [indexId]);
   return row ? tableOf(integer(row, 'number')) : null;
 }
 
-/** Bytes on disk of the table with everything that belongs to it; 0 if it is gone. */
+/** Returns the bytes on disk of the table with everything that belongs to it; 0 if it is gone. */
 export async function bytesOf(session: Session, table: string): Promise<number> {
   const [row] = await session.query(BYTES, [table]);
   return row ? integer(row, 'bytes') : 0;
 }
 
-/** The names of the namespaces with their number of documents. */
+/** Returns the names of the namespaces with their numbers of documents. */
 export async function namespacesOf(session: Session, indexId: string) {
   const rows = await session.query(NAMESPACES, [indexId]);
   return rows.map((row) => ({ name: text(row, 'name'), documents: integer(row, 'documents') }));

@@ -36,7 +36,7 @@ function gather(value: unknown, of: FieldPath['of'], steps: Steps, gathered: Gat
   }
 }
 
-/** A word or tag of a namespace as it is in the index: other namespaces have others. It contains no quote. */
+/** Returns a word or tag as it is in the index, where it starts with its namespace. The word must contain no quote. */
 export const lexeme = (namespace: number, word: string): string => `'${namespace.toString(36)}:${word}'`;
 
 /** Content that the database cannot read as JSON: characters that it does not accept in text, and numbers that are too large. */
@@ -56,7 +56,7 @@ const readableJson = (json: string | null): string | null =>
   json !== null && UNREADABLE.test(json) ? JSON.stringify(readable(JSON.parse(json))) : json;
 
 export interface DocumentText {
-  /** As the text of a tsvector. */
+  /** The words as the text of a tsvector. */
   readonly terms: string;
   readonly tags: string;
   /** The number of words. */
@@ -90,11 +90,11 @@ export function tagCondition(filter: Filter): TagWish | null {
   return wish && { kind: 'or', parts: [wish, UNTAGGED] };
 }
 
-/** As the text of a tsquery. */
+/** Returns the condition as the text of a tsquery. */
 export const tagQuery = (namespace: number, wish: TagWish): string =>
   typeof wish === 'string'
     ? lexeme(namespace, wish)
     : `(${wish.parts.map((part) => tagQuery(namespace, part)).join(wish.kind === 'and' ? ' & ' : ' | ')})`;
 
-/** All tags in it. */
+/** Returns all tags in the condition. */
 export const tagsOf = (wish: TagWish): readonly string[] => (typeof wish === 'string' ? [wish] : wish.parts.flatMap(tagsOf));

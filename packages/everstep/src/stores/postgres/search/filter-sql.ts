@@ -6,14 +6,14 @@ import type { SqlValue } from '../connection/connection.js';
 export class Values {
   readonly list: SqlValue[] = [];
 
-  /** The placeholder of a value, with its type. */
+  /** Adds a value and returns its placeholder with its type. */
   add(value: SqlValue, type: string): string {
     this.list.push(value);
     return `$${this.list.length}::${type}`;
   }
 }
 
-/** `*`, `?` and `[a-z]` as a regular expression for the whole text. A bracket that is never closed matches nothing. */
+/** Converts a pattern with `*`, `?` and `[a-z]` to a regular expression for the whole text. An unclosed bracket matches nothing. */
 export function regexOf(pattern: string): string {
   let regex = '';
   for (let at = 0; at < pattern.length; at++) {
@@ -33,7 +33,7 @@ export function regexOf(pattern: string): string {
   return `^(?:${regex})$`;
 }
 
-/** The value of the field as jsonb; null if there is none. Only an array has positions. */
+/** Returns SQL for the value of the field as jsonb; null if there is none. Only an array has positions. */
 function fieldOf({ of, steps }: FieldPath, json: string, values: Values): string {
   return steps.reduce<string>(
     (value, step) =>
@@ -44,10 +44,10 @@ function fieldOf({ of, steps }: FieldPath, json: string, values: Values): string
   );
 }
 
-/** JSON values are equal only if they have the same type. */
+/** Returns the value as jsonb. JSON values are equal only if they have the same type. */
 const jsonOf = (value: FilterValue, values: Values): string => values.add(JSON.stringify(value), 'jsonb');
 
-/** False if the field has another type, null if there is none. */
+/** Returns SQL for a comparison: false if the field has another type, null if there is none. */
 function ordered(field: string, operator: '<' | '<=' | '>' | '>=', value: FilterValue, values: Values): string {
   // Two different booleans have no order.
   if (typeof value === 'boolean')
@@ -61,7 +61,7 @@ function ordered(field: string, operator: '<' | '<=' | '>' | '>=', value: Filter
 
 const negated = (not: boolean, sql: string): string => (not ? `NOT (${sql})` : sql);
 
-/** `json` has the columns `content` and `metadata`, as jsonb. */
+/** Returns the SQL of a filter. `json` has the columns `content` and `metadata`, as jsonb. */
 export function filterSql(filter: Filter, json: string, values: Values): string {
   if ('parts' in filter) {
     const parts = filter.parts.map((part) => filterSql(part, json, values));

@@ -33,7 +33,7 @@ import { endOfPrefix } from './prefix.js';
 import { documentOf, filterCondition, rankedSearch, withinBytes } from './ranked-search.js';
 
 const REMOVED_AT_ONCE = 1000;
-/** Documents that a filter examines in one statement. */
+/** Maximum number of documents that a filter examines in one statement. */
 const FILTERED_AT_ONCE = 2000;
 
 const COUNT = statement('UPDATE search_namespace SET documents = documents + $2, bytes = bytes + $3 WHERE number = $1');
@@ -54,11 +54,11 @@ export interface SearchDocumentsOptions {
   readonly log: Log;
   /** Maximum number of connections; absent: 4. */
   readonly maxConnections?: number;
-  /** Called when the background removal fails; it is retried at the next start. */
+  /** Is called when the background removal fails, which is retried at the next start. */
   readonly onFailure?: (error: Error) => void;
 }
 
-/** The namespace is locked. */
+/** Writes documents. The namespace must be locked. */
 export async function writeDocuments(
   session: TransactionSession,
   { table, namespace }: Place,
@@ -222,7 +222,7 @@ class PostgresSearchDocuments implements SearchDocuments {
     return this.closing;
   }
 
-  /** `which`: a condition on the ids, with values from $2 on. */
+  /** Removes documents. `which` is a condition on the ids, with values from $2 on. */
   private async removeWhere({ indexId, namespace }: Namespace, which: string, values: readonly SqlValue[]): Promise<number> {
     return this.database.transaction(async (session) => {
       const place = await lockPlace(session, indexId, namespace);
@@ -257,7 +257,7 @@ class PostgresSearchDocuments implements SearchDocuments {
     }
   }
 
-  /** Ids among the next documents after `after` that match the filter; `next` is null when none are left. */
+  /** Returns the ids of matching documents among the next ones after `after`; `next` is null when none are left. */
   private async matching(query: Namespace, filter: Filter, after: string) {
     const found = await atPlace(this.database, query, async ({ table, namespace }) => {
       const some = `SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${FILTERED_AT_ONCE}`;

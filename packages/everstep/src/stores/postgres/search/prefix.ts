@@ -1,4 +1,4 @@
-/** The end of all texts that begin with `prefix`, exclusive, in the order of code points; null: there is no end. */
+/** Returns the exclusive end of all texts that begin with `prefix`, in the order of code points; null if there is no end. */
 export function endOfPrefix(prefix: string): string | null {
   const points = [...prefix];
   for (;;) {

@@ -1,9 +1,9 @@
 /**
  * Full-text search in one namespace by BM25, with bounded work.
  *
- * Words in very many documents hardly distinguish them, and scoring all of those documents would take seconds. If the words of a query
- * are in more documents than are scored at once, only documents with one of the rarer words are scored; if no word is rare, only
- * those with all the words. The server's statistics provide the frequency of a word.
+ * Words in very many documents hardly distinguish them, and scoring all of those documents would take seconds. If the words of a
+ * query are in more documents than are scored at once, only documents with one of the rarer words are scored; if no word is rare,
+ * only those with all the words. The server's statistics provide the frequency of a word.
  */
 import type { DocumentBound, Filter, FoundDocument, SearchDocument } from '../../../ports/stores/search-store.js';
 import type { TagWish } from '../../shared/search/tag-wish.js';
@@ -14,9 +14,9 @@ import { lexeme, tagCondition, tagQuery, tagsOf } from './document-text.js';
 import { filterSql, Values } from './filter-sql.js';
 import { termsOf } from './words.js';
 
-/** Documents scored at once: some ten milliseconds. */
+/** Maximum number of documents scored at once, which takes about ten milliseconds. */
 const MAX_SCORED = 10_000;
-/** Documents examined for a filter that no tag narrows, before a search returns what it has. */
+/** Maximum number of documents examined for a filter that no tag narrows. The search then returns what it has found. */
 const MAX_FILTERED = 50_000;
 const MAX_QUERY_WORDS = 32;
 
@@ -24,7 +24,7 @@ const MAX_QUERY_WORDS = 32;
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-/** Lexemes that are in many rows, with their share of the rows, and the number of rows. */
+/** Selects lexemes that are in many rows, with their share of the rows, and the number of rows. */
 const STATISTICS = statement(`
   SELECT e.lexeme, e.share * greatest(c.reltuples, 0) AS documents
   FROM pg_stats s
@@ -40,7 +40,7 @@ const HALF = double(0.5);
 
 interface Word {
   readonly term: string;
-  /** Approximate number of documents that have it; 0: too few to be in the statistics. */
+  /** Approximate number of documents that contain the word; 0 if they are too few to be in the statistics. */
   readonly documents: number;
 }
 
@@ -52,8 +52,8 @@ export const documentOf = (row: Row): SearchDocument => ({
 });
 
 /**
- * Of documents with their order `n`: those beyond the bytes are returned without their content. Lengths are known without reading
- * the texts. `more`: additional columns to keep.
+ * Returns SQL for documents in the order `n`, in which those beyond the bytes have no content. Lengths are known without reading
+ * the texts. `more` are additional columns to keep.
  */
 export const withinBytes = (documents: string, maxBytes: string, more = ''): string => `
   SELECT b.id${more}, CASE WHEN b.total <= ${maxBytes}::bigint THEN b.content ELSE '{}' END AS content,
@@ -70,7 +70,7 @@ function foundOf(row: Row): FoundDocument {
   return { ...documentOf(row), score };
 }
 
-/** The rarest words first, as long as they are in no more documents than may be scored. */
+/** Returns the rarest words, as long as they are in no more documents than may be scored. */
 function rarest(words: readonly Word[]): readonly Word[] {
   let sum = 0;
   return words.filter(({ documents }) => {
@@ -89,7 +89,7 @@ interface Asked {
   readonly maxBytes: number;
 }
 
-/** The best of the first documents that match, with any of the words or all of them. */
+/** Returns a statement for the best of the first documents that match, with any or all of the words. */
 function scored({ place, words, filter, wish, limit, maxBytes }: Asked, matching: readonly Word[], operator: '|' | '&') {
   const values = new Values();
   const { table, namespace, documents } = place;
@@ -106,7 +106,7 @@ function scored({ place, words, filter, wish, limit, maxBytes }: Asked, matching
     const having = `greatest(count(*) FILTER (WHERE n${index} > 0), ${values.add(Math.round(word.documents), 'bigint')})`;
     return `ln(1 + greatest(${all} - ${having} + ${HALF}, ${HALF}) / (${having} + ${HALF})) AS w${index}`;
   });
-  // All in double precision: unmarked values would be computed as decimals, ten times as slowly.
+  // All values are in double precision: others would be computed as decimals, ten times as slowly.
   const part = (_: Word, index: number): string =>
     `s.w${index} * c.n${index} * ${double(SATURATION + 1)} / (c.n${index} + c.norm)`;
   const columns = 'id, length, repeats, terms';
@@ -134,20 +134,20 @@ function scored({ place, words, filter, wish, limit, maxBytes }: Asked, matching
   };
 }
 
-/** On a row `d` of documents. Its JSON is read once, for any number of fields. */
+/** Returns a condition on a row `d` of documents. Its JSON is read once, for any number of fields. */
 export function filterCondition(filter: Filter, values: Values): string {
   return `EXISTS (SELECT 1 FROM (SELECT coalesce(d.fields -> 'content', d.content::jsonb) AS content,
       coalesce(d.fields -> 'metadata', d.metadata::jsonb) AS metadata OFFSET 0) j WHERE ${filterSql(filter, 'j', values)})`;
 }
 
-/** How many documents may have such tags, if nothing is known about rare ones. */
+/** Returns how many documents may have such tags, if nothing is known about rare ones. */
 function boundOf(wish: TagWish, documentsOf: (tag: string) => number): number {
   if (typeof wish === 'string') return documentsOf(wish);
   const bounds = wish.parts.map((part) => boundOf(part, documentsOf));
   return wish.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
 }
 
-/** Approximate number of documents with words and tags; 0 if the statistics do not contain them. */
+/** Returns the approximate numbers of documents with words and tags; 0 for those that are not in the statistics. */
 async function frequencies(session: Session, { table, namespace }: Place, terms: readonly string[], tags: readonly string[]) {
   const bare = (word: string): string => lexeme(namespace, word).slice(1, -1);
   const rows = await session.query(STATISTICS, [table, terms.map(bare), tags.map(bare)]);
@@ -181,7 +181,7 @@ export async function rankedSearch(
   return [...found, ...others.filter(({ id }) => !known.has(id))].slice(0, limit);
 }
 
-/** The server's estimate of the number of rows; below 0 if it was never analyzed, null if there is no table. */
+/** Returns the server's estimate of the number of rows; below 0 if it was never analyzed, null if there is no table. */
 export async function rowsCounted(session: Session, table: string): Promise<number | null> {
   const [row] = await session.query(ROWS, [table]);
   return row ? integer(row, 'rows') : null;

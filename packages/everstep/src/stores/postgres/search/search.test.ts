@@ -80,7 +80,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(found.map(({ id }) => id).sort(), ['half', 'zero']);
     });
 
-    test('fields are only those of objects and arrays, and patterns have their documented meaning', async (t) => {
+    test('only objects and arrays have fields, and patterns have their documented meaning', async (t) => {
       const documents = await world(t);
       await documents.upsert({ ...place, documents: [sampleDocument('a', { w: 'x', s: 'a.b\n[c]', l: ['y'], o: { 0: 'z' } })] });
       const finds = async (filter: Filter) =>
@@ -149,7 +149,7 @@ if (typeof schemas === 'string') {
       );
     });
 
-    test('when several write, empty and drop at once, each sees all or nothing of the others', async (t) => {
+    test('when several nodes write, empty and drop at once, each sees all or nothing of the changes of others', async (t) => {
       const nodes = [await world(t), open(), open()];
       const writes = nodes.flatMap((node, n) =>
         Array.from({ length: 6 }, (_, i) =>

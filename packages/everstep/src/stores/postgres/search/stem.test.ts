@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { stemOf } from './stem.js';
 import { termsOf } from './words.js';
 
-/** Examples of the rules. */
+/** Words with their stems, for each rule. */
 const STEMS: readonly (readonly [word: string, stem: string])[] = [
   ...([
     ['caresses', 'caress'],

@@ -48,21 +48,21 @@ const STEP_4: readonly string[] = [
   ...['ous', 'ive', 'ize'],
 ];
 
-/** `v` for each vowel and `c` for each consonant; a y after a consonant is a vowel. */
+/** Returns `v` for each vowel and `c` for each consonant; a y after a consonant is a vowel. */
 function soundsOf(word: string): string {
   let sounds = '';
   for (const letter of word) sounds += /[aeiou]/.test(letter) || (letter === 'y' && sounds.endsWith('c')) ? 'v' : 'c';
   return sounds;
 }
 
-/** How often consonants follow vowels. */
+/** Returns how often consonants follow vowels. */
 const measure = (word: string): number => soundsOf(word).match(/v+c+/g)?.length ?? 0;
 const hasVowel = (word: string): boolean => soundsOf(word).includes('v');
 const endsDouble = (word: string): boolean => word.at(-1) === word.at(-2) && soundsOf(word).endsWith('c');
-/** Consonant, vowel, consonant, such as `hop`. */
+/** Returns whether the word ends with consonant, vowel, consonant, such as `hop`. */
 const endsShort = (word: string): boolean => soundsOf(word).endsWith('cvc') && !/[wxy]$/.test(word);
 
-/** The rule of the longest suffix of the word decides, whether it applies or not. */
+/** Applies a rule. The rule of the longest suffix of the word decides, whether it applies or not. */
 function replaced(word: string, rules: readonly Rule[]): string {
   const rule = rules.filter(([suffix]) => word.endsWith(suffix)).sort(([a], [b]) => b.length - a.length)[0];
   if (!rule) return word;
@@ -99,7 +99,7 @@ function withoutLastE(word: string): string {
   return count > 1 || (count === 1 && !endsShort(stem)) ? stem : word;
 }
 
-/** For a word in lower case. A word with anything except plain Latin letters is its own stem. */
+/** Returns the stem of a word in lower case. A word with anything except plain Latin letters is its own stem. */
 export function stemOf(word: string): string {
   if (word.length < 3 || !/^[a-z]+$/.test(word)) return word;
   let stem = withoutPast(withoutPlural(word));

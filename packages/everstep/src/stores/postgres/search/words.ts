@@ -1,7 +1,7 @@
 /** Splits texts into the words by which they are found: letters and digits in lower case, without accents, as English stems. */
 import { stemOf } from './stem.js';
 
-/** Only the beginning of a longer word counts. */
+/** Maximum length of a word. Only the start of a longer one counts. */
 const MAX_LENGTH = 64;
 const MAX_REMEMBERED = 20_000;
 
@@ -20,5 +20,5 @@ function termOf(word: string): string {
   return term;
 }
 
-/** In their order; accents alone are not a word. */
+/** Returns the words of a text in their order; accents alone are not a word. */
 export const termsOf = (text: string): readonly string[] => (text.match(WORD) ?? []).map(termOf).filter((term) => term !== '');

@@ -9,7 +9,7 @@ const IS_DISTRIBUTED: Statement = {
   text: `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_dist_partition WHERE logicalrelid = to_regclass('task')) AS found`,
 };
 
-/** Returns what the database can do. Tables that are not distributed are used as on one server, whatever the server supports. */
+/** Returns what the database supports. Tables that are not distributed are used as on one server, whatever the server supports. */
 export async function engineOf(session: Session): Promise<Engine> {
   const isTrue = async (question: Statement) => (await session.query(question))[0]?.found === true;
   return (await isTrue(HAS_CATALOG)) && (await isTrue(IS_DISTRIBUTED)) ? CITUS : POSTGRESQL;

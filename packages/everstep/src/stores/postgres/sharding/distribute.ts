@@ -1,4 +1,4 @@
-/** Distributes the tables of a schema over the servers of a Citus cluster. Each table is distributed once, so it can be repeated. */
+/** Distributes the tables of a schema over the servers of a Citus cluster. Repeating it changes nothing. */
 import type pg from 'pg';
 import { BY_INSTANCE, BY_RUN, ON_EVERY_SERVER } from './tables.js';
 
@@ -10,7 +10,7 @@ export interface Distribution {
 }
 
 export interface DistributionState {
-  /** Such as `13.0-1`. */
+  /** Version of the extension, such as `13.0-1`. */
   readonly version: string;
   /** Host and port of each server that can have shards. */
   readonly servers: readonly string[];
@@ -25,7 +25,7 @@ export class DistributionError extends Error {
 }
 
 const SHARDS = 32;
-/** In the order in which tables refer to each other. */
+/** All tables, in the order in which they refer to each other. */
 const WANTED: readonly Distribution[] = [
   ...ON_EVERY_SERVER.map((table) => ({ table, by: null })),
   ...BY_INSTANCE.map((table) => ({ table, by: 'instance_id' })),
@@ -89,7 +89,7 @@ export async function distribute(
       `nodes are running (${nodes.join(', ')}); stop all nodes before the tables are distributed, because they detect it when they start`,
     );
   }
-  // Existing rows are copied, as long as it takes.
+  // There is no timeout, because existing rows are copied.
   await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
   for (const each of pending) {
     await distributeTable(client, each, shards);

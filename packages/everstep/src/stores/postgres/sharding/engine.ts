@@ -1,7 +1,7 @@
-/** What a database can do. It is detected when the store is opened, and decides how the same statements are sent. */
+/** What a database supports. It is detected when the store is opened, and decides how statements are sent. */
 
 export interface Engine {
-  /** Product, for display. */
+  /** Name of the product, for display. */
   readonly name: string;
   /**
    * Whether the tables are on several servers by their instance. A statement then names its instance as one value, and a

@@ -1,6 +1,6 @@
 /**
  * Statements on distributed tables that name no instance, by a part of their text, with the reason. A test refuses all others. On
- * distributed tables, statements "of one server" are not sent: others take their place.
+ * distributed tables, statements "of one server" are not sent: others replace them.
  */
 const READ = 'a plain read over all servers';
 const ONE_SERVER = 'of one server';

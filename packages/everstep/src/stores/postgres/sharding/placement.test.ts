@@ -92,8 +92,8 @@ describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && sch
         assert.ok(
           (await placesOf(client, { limit: 100 })).every((one) => one.instanceId === instanceId || one.shard !== alone.shard),
         );
-        assert.deepEqual(await moveInstance(client, { instanceId, to }), alone, 'it is there');
-        // Back, with a shard of its own.
+        assert.deepEqual(await moveInstance(client, { instanceId, to }), alone, 'the instance is already there');
+        // The instance moves back, with a shard of its own.
         assert.deepEqual(await moveInstance(client, { instanceId, to: from }), { ...alone, server: from });
       } finally {
         state.isMoving = false;

@@ -5,7 +5,7 @@ import { BY_INSTANCE } from './tables.js';
 
 /** A server that can have shards. */
 export interface ServerStatus {
-  /** Host and port. */
+  /** Host and port of the server. */
   readonly server: string;
   /** Number of shards of each table of runs. */
   readonly shards: number;
@@ -55,8 +55,8 @@ async function placeOf(client: pg.ClientBase, instanceId: string): Promise<Insta
 
 /**
  * Moves an instance to another server with all its rows, while nodes use it. If its shard contains other instances, it first gets
- * one of its own: the writes of all of them wait while the rows of the shard are copied. Its own writes wait for a moment at the end
- * of the move. Returns the new place.
+ * one of its own: the writes of all of them wait while the rows of the shard are copied. Its own writes wait for a moment at the
+ * end of the move. Returns the new place.
  */
 export async function moveInstance(
   client: pg.ClientBase,
@@ -67,7 +67,7 @@ export async function moveInstance(
     const known = servers.map(({ server }) => server).join(', ');
     throw new DistributionError(`${to} is not a server of the cluster; use one of ${known}`);
   }
-  // As long as it takes.
+  // There is no timeout, because all rows of the shard are copied.
   await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
   let place = await placeOf(client, instanceId);
   if (!(await isAlone(client, place.shard))) {

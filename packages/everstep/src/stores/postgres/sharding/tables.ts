@@ -1,6 +1,6 @@
 /** Where the rows of each table are when the tables are on several servers. A test compares the lists with the schema. */
 
-/** By `instance_id`: all rows of an instance are on one server. */
+/** Tables distributed by `instance_id`: all rows of an instance are on one server. */
 export const BY_INSTANCE = [
   ...['run', 'run_label', 'active_run', 'ended_run', 'failure_function', 'payload', 'step', 'task', 'attempt', 'waiter'],
   ...['dead_letter', 'dead_letter_label', 'dead_letter_group', 'dead_letter_group_workflow', 'dead_letter_group_hour'],
@@ -9,16 +9,16 @@ export const BY_INSTANCE = [
   ...['repair', 'repair_item', 'insight', 'insight_delta', 'alert', 'alert_event'],
 ] as const;
 
-/** By `run_key`, because the instance is what is looked up. */
+/** Tables distributed by `run_key`, because they are used to look up the instance. */
 export const BY_RUN = ['run_directory'] as const;
 
-/** Small and rarely changed: on every server. */
+/** Tables that are small and rarely changed, and therefore copied to every server. */
 export const ON_EVERY_SERVER = [
   ...['secret', 'account_user', 'api_key', 'login_session', 'team', 'team_member', 'invitation', 'queue_instance', 'token'],
   ...['deleted_instance', 'named_token', 'login_place', 'sso_identity', 'recovery_link', 'search_index'],
 ] as const;
 
-/** On the server that the nodes connect to. Tables of search indexes are there too. */
+/** Tables on the server that the nodes connect to. Tables of search indexes are also there. */
 export const ON_ONE_SERVER = [
   ...['schema_version', 'clock_mark', 'node', 'worker_pool', 'search_collection', 'search_namespace'],
   ...['audit_log', 'audit_reader', 'audit_chain', 'audit_anchor', 'audit_push'],

@@ -35,7 +35,7 @@ describe('shards of a Citus cluster', { skip: typeof schemas === 'string' && sch
   const nextRun = () => sampleRun(++made, { instanceId });
   const counted = { kind: 'count-messages', instanceId, messages: 1, at: T0 } as const;
 
-  /** Shards that the operation uses by instance and of the directory. A run that it creates is not known before. */
+  /** Returns the numbers of shards that the operation uses: by instance, and of the directory. */
   async function shardsOf(operation: () => Promise<unknown>): Promise<readonly [byInstance: number, byRun: number]> {
     recorder.used();
     await operation();

@@ -4,12 +4,12 @@ import { type CheckResult, CONSISTENCY_CHECKS, limited, resultOf } from '../../s
 import { integer, text } from '../connection/columns.js';
 import { Database, type Session, statement } from '../connection/connection.js';
 
-/** Time for one check of a large database. */
+/** Maximum time for one check of a large database. */
 const MAX_CHECK_MS = 60 * 60_000;
 
 const CHECKS = CONSISTENCY_CHECKS.map((check) => ({ check, sql: statement(limited(check.postgres)) }));
 
-/** Requires the current schema. */
+/** Checks all invariants. Requires the current schema. */
 export async function checkConsistency(session: Session): Promise<readonly CheckResult[]> {
   const results: CheckResult[] = [];
   for (const { check, sql } of CHECKS) {

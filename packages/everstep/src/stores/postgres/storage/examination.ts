@@ -21,11 +21,11 @@ export interface DatabaseExamination {
   readonly roundTripMs: number;
   /** Version of the schema; 0 if there is none. */
   readonly schema: number;
-  /** Version that this program uses. */
+  /** Schema version that this program uses. */
   readonly currentSchema: number;
 }
 
-/** Rejects if the database cannot be reached. */
+/** Examines the database. Rejects if it cannot be reached. */
 export async function examineDatabase(url: string, log: Log): Promise<DatabaseExamination> {
   const database = new Database({ url, log, maxConnections: 1, timeoutMs: TIMEOUT_MS });
   try {

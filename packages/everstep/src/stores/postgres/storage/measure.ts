@@ -11,7 +11,7 @@ const MEASURE = statement(`
     (SELECT count(*) FROM dead_letter_group WHERE rank = ${RANK_REGRESSED} AND entries > 0) AS regressed_groups,
     pg_database_size(current_database()) AS bytes`);
 
-/** Reads a few rows for each instance and one for each group of dead letters. */
+/** Measures the store. Reads a few rows for each instance and one for each group of dead letters. */
 export async function measure(session: Session): Promise<StoreMeasure> {
   const [row = {}] = await session.query(MEASURE);
   return {

@@ -20,7 +20,7 @@ const STAGE = statement(`
   INSERT INTO staged_journal (instance_id, run_key, staged_at)
   SELECT instance_id, run_key, ${NOW_MS} FROM unnest($1::text[], $2::text[]) AS w (instance_id, run_key)
   ON CONFLICT (instance_id, run_key) DO UPDATE SET staged_at = excluded.staged_at`);
-/** Fails with a division by zero if part of the journal is missing or the run was abandoned. */
+/** Gives the journal to the run. Fails with a division by zero if part of it is missing or the run was abandoned. */
 const ADOPT = statement(`
   WITH adopted AS (DELETE FROM staged_journal WHERE instance_id = $1 AND run_key = $2 AND NOT gone RETURNING run_key)
   SELECT 1 / (CASE WHEN EXISTS (SELECT 1 FROM adopted)
@@ -47,7 +47,7 @@ const DELETE_SOME = statement(
 );
 const DELETE = statement('DELETE FROM staged_journal WHERE instance_id = $1 AND run_key = $2');
 
-/** For runs that will be created. */
+/** Notes journals that are being copied for runs that will be created. */
 export function noteStaged(session: TransactionSession, runs: readonly { instanceId: string; runKey: string }[]): void {
   session.send(STAGE, [runs.map(({ instanceId }) => instanceId), runs.map(({ runKey }) => runKey)]);
 }

@@ -10,13 +10,13 @@ import { type Columns, names, unnest } from '../connection/row-sets.js';
 
 const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 
-/** SQL that sums `bytes` by `instance_id`, of the rows that `from` returns. */
+/** Returns SQL that sums `bytes` by `instance_id`, of the rows that `from` returns. */
 export const addBytes = (from: string, sign: '' | '-' = ''): string => `
   INSERT INTO instance_totals (instance_id, shard, bytes)
   SELECT instance_id, pg_backend_pid() % ${SHARDS}, ${sign}sum(bytes) FROM ${from} GROUP BY instance_id ORDER BY instance_id
   ON CONFLICT (instance_id, shard) DO UPDATE SET bytes = instance_totals.bytes + excluded.bytes`;
 
-/** SQL that makes a change, which returns `instance_id` and `bytes`, and sums them. */
+/** Returns SQL that makes a change, which returns `instance_id` and `bytes`, and sums them. */
 export const charged = (change: string, sign: '' | '-' = ''): string => `WITH changed AS (${change})${addBytes('changed', sign)}`;
 
 const ADD = tableWrite(
@@ -35,7 +35,7 @@ const OF_RUNS = `(
     SELECT octet_length(e.result) AS bytes FROM ended_run e
     WHERE e.instance_id = k.instance_id AND e.run_key = k.run_key AND e.result IS NOT NULL
     UNION ALL ${STORED_TABLES_OF_RUN.map(ofTable).join(' UNION ALL ')}) b) w`;
-/** For runs that are deleted next, with everything that belongs to them. */
+/** Subtracts the bytes of runs that are deleted next, with everything that belongs to them. */
 export const GIVE_BACK_RUNS = statement(addBytes(OF_RUNS, '-'));
 
 const OF_ACCOUNT = statement(`
@@ -74,7 +74,7 @@ export class StoredBytes {
   }
 }
 
-/** For each instance of the account, by creation. */
+/** Returns the totals of each instance of the account, in the order of creation. */
 export async function totalsOf(session: Session, accountId: string): Promise<readonly InstanceTotals[]> {
   if (session.engine.isDistributed) return totalsOnServers(session, accountId);
   return (await session.query(OF_ACCOUNT, [accountId])).map((row) => ({

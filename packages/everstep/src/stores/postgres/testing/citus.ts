@@ -11,10 +11,10 @@ export const CITUS = 'EVERSTEP_TEST_CITUS';
 /** Whether the schemas of the tests are on a cluster. */
 export const IS_ON_CLUSTER = Boolean(process.env[CITUS]);
 /** The reason for skipping the tests that need a cluster; empty with one. */
-export const NO_CLUSTER = IS_ON_CLUSTER ? '' : `${CITUS} names no Citus cluster`;
-/** Few, because each of them has all tables. */
+export const NO_CLUSTER = IS_ON_CLUSTER ? '' : `${CITUS} is not set to a Citus cluster`;
+/** Number of shards. It is small, because each shard has all tables. */
 const SHARDS = 4;
-/** Tables come before those that they refer to. */
+/** Tables that tests fill, each before those that it refers to. */
 const FILLED = [
   ...[...BY_INSTANCE, ...BY_RUN, ...ON_ONE_SERVER.filter((table) => table !== 'schema_version')],
   ...[...ON_EVERY_SERVER].reverse(),

@@ -1,14 +1,13 @@
 /**
- * A store whose tests write as the service does: a write on an active run is a decision on the version that the latest one
- * created.
- * Versions are hidden, so tests without versions work unchanged.
+ * A store on which tests write as the service does: a write to an active run is a decision on the version that the latest decision
+ * created. Versions are hidden, so tests without versions work unchanged.
  */
 import type { CommitUnit, Store, StoreGuard } from '../../../ports/stores/store.js';
 
 /** Versions of the active runs, by their keys. */
 export type Versions = Map<string, number>;
 
-/** `versions` is kept up to date, and can be passed to the next store on the same data. */
+/** Returns the store with decisions. `versions` is kept up to date, and can be passed to the next store on the same data. */
 export function decidedStore(store: Store, versions: Versions): Store {
   const commit: Store['commit'] = async (units) => {
     const ahead: Versions = new Map(versions);
@@ -25,7 +24,7 @@ export function decidedStore(store: Store, versions: Versions): Store {
   return Object.assign(Object.create(store) as Store, { commit, loadRun, dueTasks });
 }
 
-/** With the guards of a decision, and `ahead` with the resulting versions. A unit that may be rejected stays unchanged. */
+/** Returns the unit with the guards of a decision, and updates `ahead`. A unit that may be rejected stays unchanged. */
 function decided(unit: CommitUnit, ahead: Versions): CommitUnit {
   const { guards, writes } = unit;
   const isSure = guards.every((guard) => guard.kind === 'run-active' && ahead.has(guard.runKey));

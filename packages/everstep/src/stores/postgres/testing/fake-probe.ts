@@ -6,7 +6,7 @@ export interface FakeProbe extends ServerProbe {
   readonly asked: { standings: number; commits: number };
 }
 
-/** A server whose standing is `unknown` is not connected. `commits` resolves with whether a commit is acknowledged. */
+/** Returns a probe. A server whose standing is `unknown` is not connected. `commits` says whether a commit is acknowledged. */
 export function fakeProbe(
   standing: () => Standing | Promise<Standing>,
   commits: () => Promise<boolean> = async () => true,

@@ -26,7 +26,7 @@ export class OwnServer {
     this.port = port;
   }
 
-  /** An empty running server; null if this machine has no PostgreSQL. */
+  /** Starts an empty server; null if this machine has no PostgreSQL. */
   static async start(): Promise<OwnServer | null> {
     const binaries = findBinaries();
     if (!binaries || process.env.EVERSTEP_TEST_POSTGRES === 'none') return null;
@@ -46,7 +46,7 @@ export class OwnServer {
     return server;
   }
 
-  /** For the server at another address, such as a proxy in front of it. */
+  /** Returns the URL of the server, which may be at another port, such as that of a proxy. */
   url(port = this.port): string {
     return `postgres://everstep@127.0.0.1:${port}/postgres`;
   }
@@ -61,7 +61,7 @@ export class OwnServer {
     await serverReady(child);
   }
 
-  /** SIGKILL simulates a crash, SIGINT stops it cleanly. Its child processes detect that and end too. */
+  /** Ends the server: SIGKILL simulates a crash, SIGINT stops it cleanly. Its child processes detect that and end too. */
   async end(signal: 'SIGKILL' | 'SIGINT'): Promise<void> {
     const { child } = this;
     this.child = null;
@@ -71,7 +71,7 @@ export class OwnServer {
     await exited;
   }
 
-  /** A server that follows this one synchronously: a commit is there before it is acknowledged. This one is restarted. */
+  /** Starts a synchronous standby, which has a commit before it is acknowledged. This server is restarted. */
   async follow(): Promise<OwnServer> {
     await this.end('SIGINT');
     const data = await mkdtemp(join(this.home, 'standby-'));
@@ -88,7 +88,7 @@ export class OwnServer {
     return standby;
   }
 
-  /** From now on its log is archived, with a base backup taken while it works. It is restarted once before that. */
+  /** Archives the log from now on, and takes a base backup while the server runs. The server is restarted once before that. */
   async backUp(): Promise<void> {
     const [archive, base] = [join(this.home, 'archive'), join(this.home, 'base')];
     await this.end('SIGINT');
@@ -111,7 +111,7 @@ export class OwnServer {
     }
   }
 
-  /** The state of this server at a moment since its backup, as another server; this one has crashed. ISO 8601. */
+  /** Starts another server with the state of this one at a moment (ISO 8601) since its backup. This one must have crashed. */
   async restored(moment: string): Promise<OwnServer> {
     const client = new pg.Client({ connectionString: this.url() });
     await client.connect();
@@ -144,14 +144,14 @@ export class OwnServer {
     await client.end();
   }
 
-  /** Accessible only to the user that the server runs as. */
+  /** Makes the path accessible only to the user that the server runs as. */
   private async give(path: string): Promise<void> {
     await promisify(execFile)('chmod', ['-R', 'go-rwx', path]);
     const { uid, gid } = this.user;
     if (uid !== undefined && gid !== undefined) await promisify(execFile)('chown', ['-R', `${uid}:${gid}`, path]);
   }
 
-  /** It no longer follows a server. */
+  /** Promotes the server, which no longer follows another one. */
   async promote(): Promise<void> {
     const options = { ...this.user, cwd: this.home, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
     await promisify(execFile)(join(this.programs, 'pg_ctl'), ['promote', '-D', this.data], options);

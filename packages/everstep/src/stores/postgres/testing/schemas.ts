@@ -1,4 +1,4 @@
-/** A separate schema for a test, in the server of the tests; `null` instead of a server if there is none. */
+/** Separate schemas for tests, in the server of the tests. */
 import { randomBytes } from 'node:crypto';
 import { after } from 'node:test';
 import pg from 'pg';
@@ -9,13 +9,13 @@ export interface TestSchema {
   /** URL of the schema: a connection with it sees nothing else. */
   readonly url: string;
   readonly name: string;
-  /** Empties every table of it, regardless of triggers, and removes additional tables. */
+  /** Empties every table of the schema, regardless of triggers, and removes additional tables. */
   clear(): Promise<void>;
   drop(): Promise<void>;
 }
 
 export interface TestSchemas {
-  /** Creates an empty one. On a cluster it has distributed tables, unless it is to have none. */
+  /** Creates an empty schema. On a cluster, it has distributed tables unless `hasTables` is false. */
   make(options?: { readonly hasTables?: boolean }): Promise<TestSchema>;
 }
 

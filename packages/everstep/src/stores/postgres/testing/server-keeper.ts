@@ -1,6 +1,6 @@
 /**
- * A process that runs a PostgreSQL server for tests as long as the other end of its standard input is open, so the
- * server ends with its user, however that ends. Prints where the server is, or why there is none, as one line of JSON.
+ * A process that runs a PostgreSQL server for tests as long as the other end of its standard input is open, so the server ends
+ * with the process that uses it, however that ends. Prints where the server is, or why there is none, as one line of JSON.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

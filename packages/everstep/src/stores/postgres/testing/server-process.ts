@@ -17,7 +17,7 @@ export const SERVER_OPTIONS = [
   ...['fsync=off', 'full_page_writes=off', 'synchronous_commit=on', 'max_wal_size=1GB', 'timezone=UTC'],
 ].flatMap((option) => ['-c', option]);
 
-/** The server also accepts TLS connections, with the certificate for this machine. Writes its files into `directory`. */
+/** Returns options with which the server also accepts TLS connections. Writes the certificate files into `directory`. */
 export async function tlsOptions(directory: string, { uid, gid }: Runner): Promise<readonly string[]> {
   const files = { ssl_cert_file: LOCAL_CERTIFICATE.cert, ssl_key_file: LOCAL_CERTIFICATE.key };
   const options = ['-c', 'ssl=on'];
@@ -30,7 +30,7 @@ export async function tlsOptions(directory: string, { uid, gid }: Runner): Promi
   return options;
 }
 
-/** PostgreSQL refuses to run as root. */
+/** The user that runs the server, because PostgreSQL refuses to run as root. */
 export interface Runner {
   readonly uid?: number;
   readonly gid?: number;

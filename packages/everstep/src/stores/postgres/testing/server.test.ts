@@ -9,7 +9,7 @@ import { openTestServer } from './server.js';
 
 const none = findBinaries() === null && 'no PostgreSQL server is installed here';
 
-/** Whether a process listens there. */
+/** Returns whether a server responds at the URL. */
 async function answers(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   const socket = createConnection({ host: hostname, port: Number(port) });

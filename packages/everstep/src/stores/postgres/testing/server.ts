@@ -15,10 +15,10 @@ export type TestServer =
       readonly url: string;
       /** Description of the server. */
       readonly what: string;
-      /** Stops the server if it was started here. Also happens when this process ends, however it ends. */
+      /** Stops the server if it was started here. It also stops when this process ends, however it ends. */
       stop(): Promise<void>;
     }
-  /** There is none; `why` is a human-readable reason. */
+  /** There is no server; `why` is a human-readable reason. */
   | { readonly kind: 'missing'; readonly why: string };
 
 export const VARIABLE = 'EVERSTEP_TEST_POSTGRES';
@@ -49,7 +49,7 @@ export async function startTestServer(): Promise<TestServer> {
   };
 }
 
-/** The server that the environment names, or a new one. */
+/** Opens the server that the environment names, or starts a new one. */
 export async function openTestServer(env: NodeJS.ProcessEnv = process.env): Promise<TestServer> {
   const given = env[VARIABLE];
   if (!given) return startTestServer();

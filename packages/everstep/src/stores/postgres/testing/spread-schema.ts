@@ -42,7 +42,7 @@ BEGIN
   END LOOP;
 END $$`;
 
-/** Shards that were read or written by each transaction that changed a task, and by those that started a run. */
+/** Records the shards that each transaction read or wrote that changed a task or started a run. */
 const WATCH = `
 CREATE TABLE touched (transaction xid8, part text);
 CREATE FUNCTION note_touched() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -65,13 +65,13 @@ BEGIN
 END $$`;
 
 export interface SpreadSchema {
-  /** Shards touched by each transaction that changed a task, since the last call; tables that are not sharded by their names. */
+  /** Returns the shards that each transaction that changed a task used since the last call; other tables by their names. */
   touched(): Promise<readonly (readonly string[])[]>;
   /** Stops watching; the tables stay sharded. */
   close(): Promise<void>;
 }
 
-/** To be called on an empty schema that has its tables. */
+/** Shards the tables of an empty schema, which must exist. */
 export async function spreadSchema(url: string): Promise<SpreadSchema> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
