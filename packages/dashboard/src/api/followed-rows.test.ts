@@ -45,7 +45,7 @@ describe('rows that newer ones have pushed out of the first page', () => {
     ]);
   });
 
-  test('with long ids are asked for in more requests', () => {
+  test('with long ids are requested in more requests', () => {
     const rows = Array.from({ length: 10 }, (_, n) => row(`${n}${'x'.repeat(2_000)}`));
     assert.equal(nextToAsk(rows, idOf, new Map(), rule).length, 2);
     assert.equal(nextToAsk([row('y'.repeat(9_000))], idOf, new Map(), rule).length, 1);

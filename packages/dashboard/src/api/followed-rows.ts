@@ -1,6 +1,6 @@
 /**
- * Rows on screen that can still change but are no longer among the first rows, which are refreshed as a page. They are asked for
- * again by id, so that no row shows an outdated state as the current one.
+ * Rows on screen that can still change but are no longer among the first rows, which are refreshed as a page. They are
+ * requested again by id, so that no row shows an outdated state as the current one.
  */
 import type { Query } from './client.js';
 
@@ -24,7 +24,7 @@ export const MAX_FOLLOWED = 200;
 
 export interface FollowedRows<Row> {
   readonly rows: readonly Row[];
-  /** Number of rows in front of the first one that is not followed; null if all are. */
+  /** Number of rows before the first one that is not followed; null if all rows are followed. */
   readonly followedUntil: number | null;
 }
 
@@ -45,7 +45,7 @@ export function followedRows<Row>(
   return { rows, followedUntil: null };
 }
 
-/** Returns the rows of the next request: those that were asked for the longest time ago, or never. */
+/** Returns the rows of the next request: those that were requested the longest time ago, or never. */
 export function nextToAsk<Row>(
   rows: readonly Row[],
   idOf: (row: Row) => string,

@@ -13,7 +13,7 @@ import { stableRows, withUpdates } from './stable-rows.js';
 
 export interface CursorPage<Row> {
   readonly rows: readonly Row[];
-  /** null at the end. */
+  /** Cursor of the next page; null at the end. */
   readonly cursor: string | null;
   /** For a search that scans a limited number of rows per page: how far back it has searched, Unix ms. Its pages can be empty. */
   readonly searchedBackTo?: number | null;
@@ -34,7 +34,7 @@ export interface ListSource<Answer, Row> {
   /** Must be declared outside the component, so that its identity is stable. */
   readonly read: (answer: Answer) => CursorPage<Row>;
   readonly idOf: (row: Row) => string;
-  /** How rows after the first page are kept up to date. Absent: they are marked as outdated. Must be declared outside the component. */
+  /** How rows after the first page are kept up to date. Absent: marked as outdated. Must be declared outside the component. */
   readonly follow?: FollowRule<Row>;
   /** Polling interval of the first page while these are its rows, ms; false: only live hints refresh it. */
   readonly refreshMsOf?: (rows: readonly Row[]) => number | false;
@@ -45,7 +45,7 @@ export interface CursorList<Row> {
   readonly rows: readonly Row[];
   /** Number of new rows that are not shown yet; `showNew` inserts them. */
   readonly newCount: number;
-  /** There may be more new rows than `newCount`. */
+  /** Whether there may be more new rows than `newCount`. */
   readonly moreNew: boolean;
   readonly showNew: () => void;
   /** Ids of rows that are still shown but are no longer in the list. Known only if the list is a single page. */
@@ -55,7 +55,7 @@ export interface CursorList<Row> {
   /** Fetches all loaded pages again. */
   readonly refreshAll: () => void;
   readonly isRefreshing: boolean;
-  /** The first page is still loading. */
+  /** Whether the first page is still loading. */
   readonly isPending: boolean;
   /** Why there are no rows. */
   readonly failure: ApiFailure | null;
@@ -163,7 +163,7 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
   };
 }
 
-/** Asks for rows again that can still change and are not among the fresh ones. Returns the number of rows that are up to date; null: all. */
+/** Requests rows again that can still change and are not among the fresh ones. Returns how many rows are up to date; null: all. */
 function useFollowedRows<Answer, Row>(
   { topic, name, url, query, read, idOf, follow, enabled = true }: ListSource<Answer, Row>,
   shown: readonly Row[],
@@ -192,7 +192,7 @@ function useFollowedRows<Answer, Row>(
     staleTime: Number.POSITIVE_INFINITY,
     ...(follow === undefined ? {} : { meta: { live: { runIds: rows.map(follow.runIdOf), isFinal: () => false } } }),
   });
-  // A hint about a row can arrive before the row has left the first page, so each row is asked for once when it leaves.
+  // A hint about a row can arrive before the row has left the first page, so each row is requested once when it leaves.
   const isNew = wanted && rows.some((row) => !askedAt.current.has(idOf(row)));
   useEffect(() => {
     if (isNew && !isFetching && !isError) void refetch();

@@ -1,4 +1,4 @@
-/** Which queries a live hint affects. Pure, so that it is tested without a browser. */
+/** Determines which queries a live hint affects. It uses no browser API, so it is tested without a browser. */
 import type { LiveTopic } from '../../../everstep/src/contract/live.js';
 
 /** Topics of hints. They repeat those in the contract because the dashboard imports only types from it. */
@@ -26,7 +26,7 @@ export interface LiveQuery {
   readonly runIds: readonly string[];
   /** Returns the ids of other runs that the data shows. */
   readonly relatedIn?: (data: unknown) => readonly string[];
-  /** Returns whether the data changes no more. A final query is fetched again only if a hint names one of the runs. */
+  /** Returns whether the data no longer changes. A final query is fetched again only if a hint names one of the runs. */
   readonly isFinal: (data: unknown) => boolean;
 }
 

@@ -5,7 +5,7 @@ export interface StableRows<Row> {
   readonly rows: readonly Row[];
   /** Number of new rows that are not shown yet. */
   readonly newCount: number;
-  /** More rows may be new than were counted, because the fresh rows and the rows on screen do not overlap. */
+  /** Whether more rows may be new than were counted, because the fresh rows and the rows on screen do not overlap. */
   readonly moreNew: boolean;
   /** Ids of rows that are shown but are no longer in the list. */
   readonly gone: ReadonlySet<string>;

@@ -4,7 +4,7 @@ import type { WorkerPage } from '../../../everstep/src/contract/workers/workers.
 import type { ApiFailure } from './outcome.js';
 import { useApi } from './queries.js';
 
-/** Polled because connections and their load have no live hints. */
+/** Polling interval: connections and their load have no live hints. */
 const REFRESH_MS = 2_000;
 /** Maximum number of connections that are shown. */
 export const MAX_SHOWN_WORKERS = 200;

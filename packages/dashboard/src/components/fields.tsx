@@ -67,7 +67,7 @@ export function TextArea({ label, mono, hint, problem, onChange, ...area }: Prop
   );
 }
 
-/** The children are its options. */
+/** A labeled select. The children are its options. */
 export function SelectField({ label, mono, hint, problem, onChange, ...select }: Props<'select'>) {
   return (
     <Field

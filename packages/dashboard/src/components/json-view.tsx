@@ -1,4 +1,4 @@
-/** Shows a body: long JSON as a tree with search, short JSON indented, anything else as text. A long body is cut until the user expands it. */
+/** Shows a body: long JSON as a tree with search, short JSON indented, anything else as text. A long body starts shortened. */
 import { useMemo, useState } from 'react';
 import { CopyButton } from './copy/copy-button.js';
 import { treeOf } from './json/json-tree.js';
@@ -10,12 +10,12 @@ export interface JsonViewProps {
   readonly text: string;
   /** Accessible name, such as `Input of the run`. */
   readonly label: string;
-  /** The whole body, if `text` leaves out a part of it. It is what the button copies. */
+  /** The whole body if `text` omits a part of it. The button copies the whole body. */
   readonly original?: string;
 }
 
 const FOLDED_LENGTH = 4_000;
-/** Shorter JSON is readable without folding and searching. */
+/** Length from which JSON is shown as a tree. Shorter JSON is readable without folding and searching. */
 const TREE_LENGTH = 400;
 
 export function JsonView({ text, label, original = text }: JsonViewProps) {

@@ -8,9 +8,9 @@ import { valueIn } from '../api/outcome.js';
 import { setTitlePrefix } from '../components/page-title.js';
 import { countText, quantity } from '../components/times/formats.js';
 
-/** Number of groups that are counted. Regressed and new groups come first. */
+/** Maximum number of groups that are counted. Regressed and new groups come first. */
 const MAX_GROUPS = 100;
-/** Polled, so that a burst of failures does not make every open page ask again and again. */
+/** Polling interval. Live hints are not used, so that a burst of failures does not make every open page send many requests. */
 const REFRESH_MS = 5_000;
 const HIDDEN_REFRESH_MS = 60_000;
 
@@ -51,12 +51,12 @@ export function useBacklog(): Backlog | null {
 
 const numberText = ({ deadLetters, more }: Backlog): string => `${countText(deadLetters)}${more ? '+' : ''}`;
 
-/** The counts beside a navigation entry. */
+/** Shows the counts beside a navigation entry. */
 export function BacklogCount({ backlog }: { readonly backlog: Backlog | null }) {
   if (backlog === null || backlog.deadLetters === 0) return null;
   const { deadLetters, newGroups } = backlog;
   return (
-    // A new element for each text: a wider one would count as a move of what is on the page.
+    // Each text gets a new element: a growing one would count as a layout shift.
     <span key={titleOf(backlog)} className="nav-count" data-new={newGroups > 0 ? '' : undefined} title={titleOf(backlog)}>
       <span aria-hidden="true">
         {numberText(backlog)}
@@ -94,7 +94,7 @@ export function useBacklogInTab(): void {
 const PLAIN_ICON = '/favicon.svg';
 const MAX_IN_ICON = 9;
 
-/** The icon with a red badge that contains the number of new groups. */
+/** Returns the icon with a red badge that contains the number of new groups. */
 const badgeIcon = (count: number): string =>
   `data:image/svg+xml,${encodeURIComponent(
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#2456c9"/><path d="M7 24h6v-6h6v-6h6" fill="none" stroke="#fff" stroke-width="3.5" stroke-linecap="round" stroke-linejoin="round"/><circle cx="22" cy="10" r="10" fill="#c0261f"/><text x="22" y="15.500" font-family="sans-serif" font-size="16" font-weight="700" text-anchor="middle" fill="#fff">${count > MAX_IN_ICON ? `${MAX_IN_ICON}+` : count}</text></svg>`,

@@ -4,7 +4,7 @@ import './series-chart.css';
 
 export interface ChartSeries {
   readonly name: string;
-  /** One value per interval. Null: there is none. */
+  /** One value per interval; null if there is none. */
   readonly values: readonly (number | null)[];
   /** `bars`, or a line. Lines differ in their dashes, not only in their color. */
   readonly style: 'bars' | 'line' | 'dashed';
@@ -26,7 +26,7 @@ export interface SeriesChartProps {
 
 const WIDTH = 720;
 const HEIGHT = 120;
-/** Values above 0 stay visible. */
+/** Minimum height of a bar, so that values above 0 stay visible. */
 const LEAST_HEIGHT = 2;
 
 const timeText = (unixMs: number): string => exactTime(unixMs, 'local').slice(5, 16);

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: an input has one value, while this selects a range
 /**
- * Number of entries over time, in which a range can be selected: by dragging, or with the keyboard. Arrow keys move, with Shift they
- * select several intervals, Enter zooms, Escape clears the selection.
+ * Number of entries over time, in which a range can be selected: by dragging, or with the keyboard. Arrow keys move, with Shift
+ * they select several intervals, Enter zooms, Escape clears the selection.
  */
 import { type KeyboardEvent, type PointerEvent, useState } from 'react';
 import { countText, exactTime, quantity } from '../times/formats.js';
@@ -14,7 +14,7 @@ export interface TimeHistogramProps {
   readonly label: string;
   /** Singular of what is counted, such as `run`. */
   readonly one: string;
-  /** Unix ms. */
+  /** Start of the first interval, Unix ms. */
   readonly from: number;
   readonly intervalMs: number;
   readonly counts: readonly number[];

@@ -42,7 +42,7 @@ export interface DataTableProps<Row> {
   readonly nameOf?: (row: Row) => string;
   /** Path that a row leads to: it opens on a click, and in a new tab with the middle button, Ctrl or Cmd. */
   readonly hrefOf?: (row: Row) => string;
-  /** Opens a row that has no address, such as one with a dialog. */
+  /** Opens a row that has no path, such as one with a dialog. */
   readonly onOpen?: (row: Row) => void;
   readonly selection?: Selection;
   readonly gone?: ReadonlySet<string>;

@@ -6,9 +6,9 @@ export type Filters<Name extends string> = Readonly<Partial<Record<Name, string>
 
 export interface FilterState<Name extends string> {
   readonly values: Filters<Name>;
-  /** Whether any of them is set. */
+  /** Whether any filter is set. */
   readonly any: boolean;
-  /** '' removes the filter. */
+  /** Sets a filter; '' removes it. */
   readonly set: (name: Name, value: string) => void;
   /** Sets several filters at once. */
   readonly setAll: (values: readonly (readonly [name: Name, value: string])[]) => void;

@@ -1,4 +1,4 @@
-/** The entries of a list over time, above the list, and the most frequent values of its fields. Both use the filters of the list. */
+/** Shows the entries of a list over time, and the most frequent values of its fields. Both use the filters of the list. */
 import { useId, useState } from 'react';
 import type { ListSummary } from '../../../../everstep/src/contract/insights/list-summaries.js';
 import type { Query } from '../../api/client.js';
@@ -35,8 +35,8 @@ export interface ListHistogramProps<Name extends string> {
 }
 
 /**
- * The number of entries changes all the time, and counting them reads many, so a histogram is polled rather than refreshed by live
- * hints. Hidden pages do not poll.
+ * Polling interval. Counting reads many entries, whose number changes constantly, so a histogram is not refreshed by live hints.
+ * Hidden pages do not poll.
  */
 const REFRESH_MS = 30_000;
 const MAX_VALUE_LENGTH = 60;
@@ -44,7 +44,7 @@ const MAX_VALUE_LENGTH = 60;
 const parameterOf = (value: string, isList: boolean): string => (isList && value.includes(',') ? JSON.stringify([value]) : value);
 const shortened = (text: string): string => (text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text);
 
-/** Says which entries are not counted, or are counted although they are not in the list. */
+/** Explains which entries are not counted, or are counted although they are not in the list. */
 function Coverage({ summary: { source, coveredFrom }, what }: { readonly summary: ListSummary; readonly what: string }) {
   return (
     <>

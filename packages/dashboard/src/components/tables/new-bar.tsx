@@ -5,7 +5,7 @@ import { oneOf } from '../times/formats.js';
 
 export interface NewBarProps {
   readonly count: number;
-  /** There may be more than `count`. */
+  /** Whether there may be more new rows than `count`. */
   readonly more?: boolean;
   readonly what: string;
   readonly onShow: () => void;

@@ -1,4 +1,4 @@
-/** The dialog of a page that is open is in its URL, so that links and the command palette can open it. */
+/** The open dialog of a page. It is stored in the URL, so that links and the command palette can open it. */
 import { useFilters } from './filters.js';
 
 const ACTION = ['action'] as const;

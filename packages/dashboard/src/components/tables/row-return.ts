@@ -1,13 +1,13 @@
 /**
- * The place in a table that the user returns to with Back or Forward: the row that was opened, or else the first row in view, at the
- * same height of the window. Rows can be added above it meanwhile, so the row is found by its id and not by a scroll position.
+ * The place in a table that the user returns to with Back or Forward: the row that was opened, or else the first row in view, at
+ * the same height of the window. Rows can be added above it meanwhile, so the row is found by its id and not by a scroll position.
  */
 import { useRouter } from '@tanstack/react-router';
 import { useEffect, useLayoutEffect, useRef } from 'react';
 
 interface Place {
   readonly rowId: string;
-  /** Distance of the row from the top of the window, px. */
+  /** Distance of the row from the top of the window in px. */
   readonly top: number;
   readonly hadFocus: boolean;
 }
@@ -90,7 +90,7 @@ export function useRowReturn({ label, tableId, tableRows, setCurrentId, scrollTo
       window.removeEventListener('pointermove', stopIfThere);
     };
   }, []);
-  // On every render, because rows above can still be added and measured.
+  // This runs on every render, because rows above can still be added and measured.
   useEffect(() => {
     const place = wanted.current;
     const row = place ? tableRows.find(({ id }) => id === place.rowId) : undefined;

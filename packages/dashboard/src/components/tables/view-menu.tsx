@@ -9,7 +9,7 @@ import { toastDone } from '../toasts.js';
 import { saveViews, useSavedViews, withoutView, withView } from './saved-views.js';
 
 export interface ViewMenuProps {
-  /** Whether a filter is set. */
+  /** Whether any filter is set. */
   readonly any: boolean;
 }
 

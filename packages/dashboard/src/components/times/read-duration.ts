@@ -1,7 +1,7 @@
 /** Durations that people type. */
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Parses a duration such as `30s`, `2h` or `1d12h` into ms; a number without a unit is in seconds. Returns undefined for other texts. */
+/** Parses a duration such as `30s`, `2h` or `1d12h`, in ms. A number without a unit is in seconds. Other texts are undefined. */
 export function readDuration(text: string): number | undefined {
   const wanted = text.replaceAll(' ', '').toLowerCase();
   if (/^\d{1,9}$/.test(wanted)) return Number(wanted) * 1_000;

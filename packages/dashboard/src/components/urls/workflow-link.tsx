@@ -14,7 +14,7 @@ export const workflowPath = (instanceId: string, url: string, window?: string): 
 
 export interface WorkflowLinkProps {
   readonly url: string;
-  /** Default: the URL, path first. */
+  /** Content of the link. Default: the URL, path first. */
   readonly children?: ReactNode;
 }
 

@@ -11,7 +11,7 @@ export default function AlertsPage() {
     <>
       <PageTitle
         title="Alerts"
-        lead="Rules notify you when something is wrong, and again when it is over. Lifecycle webhooks report every start or end of a run."
+        lead="Rules notify you when something is wrong, and again when it is resolved. Lifecycle webhooks report starts and ends of runs."
       />
       <Rules />
       <Destinations />

@@ -9,11 +9,11 @@ export interface ConditionField {
   readonly name: FieldName;
   readonly label: string;
   readonly hint?: string;
-  /** `minutes`: shown in minutes and sent in milliseconds. */
+  /** Type of the value. `minutes` are shown in minutes and sent in milliseconds. */
   readonly type: 'text' | 'minutes' | 'number';
-  /** Follows a number in the list of rules. */
+  /** Unit shown after a number in the list of rules. */
   readonly unit?: string;
-  /** Value of a new rule. */
+  /** Initial value in a new rule. */
   readonly initial: string;
 }
 

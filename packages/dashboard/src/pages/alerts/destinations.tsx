@@ -47,7 +47,7 @@ const COLUMNS: readonly Column<AlertDestinationEntry>[] = [
   },
 ];
 
-/** `url`: the text of the field, which contains several addresses of email. */
+/** Returns the target as the API has it. `url` is the text of the field, which can contain several email addresses. */
 const targetOf = (kind: Kind, url: string) =>
   kind === 'email' ? { to: url.split(/[\s,;]+/).filter((address) => address !== '') } : { url: url.trim() };
 

@@ -15,19 +15,19 @@ interface Named {
 
 export interface NamedSectionProps<Row extends Named> {
   readonly title: string;
-  /** What one of them is called, such as `rule`. */
+  /** Name of one object, such as `rule`. */
   readonly what: string;
   readonly url: string;
-  /** Returns the URL of one of them. */
+  /** Returns the URL of one object. */
   readonly urlOf: (name: string) => string;
-  /** Field of the response with the rows. */
+  /** Field of the response that contains the rows. */
   readonly field: string;
   readonly columns: readonly Column<Row>[];
-  /** What will appear in the empty table. */
+  /** Explanation of an empty table. */
   readonly empty: string;
-  /** What a deletion means. */
+  /** Consequence of a deletion. */
   readonly deletion: string;
-  /** Shows the form. `row` null: for a new one. */
+  /** Renders the form; `row` is null for a new object. */
   readonly form: (props: { readonly row: Row | null; readonly onClose: () => void }) => ReactNode;
   /** Further actions of a row. */
   readonly actions?: (row: Row) => ReactNode;

@@ -13,7 +13,7 @@ const item = (subject: string, kind: AttentionItem['kind'] = 'paused-key'): Atte
 const texts = (shown: ReturnType<typeof shownItems>): readonly string[] =>
   shown.map(({ item: { subject }, resolved }) => (resolved ? `(${subject})` : subject));
 
-test('items keep their places, resolved ones too, and new ones follow', () => {
+test('items keep their positions, even resolved ones, and new ones follow', () => {
   const first = shownItems([], [item('a'), item('b'), item('c')]);
   const second = shownItems(first, [item('new'), item('c'), item('a')]);
   assert.deepEqual(texts(second), ['a', '(b)', 'c', 'new']);

@@ -8,10 +8,10 @@ import { stringifySearch } from '../../search-parameters.js';
 interface Kind {
   readonly name: string;
   readonly tone: Tone;
-  /** Names the item. */
+  /** Returns the title of the item. */
   readonly titleOf: (item: AttentionItem) => string;
   readonly countOf: (item: AttentionItem) => string;
-  /** Page that shows more, below the path of the instance. */
+  /** Returns the path of the page that shows more, below the path of the instance. */
   readonly pageOf: (item: AttentionItem) => string;
 }
 
@@ -59,7 +59,7 @@ export const KINDS: Readonly<Record<AttentionItem['kind'], Kind>> = {
 
 export interface ShownItem {
   readonly item: AttentionItem;
-  /** Whether it no longer needs attention. */
+  /** Whether the item no longer needs attention. */
   readonly resolved: boolean;
 }
 
@@ -69,7 +69,7 @@ export const idOf = ({ kind, subject }: AttentionItem): string => `${kind} ${sub
 const MAX_RESOLVED = 20;
 
 /**
- * Returns the items to show so that none moves: those shown before keep their places, resolved or not, and new ones follow. Resolved
+ * Returns the items to show. None moves: those shown before keep their positions, resolved or not, and new ones follow. Resolved
  * items are dropped if there are too many, or if nothing else is left.
  */
 export function shownItems(before: readonly ShownItem[], items: readonly AttentionItem[]): readonly ShownItem[] {

@@ -1,4 +1,4 @@
-/** A list of insights under its own heading. Rows keep their places while the page is open. */
+/** A list of insights under its own heading. Rows keep their positions while the page is open. */
 import type { ReactNode } from 'react';
 import type { useApi } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
@@ -10,7 +10,7 @@ export interface ListSectionProps<Row> extends Pick<DataTableProps<Row>, 'column
   /** Plural name of the rows, such as `workflows`. */
   readonly what: string;
   readonly query: ReturnType<typeof useApi>;
-  /** The same array while the response is the same. */
+  /** The rows; must be the same array while the response is the same. */
   readonly rows: readonly Row[] | undefined;
   readonly empty: ReactNode;
   readonly actions?: ReactNode;

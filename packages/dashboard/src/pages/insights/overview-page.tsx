@@ -22,7 +22,7 @@ import './insights.css';
 /** Most instances have runs, so its code is not part of the first page. */
 const Quickstart = lazy(() => loadPageFiles(import('../quickstart/quickstart.js')));
 
-/** The server counts at most as many due deliveries. */
+/** Maximum number of due deliveries that the server counts. */
 const MAX_BACKLOG = 1_000;
 
 type WorkflowCounts = InstanceInsights['workflows'][number];

@@ -6,7 +6,7 @@ import { roundUp, roundUpDuration } from '../../components/charts/axis.js';
 import { SeriesChart } from '../../components/charts/series-chart.js';
 import { countText, durationText } from '../../components/times/formats.js';
 
-/** Polled because counters change with every run. */
+/** Polling interval: counters change with every run. */
 export const REFRESH_MS = 5_000;
 
 type Series = Pick<InstanceInsights, 'points' | 'totals' | 'to'>;

@@ -9,7 +9,7 @@ import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 
-/** Polled because leases are renewed constantly and have no live hints. */
+/** Polling interval: leases are renewed constantly and have no live hints. */
 const REFRESH_MS = 2_000;
 
 function State({ node }: { readonly node: NodeEntry }) {

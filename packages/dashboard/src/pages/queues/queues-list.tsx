@@ -72,7 +72,7 @@ export function QueuesList() {
     },
     {
       id: 'updated',
-      header: 'Changed',
+      header: 'Updated',
       width: '118px',
       from: 'wide',
       cell: ({ updatedAt }) => <TimeText unixMs={updatedAt} />,

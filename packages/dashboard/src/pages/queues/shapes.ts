@@ -2,7 +2,7 @@
 
 export interface QueueRow {
   readonly name: string;
-  /** Unix ms. */
+  /** When the queue was created, Unix ms. */
   readonly createdAt: number;
   readonly updatedAt: number;
   /** Maximum number of messages sent at the same time. */
@@ -28,7 +28,7 @@ export type MessageState = 'CREATED' | 'ACTIVE' | 'IN_PROGRESS' | 'RETRY' | 'ERR
 
 /** An event in the log of a message. */
 export interface MessageEvent {
-  /** Unix ms. */
+  /** Time of the event, Unix ms. */
   readonly time: number;
   readonly state: MessageState;
   readonly messageId: string;
@@ -38,7 +38,7 @@ export interface MessageEvent {
   readonly queueName?: string;
   readonly scheduleId?: string;
   readonly method: string;
-  /** Unix ms. */
+  /** Time of the next attempt, Unix ms. */
   readonly nextDeliveryTime?: number;
   readonly error?: string;
   readonly responseStatus?: number;

@@ -59,7 +59,7 @@ export function UrlGroups() {
     },
     {
       id: 'updated',
-      header: 'Changed',
+      header: 'Updated',
       width: '118px',
       from: 'wide',
       cell: ({ updatedAt }) => <TimeText unixMs={updatedAt} />,

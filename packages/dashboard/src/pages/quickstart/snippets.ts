@@ -58,7 +58,7 @@ listen({ fetch: app.fetch, port: 3000 });`;
 
 const BODY = `'{"id":"o-1","amount":42}'`;
 
-/** Encodes the token as the published SDK expects it. */
+/** Returns the token in the encoding that the published SDK expects. */
 export const carried = ({ instanceId, token }: QuickstartAccess): string =>
   btoa(JSON.stringify({ UserID: instanceId, Password: token }));
 

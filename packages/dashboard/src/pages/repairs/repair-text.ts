@@ -107,7 +107,7 @@ export function planAgainText({ action, counts }: Pick<RepairEntry, 'action' | '
   return failed === 0 ? other : `${other} and the ${countText(failed)} that failed again`;
 }
 
-/** Whether the repair has ended. */
+/** Returns whether the repair has ended. */
 export const isOver = ({ state }: Pick<RepairEntry, 'state'>): boolean =>
   state === 'done' || state === 'aborted' || state === 'stopped';
 

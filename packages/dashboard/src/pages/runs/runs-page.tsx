@@ -35,7 +35,7 @@ import './runs.css';
 const TriggerDialog = lazy(() => loadPageFiles(import('../trigger/trigger-dialog.js')));
 const Quickstart = lazy(() => loadPageFiles(import('../quickstart/quickstart.js')));
 
-/** Other pages show a run by its creation time. */
+/** Filters of this page. It does not use the creation time, by which other pages show a run. */
 const { workflowCreatedAt: _unused, state: STATE, waitingFor: WAITING_FOR, ...MORE_FILTERS } = RUN_FILTERS;
 type MoreFilter = keyof typeof MORE_FILTERS;
 // Object.keys returns the names of the table.

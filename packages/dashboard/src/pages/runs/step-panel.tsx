@@ -34,7 +34,7 @@ const TYPES: Readonly<Record<string, string>> = {
   Code: 'Workflow code',
 };
 
-/** Attempts of one step that are shown. */
+/** Maximum number of attempts of one step that are shown. */
 const MAX_ATTEMPTS = 100;
 
 const messageOf = (row: TimelineRow): string => row.key.slice(row.key.indexOf(' ') + 1);

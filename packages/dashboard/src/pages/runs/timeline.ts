@@ -2,11 +2,11 @@
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 
 export type SegmentKind =
-  /** Planned but not started. */
+  /** The step is planned but not started. */
   | 'queued'
   /** A failed attempt. */
   | 'failed'
-  /** Wait for the next attempt. */
+  /** The time before the next attempt. */
   | 'backoff'
   | 'work'
   | 'sleep'
@@ -16,9 +16,9 @@ export type SegmentKind =
 
 export interface Segment {
   readonly kind: SegmentKind;
-  /** Unix ms. */
+  /** Start of the segment, Unix ms. */
   readonly from: number;
-  /** Unix ms; null while it continues. */
+  /** End of the segment, Unix ms; null while it continues. */
   readonly to: number | null;
 }
 

@@ -111,7 +111,7 @@ export default function SchedulesPage() {
     <>
       <PageTitle
         title="Schedules"
-        lead="A schedule starts runs of a workflow on a cron schedule."
+        lead="A schedule starts runs of a workflow at the times of a cron expression."
         actions={
           <ActionButton variant="primary" disabledReason={readOnly} onClick={create.open}>
             New schedule

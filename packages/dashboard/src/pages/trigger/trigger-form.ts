@@ -1,6 +1,6 @@
 /** What the fields of the trigger dialog mean. */
 
-/** Whether the text can be the URL of a workflow. The server decides. */
+/** Returns whether the text looks like the URL of a workflow. The server validates it. */
 export const isWorkflowUrl = (text: string): boolean => /^(?:https?|worker):\/\/[^\s/]/.test(text.trim());
 
 /** Returns the content type of a payload; null if there is no payload. */

@@ -1,4 +1,4 @@
-/** What the command palette offers for a text, best matches first. */
+/** Commands that the command palette offers for a text, best matches first. */
 import type { SavedView } from '../../components/tables/saved-views.js';
 
 export interface Command {
@@ -10,7 +10,7 @@ export interface Command {
 }
 
 export interface CommandSources {
-  /** Path of the instance, without a slash at the end. */
+  /** Path of the instance, without a trailing slash. */
   readonly base: string;
   readonly pages: readonly { readonly text: string; readonly page: string }[];
   readonly instances: readonly { readonly id: string; readonly name: string }[];
@@ -27,7 +27,7 @@ const ACTIONS = [
 /** Maximum number of commands that are shown. */
 const MAX_SHOWN = 12;
 
-/** Whether each word of the query occurs in the text. */
+/** Returns whether each word of the query occurs in the text. */
 const matches = (text: string, words: readonly string[]): boolean => words.every((word) => text.toLowerCase().includes(word));
 
 /** Returns the commands for the query. An id leads to its run or dead letter; any other text can be searched for. */

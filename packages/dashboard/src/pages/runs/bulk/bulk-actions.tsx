@@ -15,7 +15,7 @@ import { MAX_SELECTED, planOfEntries } from '../../dead-letters/plan-parameters.
 import { type MatchingRuns, matchingRuns, untilTheEnd } from './matching-runs.js';
 import { planOfAll } from './plan-of-all.js';
 
-/** Runs that are counted before a cancellation. It continues with the others. */
+/** Maximum number of runs that are counted before a cancellation, which continues with the others. */
 const MAX_COUNTED = 1_000;
 const PAGE = 100;
 
@@ -32,7 +32,7 @@ type Plan = Outcome<MatchingRuns> | null;
 export interface BulkActionsProps {
   /** Query of the list. */
   readonly query: Query;
-  /** Whether a filter is set. */
+  /** Whether any filter is set. */
   readonly filtered: boolean;
 }
 
@@ -150,7 +150,7 @@ export function BulkActions({ query, filtered }: BulkActionsProps) {
           <p>
             {whole
               ? 'There are more. The plan covers all dead letters with the same filters and shows their number before you start it. Its time filters apply to when a run failed.'
-              : `There are more than ${countText(runs.length)}, and the queue of dead letters does not have all of these filters. Repeat the action for the others.`}
+              : `There are more than ${countText(runs.length)}, and the dead letter queue does not support all of these filters. Repeat the action for the others.`}
           </p>
         ) : null}
       </ConfirmDialog>

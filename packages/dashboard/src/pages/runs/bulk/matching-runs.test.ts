@@ -71,7 +71,7 @@ describe('a bulk action', () => {
     assert.deepEqual(outcome, { ok: true, value: sums.at(-1) });
   });
 
-  test('stops at a failure, and when it is asked to', async () => {
+  test('stops at a failure, and on request', async () => {
     let calls = 0;
     const act = async (batch: readonly string[]): Promise<Outcome<number>> =>
       ++calls > 3 ? { ok: false, failure } : { ok: true, value: batch.length };

@@ -2,16 +2,16 @@
 import type { FoundRun, RunSearchPage } from '../../../../../everstep/src/contract/runs.js';
 import type { Outcome } from '../../../api/outcome.js';
 
-/** Runs of one request of a bulk action. */
+/** Maximum number of runs in one request of a bulk action. */
 const MAX_IDS = 100;
-/** Requests until a plan is shown, even if the search has not finished. */
+/** Maximum number of requests until a plan is shown, even if the search has not finished. */
 const MAX_REQUESTS = 20;
 
 export interface MatchingRuns {
   readonly runs: readonly FoundRun[];
-  /** There are more, or the search has not finished. */
+  /** Whether there are more runs, or the search has not finished. */
   readonly more: boolean;
-  /** Where the search continues. Undefined at its end. */
+  /** Cursor at which the search continues; undefined at its end. */
   readonly cursor: string | undefined;
 }
 

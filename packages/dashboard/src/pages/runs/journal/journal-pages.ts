@@ -2,7 +2,7 @@
 import type { RunJournal } from '../../../../../everstep/src/contract/runs.js';
 import type { Failure, Outcome } from '../../../api/outcome.js';
 
-/** Steps of one request. */
+/** Maximum number of steps in one response. */
 export const JOURNAL_PAGE_STEPS = 1_000;
 
 /** Returns the journal so far with the next page, which has everything except the earlier steps, attempts and the input. */
@@ -15,11 +15,11 @@ export function withPage(known: RunJournal, page: RunJournal): RunJournal {
   };
 }
 
-/** Returns whether the run changes no more. */
+/** Returns whether the run no longer changes. */
 export const isEnded = (journal: RunJournal): boolean =>
   journal.workflowState !== 'RUN_STARTED' && journal.failureFunctionInfo?.state !== 'CALLBACK_INPROGRESS';
 
-/** Cursor of an earlier journal whose run was removed, or replaced by a run with the same id. */
+/** Returns whether the cursor is of an earlier journal, whose run was removed or replaced by a run with the same id. */
 const isOutdated = ({ code }: Failure): boolean => code === 'bad-cursor';
 
 /**

@@ -8,9 +8,9 @@ import type { LiveQuery } from '../../../api/live-changes.js';
 import { type ApiFailure, type Outcome, valueIn } from '../../../api/outcome.js';
 import { isEnded, JOURNAL_PAGE_STEPS, readJournal } from './journal-pages.js';
 
-/** Longer results are fetched when they are shown. */
+/** Maximum size of a result in the journal. Longer results are fetched when they are shown. */
 const MAX_RESULT_BYTES = 512;
-/** Steps that are loaded until the user asks for more. */
+/** Maximum number of steps that are loaded until the user asks for more. */
 const STEPS_AT_ONCE = 5 * JOURNAL_PAGE_STEPS;
 
 /** The cache holds journals under this key only. */
