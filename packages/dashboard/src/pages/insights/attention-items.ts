@@ -11,7 +11,7 @@ interface Kind {
   /** Returns the title of the item. */
   readonly titleOf: (item: AttentionItem) => string;
   readonly countOf: (item: AttentionItem) => string;
-  /** Returns the path of the page that shows more, below the path of the instance. */
+  /** Returns the path of the page with details, below the path of the instance. */
   readonly pageOf: (item: AttentionItem) => string;
 }
 

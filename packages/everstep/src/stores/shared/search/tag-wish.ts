@@ -1,12 +1,12 @@
 /** Tags of documents: one for each short value, so that a filter on values narrows a search before any document is read. */
 import type { FieldPath, Filter, FilterValue } from '../../../ports/stores/search-store.js';
 
-/** Longer texts get no tag: few filters use them. */
+/** Maximum length of a text with a tag: few filters use longer ones. */
 const MAX_TAGGED_LENGTH = 64;
-/** A document with more values gets no tags at all, because a missing tag would hide it. */
+/** Maximum number of tags. A document with more values gets no tags at all, because a missing tag would hide it. */
 export const MAX_TAGS = 64;
 
-/** Whether a value gets a tag. */
+/** Returns whether a value gets a tag. */
 export const isTagged = (value: unknown): value is FilterValue =>
   typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= MAX_TAGGED_LENGTH);
 
@@ -16,7 +16,7 @@ export type TagWish = string | { readonly kind: 'and' | 'or'; readonly parts: re
 /** Returns the tag of a value. */
 export type TagOf = (kind: 'is' | 'has', of: FieldPath['of'], steps: FieldPath['steps'], value: FilterValue) => string;
 
-/** Returns null if nothing is known about the tags of matching documents. */
+/** Returns the tags that matching documents have; null if nothing is known about them. */
 export function tagWish(filter: Filter, tagOf: TagOf): TagWish | null {
   const one = (kind: 'is' | 'has', { of, steps }: FieldPath, value: FilterValue): TagWish | null =>
     isTagged(value) && steps.every((step) => typeof step === 'string') ? tagOf(kind, of, steps, value) : null;
