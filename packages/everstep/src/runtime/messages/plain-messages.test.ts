@@ -72,7 +72,7 @@ describe('a plain message', () => {
           [notice.status, notice.retried, notice.maxRetries, notice.sourceMessageId, notice.dlqId, notice.callerIP],
           [500, 1, 1, message?.messageId, letter.dlqId, '10.0.0.1'],
         );
-        assert.equal(await countOf(bench), 2, 'the message, and the message about its failure');
+        assert.equal(await countOf(bench), 2, 'the message and its failure callback');
       },
       { sender },
     );

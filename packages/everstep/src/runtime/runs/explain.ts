@@ -129,7 +129,7 @@ export async function explainRun(
   const history = run && (await question.store.runHistory({ runKey: run.key, bounds: PART, maxOutBytes: 0 }));
   if (!history) return null;
   const active = history.run.status === 'active';
-  // Open tasks of a run that has ended are not pending, except the message about its failure.
+  // Open tasks of a run that has ended are not pending, except its failure callback.
   const tasks = history.tasks.filter(({ slot, dueAt }) => active || (slot === CALLBACK_SLOT && dueAt !== null));
   const pending = { run: history.run, failures: await lastFailures(question.store, history.run, tasks) };
   return {
