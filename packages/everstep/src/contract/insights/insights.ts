@@ -81,7 +81,7 @@ export const InstanceInsights = Type.Object(
       Type.Object(
         {
           workflowUrl: Type.Union([Type.String(), Type.Null()], {
-            description: 'Null: workflows that are counted together, because an hour has more than 50.',
+            description: 'Null: workflows that are counted together, because an hour has more than 50 or a day more than 100.',
           }),
           ...COUNTS,
         },

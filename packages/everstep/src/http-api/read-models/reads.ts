@@ -29,7 +29,7 @@ export interface Reads {
   readonly schedules: ScheduleStore;
   readonly audit: Pick<AuditStore, 'chained' | 'links' | 'anchor' | 'head'>;
   readonly auditEntries: Pick<AuditEntryStore, 'listAudit'>;
-  readonly insights: Pick<InsightStore, 'series' | 'workflowTotals'>;
+  readonly insights: Pick<InsightStore, 'series' | 'workflowSum' | 'workflowTotals'>;
   readonly tasks: Pick<TaskStore, 'dueTasks'>;
   /** Resolves if the store can be read. */
   check(): Promise<unknown>;

@@ -74,7 +74,7 @@ export interface InstanceInsights {
   readonly totals: InsightTotals;
   /** Workflows with the most started runs. At most 20. */
   readonly workflows: readonly {
-    /** Null: workflows that are counted together, because an hour has more than 50. */
+    /** Null: workflows that are counted together, because an hour has more than 50 or a day more than 100. */
     readonly workflowUrl: string | null;
     /** Number of runs that started. */
     readonly started: number;
