@@ -94,6 +94,7 @@ export const InstanceInsights = Type.Object(
         backlog: count('Number of deliveries that are due on the node that responds; at most 1,000 are counted.'),
         oldestDueAt: Type.Union([unixMs('Due time of the oldest of these deliveries'), Type.Null()]),
         workers: count('Number of connected workers.'),
+        errors: count('Number of error groups that need attention. `attention` has at most 8 of them.'),
       },
       { ...CLOSED, description: 'The current state.' },
     ),

@@ -22,7 +22,7 @@ export interface DeadLetterReads extends DeadLetterStore, HistoryStore {}
 export interface Reads {
   readonly runs: RunReads;
   readonly deadLetters: DeadLetterReads;
-  readonly deadLetterGroups: Pick<DeadLetterGroupStore, 'list' | 'find'>;
+  readonly deadLetterGroups: Pick<DeadLetterGroupStore, 'list' | 'find' | 'needingAttention' | 'totals'>;
   readonly repairs: Pick<RepairStore, 'find' | 'list' | 'items' | 'scheduledDeletions'>;
   readonly events: EventStore;
   readonly control: ControlStore;

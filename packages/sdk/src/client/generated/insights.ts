@@ -93,6 +93,8 @@ export interface InstanceInsights {
     readonly oldestDueAt: number | null;
     /** Number of connected workers. */
     readonly workers: number;
+    /** Number of error groups that need attention. `attention` has at most 8 of them. */
+    readonly errors: number;
   };
   /** What needs attention now, most urgent first. At most 20. */
   readonly attention: readonly AttentionItem[];

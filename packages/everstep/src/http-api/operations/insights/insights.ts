@@ -46,14 +46,15 @@ const getInsights = operation({
       workers.connectionsOf(instanceId),
     ]);
     const oldestDueAt = due[0]?.dueAt ?? null;
+    const attention = await attentionOf({ reads, service, storeRefusal }, instanceId, oldestDueAt);
     return answer(200, {
       ...presentSeries(series, range),
       workflows: totals
         .toSorted((a, b) => b.started - a.started)
         .slice(0, MAX_WORKFLOWS)
         .map(({ workflow: workflowUrl, ...counts }) => ({ workflowUrl, ...counts })),
-      now: { backlog: due.length, oldestDueAt, workers: connections.length },
-      attention: await attentionOf({ reads, service, storeRefusal }, instanceId, oldestDueAt),
+      now: { backlog: due.length, oldestDueAt, workers: connections.length, errors: attention.errors },
+      attention: attention.items,
     });
   },
 });
