@@ -19,7 +19,7 @@ import type {
 import type { Listing } from '../../../ports/stores/page.js';
 import { bytes, integer, json, type Row, text, textOrNull, word } from '../../records/columns.js';
 import type { AddAudit } from '../audit/audit-log.js';
-import { isOneOf, OWNER, ofInstance } from '../sql/dialect.js';
+import { isOneOf, OWNER, ofInstance, withIndex } from '../sql/dialect.js';
 import { type Procedure, rows } from '../sql/procedure.js';
 import { byDialect, joined, raw, type Sql, sql } from '../sql/sql.js';
 import { type Column, NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
@@ -165,7 +165,6 @@ function placeOf(position: string): Place {
 const inOrder = (a: Place, b: Place): number =>
   a.part - b.part || b.lastSeenAt - a.lastSeenAt || (a.fingerprint < b.fingerprint ? -1 : 1);
 
-export const withIndex = (name: string): Sql => byDialect({ sqlite: raw(`INDEXED BY ${name}`), postgres: raw('') });
 /** A part of a UNION with its own order and limit. */
 const part = (statement: Sql): Sql => byDialect({ sqlite: sql`SELECT * FROM (${statement})`, postgres: sql`(${statement})` });
 

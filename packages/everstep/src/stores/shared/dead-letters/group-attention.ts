@@ -10,10 +10,10 @@ import type {
   DeadLetterGroupTotals,
 } from '../../../ports/stores/dead-letter-groups.js';
 import { integer, integerOrNull, type Row, text } from '../../records/columns.js';
-import { ofInstance } from '../sql/dialect.js';
+import { ofInstance, withIndex } from '../sql/dialect.js';
 import { type Procedure, row, rows } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
-import { groupsFrom, type OwnGroups, records, TRIAGE, withIndex } from './dead-letter-groups.js';
+import { groupsFrom, type OwnGroups, records, TRIAGE } from './dead-letter-groups.js';
 
 /** Columns that `triagedGroupOf` reads. */
 export const TRIAGED_COLUMNS = 'first_seen_at, acknowledged_at, regressed_at, triage';

@@ -9,7 +9,7 @@ import { ofInstance } from '../sql/dialect.js';
 import { type Procedure, row, rows } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
 import { type Counter, countsOfRow, lock, MAX_STEPS, mergeInto, write } from './fold.js';
-import { OTHER_WORKFLOWS, PERIODS, SCOPES } from './periods.js';
+import { BY_START, OTHER_WORKFLOWS, PERIODS, SCOPES } from './periods.js';
 
 /** Workflows with counters of their own in a day: those with the most runs. */
 const MAX_WORKFLOWS = 100;
@@ -73,7 +73,7 @@ export function* addUpDay(instanceId: string, until: number | null): Procedure<n
   const totals = new Map<number, RunCounts>([[SCOPES.runs, noCounts()]]);
   const workflows = new Map<string, RunCounts>();
   const found = yield* rows(sql`
-    SELECT scope, workflow, started, succeeded, failed, canceled, durations, steps FROM insight
+    SELECT scope, workflow, started, succeeded, failed, canceled, durations, steps FROM insight ${BY_START}
     WHERE ${ofInstance(instanceId)} AND period = ${PERIODS.hour} AND start >= ${day} AND start < ${day + DAY_MS}`);
   for (const each of found) {
     const scope = integer(each, 'scope');

@@ -28,7 +28,7 @@ import { OWNER, ofInstance, owner } from '../sql/dialect.js';
 import { type Procedure, rows, send } from '../sql/procedure.js';
 import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
 import { countsOfDelta } from './deltas.js';
-import { OTHER_WORKFLOWS, PERIODS, SCOPES } from './periods.js';
+import { BY_START, OTHER_WORKFLOWS, PERIODS, SCOPES } from './periods.js';
 
 /** Workflows with counters of their own in an hour of an instance. */
 const MAX_WORKFLOWS = 50;
@@ -181,7 +181,7 @@ function* readPeriods(instanceId: string, period: number, starts: ReadonlySet<nu
   for (const start of starts)
     found.push(
       ...(yield* rows(sql`
-        SELECT period, start, scope, workflow, started, succeeded, failed, canceled, durations, steps FROM insight
+        SELECT period, start, scope, workflow, started, succeeded, failed, canceled, durations, steps FROM insight ${BY_START}
         WHERE ${ofInstance(instanceId)} AND period = ${period} AND start = ${start}`)),
     );
   return found;

@@ -15,11 +15,22 @@ import type {
 import { integer, type Row, text, textOrNull } from '../../records/columns.js';
 import { ofInstance } from '../sql/dialect.js';
 import { count, type Procedure, rows, type SqlStore } from '../sql/procedure.js';
-import { joined, type Sql, sql } from '../sql/sql.js';
+import { joined, raw, type Sql, sql } from '../sql/sql.js';
 import { addUpDay, daysWithCounters } from './days.js';
 import { countsOfDelta } from './deltas.js';
 import { countsOfRow, foldInsights, mergeInto, runsOfRow } from './fold.js';
-import { hasDay, isStartOf, OTHER_WORKFLOWS, type Parts, PERIODS, partsOf, periodsIn, SCOPES, startIn } from './periods.js';
+import {
+  BY_START,
+  hasDay,
+  isStartOf,
+  OTHER_WORKFLOWS,
+  type Parts,
+  PERIODS,
+  partsOf,
+  periodsIn,
+  SCOPES,
+  startIn,
+} from './periods.js';
 
 /** Periods that are removed in one transaction. */
 const REMOVED_AT_ONCE = 50;
@@ -29,6 +40,7 @@ const LONGEST_FIRST = ['day', 'hour', 'minute'] as const satisfies readonly Insi
 interface Source {
   readonly instanceId: string;
   readonly parts: Parts;
+  readonly index?: Sql;
   /** Of the rows. */
   readonly condition: Sql;
   /** Columns of the rows besides `start`, and what a row of a commit has instead. */
@@ -37,10 +49,10 @@ interface Source {
 }
 
 /** The commits that are not added to the counters yet are in the same statement, so that none is added between two reads. */
-function* read({ instanceId, parts, condition, columns, nothing }: Source): Procedure<readonly Row[]> {
+function* read({ instanceId, parts, index = raw(''), condition, columns, nothing }: Source): Procedure<readonly Row[]> {
   const ofPeriods = LONGEST_FIRST.filter((period) => parts[period].length > 0).map(
     (period) => sql`
-    SELECT start, ${columns}, NULL AS counts FROM insight
+    SELECT start, ${columns}, NULL AS counts FROM insight ${index}
     WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND ${condition} AND ${isStartOf(period, parts[period])}`,
   );
   const ofCommits = sql`SELECT 0, ${nothing}, counts FROM insight_delta WHERE ${ofInstance(instanceId)}`;
@@ -117,6 +129,7 @@ function* workflowTotals({ instanceId, from, to }: WorkflowTotalsQuery): Procedu
   const found = yield* read({
     instanceId,
     parts: yield* partsOfTime(instanceId, { from, to }),
+    index: BY_START,
     condition: sql`scope = ${SCOPES.workflow}`,
     columns: sql`workflow, started, succeeded, failed, canceled`,
     nothing: sql`'', 0, 0, 0, 0`,
@@ -154,8 +167,8 @@ function* workflowTotals({ instanceId, from, to }: WorkflowTotalsQuery): Procedu
 function* removePeriods(instanceId: string, period: InsightPeriod, before: number | null): Procedure<number> {
   if (before === null) return 0;
   return yield* count(sql`
-    DELETE FROM insight WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND start IN (
-      SELECT start FROM insight WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND start < ${before}
+    DELETE FROM insight ${BY_START} WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND start IN (
+      SELECT start FROM insight ${BY_START} WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND start < ${before}
       ORDER BY start LIMIT ${REMOVED_AT_ONCE})`);
 }
 

@@ -1,7 +1,7 @@
 /** Which counters add up to those of a time: those of whole days and hours instead of those of their minutes. */
 import { DAY_MS, HOUR_MS, MINUTE_MS, startOfDay, startOfHour } from '../../../engine/insights/counts.js';
 import type { InsightPeriod, InsightTime } from '../../../ports/stores/insights/insight-store.js';
-import { isOneOfNumbers } from '../sql/dialect.js';
+import { isOneOfNumbers, withIndex } from '../sql/dialect.js';
 import { type Sql, sql } from '../sql/sql.js';
 
 /** As they are stored. */
@@ -12,6 +12,9 @@ export const SCOPES = { runs: 0, messages: 1, workflow: 2 } as const;
 export const OTHER_WORKFLOWS = '';
 
 const LENGTHS_MS: Readonly<Record<InsightPeriod, number>> = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS };
+
+/** For all workflows of some periods. Without it, SQLite would read all periods of the instance. */
+export const BY_START = withIndex('insight_by_start');
 
 /** Starts of periods, Unix ms, in ascending order. */
 export type Parts = Readonly<Record<InsightPeriod, readonly number[]>>;
