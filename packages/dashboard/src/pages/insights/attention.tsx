@@ -10,7 +10,7 @@ import { StatusBadge } from '../../components/status-badge.js';
 import { useOpenHref } from '../../components/tables/row-link.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { idOf, KINDS, type ShownItem, shownItems } from './attention-items.js';
+import { idOf, KINDS, type ShownItem, shownItems, unlistedErrors } from './attention-items.js';
 
 function Item({ shown: { item, resolved } }: { readonly shown: ShownItem }) {
   const instanceId = useInstanceId();
@@ -61,7 +61,7 @@ export function Attention({ items, errors }: { readonly items: readonly Attentio
   const [taken, setTaken] = useState({ items, shown: shownItems([], items) });
   const current = taken.items === items ? taken : { items, shown: shownItems(taken.shown, items) };
   if (current !== taken) setTaken(current);
-  const moreErrors = Math.max(0, errors - items.filter(({ kind }) => kind === 'dead-letter-group').length);
+  const moreErrors = unlistedErrors(items, errors);
   const count = items.length + moreErrors;
   return (
     <Card title={count === 0 ? 'Needs attention' : `Needs attention (${countText(count)})`} flush>
