@@ -9,7 +9,7 @@ import { DashboardWorld } from '../packages/everstep/dist/end-to-end/dashboard/d
 import { Incident } from '../packages/everstep/dist/end-to-end/dashboard/incident.fixture.js';
 
 const [runs = 500] = process.argv.slice(2).map(Number);
-/** Time to decide on a click and to point. */
+/** Time to decide on a click and to move the pointer. */
 const CLICK_MS = 2_000;
 const READ_GROUPS_MS = 6_000;
 const READ_PLAN_MS = 5_000;

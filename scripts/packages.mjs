@@ -28,7 +28,7 @@ const workflow: WorkflowHandler = serve<{ n: number }, number>(async (context) =
 const handler = toNodeHandler(workflow);
 const server = createServer((request, response) => void handler(request, response)).listen(0, '127.0.0.1', async () => {
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
+  if (address === null || typeof address === 'string') throw new Error('the server is not listening');
   const client = new Client({ baseUrl: String(process.env.EVERSTEP_URL), token: String(process.env.EVERSTEP_TOKEN) });
   const ended = await client.trigger(\`http://127.0.0.1:\${address.port}/\`, { body: { n: 21 }, waitForResult: '60s' });
   console.log('result' in ended ? ended.result : JSON.stringify(ended), typeof protocol, typeof testing.startTestService);
@@ -63,8 +63,8 @@ async function runOn(node) {
     );
     const page = await fetch(`${written.EVERSTEP_URL}/`);
     if (!(await page.text()).includes('<script')) throw new Error('the package does not contain the dashboard');
-    const answer = run(node, ['app.js'], { env: { ...env, ...written } });
-    if (answer !== '42 object function') throw new Error(`the workflow returned ${answer}`);
+    const output = run(node, ['app.js'], { env: { ...env, ...written } });
+    if (output !== '42 object function') throw new Error(`the workflow returned ${output}`);
   } finally {
     const ended = new Promise((resolve) => service.once('exit', resolve));
     service.kill('SIGTERM');

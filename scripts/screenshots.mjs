@@ -1,4 +1,4 @@
-// npm run screenshots: makes the images in docs/images, in both themes, from the same data each time. Build first.
+// npm run screenshots: creates the images in docs/images, in both themes, from the same data each time. Build first.
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from '@everstep/sdk';
@@ -37,7 +37,7 @@ async function triggerHour(service, urls, hour) {
   await service.advance('1h');
 }
 
-/** Makes the data and returns the id of a run that has succeeded. */
+/** Creates the data and returns the id of a run that has succeeded. */
 async function makeData(service, urls) {
   const { now } = await service.settle();
   await service.advanceTo(Math.ceil(now / DAY_MS) * DAY_MS + START_HOUR * HOUR_MS);
@@ -92,7 +92,7 @@ async function photograph(browser, process, service, run) {
   }
 }
 
-// Paths in stack traces are relative to it.
+// Paths in stack traces are relative to the working directory.
 process.chdir(import.meta.dirname);
 await mkdir(IMAGES, { recursive: true });
 const opened = await openBrowser();

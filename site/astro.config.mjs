@@ -18,7 +18,7 @@ export default defineConfig({
     mermaid({ autoTheme: true }),
     starlight({
       title: 'Everstep',
-      description: 'Durable workflow runs over plain HTTP, with a dead letter queue, in one command and one file.',
+      description: 'Durable workflows over plain HTTP. One command to start, one file to back up.',
       customCss: ['./src/site.css'],
       pagination: true,
       credits: false,

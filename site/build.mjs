@@ -27,7 +27,7 @@ const pages = pagesOf(ROOT);
 rmSync(MADE, { recursive: true, force: true });
 for (const { address, title, description, body } of pages)
   write(join(MADE, 'pages', `${address || 'index'}.md`), `${frontmatter({ title, description })}${body}`);
-// Files that pages link to, and each page as Markdown beside its HTML.
+// Files that pages link to, and each page as Markdown next to its HTML.
 for (const file of new Set(pages.flatMap(({ files }) => files))) {
   const to = join(MADE, 'public', 'files', file);
   mkdirSync(dirname(to), { recursive: true });

@@ -29,7 +29,7 @@ const PROJECT_PAGES = new Set([
   'benchmarks',
 ]);
 
-/** Address of a page without slashes at its ends; null for a file that is not a page. The home page is empty. */
+/** Returns the address of a page without slashes at its ends: empty for the home page, null for a file that is not a page. */
 export function addressOf(source) {
   const other = OTHER_PAGES.get(source);
   if (other !== undefined) return other;
@@ -46,7 +46,7 @@ function markdownBelow(root, folder) {
 }
 
 /**
- * Links to pages become addresses of the site, links to other files of the repository addresses below /files/.
+ * Replaces links to pages by addresses of the site, and links to other files of the repository by addresses below /files/.
  *
  * @returns {{ text: string, files: string[] }} the files that have to be copied
  */
@@ -63,7 +63,7 @@ export function withSiteLinks(text, source) {
     files.push(file);
     return `/files/${file}`;
   };
-  // A link text can have code in it, so links are matched in the whole text and code blocks are skipped.
+  // The text of a link can contain code, so links are matched in the whole text and code blocks are skipped.
   const linked = text
     .split(/(^ *```[^\n]*\n[\s\S]*?^ *``` *$)/m)
     .map((part, index) =>
@@ -78,14 +78,14 @@ export function withSiteLinks(text, source) {
   return { text: linked, files };
 }
 
-/** Title of a page: its first heading, without marks. */
+/** Returns the title of a page: its first heading, without markup. */
 function titleOf(text, source) {
   const heading = /^# (.+)$/m.exec(text);
   if (!heading) throw new Error(`${source} has no heading of the first level`);
   return heading[1].replaceAll('`', '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
 }
 
-/** The first paragraph, in one line and without marks: what search engines and llms.txt show of a page. */
+/** Returns the first paragraph in one line, without markup. Search engines and llms.txt show it. */
 function descriptionOf(body) {
   const paragraph = body
     .split(/\n{2,}/)

@@ -18,7 +18,7 @@ const WORKERS = {
 export const QUIET_NODE = '--disable-warning=ExperimentalWarning';
 /** Directory for CPU profiles of the server; none by default. */
 const PROFILE_DIRECTORY = process.env.EVERSTEP_BENCH_PROFILE;
-const PROFILE = PROFILE_DIRECTORY ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE_DIRECTORY}`] : [];
+export const PROFILE = PROFILE_DIRECTORY ? ['--cpu-prof', `--cpu-prof-dir=${PROFILE_DIRECTORY}`] : [];
 
 export interface Engine extends Omit<EngineClient, 'close'> {
   /** One per node. */

@@ -20,7 +20,7 @@ export async function moveToTeam(admin: AdminClient, instanceId: string, teamId:
   await admin.instances.moveToTeam(instanceId, teamId);
 }
 
-/** Sets a budget of $50 a month. The alert URL is called when $40 are spent, and again at $50. */
+/** Sets a budget of $50 a month. The alert URL is called at $40, and again at $50. */
 export async function setBudget(admin: AdminClient, instanceId: string, alertUrl: string): Promise<void> {
   await admin.instances.updateBudget(instanceId, 50);
   await admin.instances.setBudgetAlert(instanceId, alertUrl);

@@ -7,7 +7,7 @@ interface Transcript {
 /** Transcribes a recording. Everstep waits for the response, for up to two hours per attempt. */
 export const transcribe = serve<{ recording: string; apiUrl: string }, number>(async (context) => {
   const { recording, apiUrl } = context.payload;
-  const answer = await context.call<Transcript>('transcribe', {
+  const response = await context.call<Transcript>('transcribe', {
     url: apiUrl,
     method: 'POST',
     headers: { 'Idempotency-Key': context.runId },
@@ -17,6 +17,6 @@ export const transcribe = serve<{ recording: string; apiUrl: string }, number>(a
     retryDelay: '1000 * pow(2, retried)',
     flowControl: { key: 'transcriptions', parallelism: 3 },
   });
-  if (!answer.ok) throw new NonRetryableError(`no transcript: ${answer.error ?? `status ${answer.status}`}`);
-  return answer.body.words;
+  if (!response.ok) throw new NonRetryableError(`no transcript: ${response.error ?? `status ${response.status}`}`);
+  return response.body.words;
 });

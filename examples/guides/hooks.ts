@@ -41,7 +41,7 @@ export const paymentWith = (reporter: ErrorReporter, log: Logger) =>
       const { card } = context.payload;
       return context.run('charge', () => {
         if (card === 'expired')
-          throw new NonRetryableError('the card has expired', { cause: new Error('the bank answered 402') });
+          throw new NonRetryableError('the card has expired', { cause: new Error('the bank responded with 402') });
         return 'paid';
       });
     },

@@ -9,8 +9,8 @@ export const transfer = serve<{ bankUrl: string; cents: number }, string>(async 
     method: 'POST',
     body: { cents, callMeAt: webhook.webhookUrl },
   });
-  const answer = await context.waitForWebhook('transfer completed', webhook, { timeout: '3d' });
-  if (answer.timeout) return 'no callback from the bank';
-  const { request } = answer;
+  const result = await context.waitForWebhook('transfer completed', webhook, { timeout: '3d' });
+  if (result.timeout) return 'no callback from the bank';
+  const { request } = result;
   return `${request.method} ${request.query}: ${request.text()}`;
 });

@@ -84,7 +84,7 @@ test('the Dockerfile builds a server that starts, responds to /ready and stops',
         copy(source, words, target, !from);
       } else if (name === 'RUN' && !/\/usr\/local\/|chown/.test(text)) {
         const env = { ...environment, npm_config_prefer_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false' };
-        // The complete install takes most of the time of this test, and is that of this clone: only its input is checked.
+        // The complete installation would take most of the time of this test, and is the same as in this clone.
         const isSameInstall = text === COMPLETE_INSTALL && isInstalled();
         const command = isSameInstall ? `${text} --dry-run` : text;
         const failure = await promisify(execFile)('sh', ['-c', inside(root, command)], { cwd: workDirectory, env }).catch(

@@ -72,7 +72,7 @@ test('every value in deploy/ is valid for its setting', () => {
     }
 });
 
-test('both use a PostgreSQL store, and its password is only in the secret', () => {
+test('the compose file and the manifests use a PostgreSQL store, and its password is only in the secret', () => {
   for (const [, { environment }] of nodes)
     assert.match(environment.EVERSTEP_STORE, /^postgres:\/\/everstep:\$\{POSTGRES_PASSWORD\}@postgres:5432\/everstep$/);
   assert.match(kindOf('Secret').stringData.EVERSTEP_STORE, /^postgres:\/\//);
@@ -231,7 +231,7 @@ test('kubectl renders the example overlay with its values and the metrics', {
   assert.match(shown.image, /^registry\.example\.com\/everstep:/);
   const env = new Map(shown.env.map(({ name, value }) => [name, value]));
   assert.equal(env.get('EVERSTEP_METRICS_ADDRESS'), '0.0.0.0:9464');
-  // Patches add to the settings of the base, and replace none but their own.
+  // A patch keeps the settings of the base.
   for (const { name } of container.env) assert.ok(env.has(name), name);
   const policy = rendered.find(({ metadata }) => metadata.name === 'everstep-metrics');
   assert.deepEqual(policy.spec.podSelector.matchLabels, spec.selector.matchLabels);

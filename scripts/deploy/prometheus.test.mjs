@@ -23,7 +23,7 @@ const promtool = process.env.EVERSTEP_TEST_PROMTOOL ?? 'promtool';
 const has = (program) => spawnSync(program, ['--version']).status === 0;
 const skip = has(prometheus) && has(promtool) ? false : 'prometheus and promtool are not installed';
 
-/** Metrics of what this test does not do: workers, schedules, PostgreSQL, and errors of the store. */
+/** Metrics of features that this test does not use: workers, PostgreSQL, repairs, queues, and errors of the store. */
 const ABSENT = /everstep_(worker|database_commit|store_errors|dead_letters_removed|queue_waiting)/;
 const WINDOW = '20s';
 
@@ -81,10 +81,10 @@ async function startPrometheus(t, target) {
     await gone;
   });
   const ask = async (path) => {
-    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
-    return (await answer.json()).data;
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
+    return (await response.json()).data;
   };
-  await until('Prometheus answers', () => ask('status/buildinfo').then(Boolean, () => false));
+  await until('Prometheus responds', () => ask('status/buildinfo').then(Boolean, () => false));
   return {
     ask,
     query: async (expression) => (await ask(`query?${new URLSearchParams({ query: expression })}`))?.result,
@@ -136,14 +136,14 @@ test('Prometheus scrapes a server that ran, failed and queued work, and the dash
   assert.equal(waiting[0]?.value[1], '1');
 });
 
-test('both formats are negotiated, and promtool accepts them', { skip }, async (t) => {
+test('the server offers both metric formats, and promtool accepts them', { skip }, async (t) => {
   const metricsPort = await freePort();
   const service = await ServiceProcess.create({ EVERSTEP_METRICS_ADDRESS: `127.0.0.1:${metricsPort}` });
   t.after(() => service.dispose());
   await service.start();
   const page = async (accept) => {
-    const answer = await fetch(`http://127.0.0.1:${metricsPort}/metrics`, { headers: { accept } });
-    return { type: answer.headers.get('content-type'), text: await answer.text() };
+    const response = await fetch(`http://127.0.0.1:${metricsPort}/metrics`, { headers: { accept } });
+    return { type: response.headers.get('content-type'), text: await response.text() };
   };
   const open = await page('application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5');
   assert.match(open.type, /^application\/openmetrics-text/);

@@ -19,13 +19,13 @@ const MAY_WAIT = new Set([
   'settleClock',
 ]);
 const WAITS_MS = 1_500;
-/** A stall counts if this share of it was work of the server itself. */
+/** A stall counts if the server itself worked for at least this long during it. */
 const STALL_CPU_MS = 200;
 const MOST_OF_A_KIND = 20;
 /** Memory in addition to the heap: buffers, code and the database. */
 const RSS_BEYOND_HEAP_MB = 450;
 const OF_ANOTHER_TENANT = 0.15;
-/** Operations sent with operator credentials, which can see everything: they only read, or name given objects. */
+/** Operations sent with operator credentials, which can see everything. They only read, or change objects given by id. */
 const OF_OPERATOR = new Set([
   'listUsers',
   'exportAuditLog',
@@ -44,7 +44,7 @@ export class Campaign {
     this.statuses = new Map();
     this.kinds = new Map();
     this.recent = [];
-    // The startup of a server is work, too.
+    // The startup of the server also blocks its event loop.
     this.isSending = false;
     this.tookMs = 0;
   }
@@ -158,18 +158,18 @@ export class Campaign {
     this.recent.push(sent);
     if (this.recent.length > 4 * AT_ONCE) this.recent.shift();
     const mayWait = MAY_WAIT.has(request.operationId);
-    const answer = await sendBytes(bytes, {
+    const response = await sendBytes(bytes, {
       port: this.service.port,
       timeoutMs: mayWait ? WAITS_MS : TIMEOUT_MS,
       // A truncated request waits for its remainder.
       endAfterMs: request.kind === 'raw' ? 200 : null,
     });
-    sent.status = answer.status;
-    this.statuses.set(answer.status, (this.statuses.get(answer.status) ?? 0) + 1);
+    sent.status = response.status;
+    this.statuses.set(response.status, (this.statuses.get(response.status) ?? 0) + 1);
     this.kinds.set(request.kind, (this.kinds.get(request.kind) ?? 0) + 1);
-    const cursor = /"cursor":"([^"]{20,})"/.exec(answer.text)?.[1];
+    const cursor = /"cursor":"([^"]{20,})"/.exec(response.text)?.[1];
     if (cursor) this.own.ids.cursor = [cursor, ...(this.own.ids.cursor ?? []).slice(0, 9)];
-    this.judge(sent, answer, mayWait);
+    this.judge(sent, response, mayWait);
   }
 
   judge(sent, { status, text, how }, mayWait) {
@@ -225,7 +225,7 @@ export class Campaign {
   checkMemory() {
     const most = Math.round(this.service.memory.most / 2 ** 20);
     if (most > this.heapMb + RSS_BEYOND_HEAP_MB)
-      this.find('memory', null, `the service had ${most} MiB at most, with a heap of ${this.heapMb} MiB`);
+      this.find('memory', null, `the service used up to ${most} MiB, with a heap of ${this.heapMb} MiB`);
   }
 
   find(kind, sent, message) {

@@ -72,7 +72,7 @@ function bodyFor(random) {
 }
 
 /** Returns the bytes of response n, and when and how to end the connection. */
-export function answerOf(seed, n) {
+export function responseOf(seed, n) {
   const random = new Random(mix(seed ^ 0x1b873593, n));
   const status = random.pick([
     '200',
@@ -110,7 +110,7 @@ export function answerOf(seed, n) {
 /** Listens on a free port; `count` is the number of responses. */
 export async function openEndpoint(seed) {
   const sockets = new Set();
-  let answers = 0;
+  let responses = 0;
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {});
@@ -120,7 +120,7 @@ export async function openEndpoint(seed) {
       seen = (seen + part.toString('latin1')).slice(-100_000);
       if (!seen.includes('\r\n\r\n')) return;
       seen = '';
-      const { bytes, how, at, delayMs } = answerOf(seed, answers++);
+      const { bytes, how, at, delayMs } = responseOf(seed, responses++);
       if (how === 'nothing') setTimeout(() => socket.destroy(), delayMs);
       else if (how === 'reset') socket.write(bytes.subarray(0, at), () => socket.resetAndDestroy());
       else if (how === 'cut') socket.end(bytes.subarray(0, at));
@@ -134,7 +134,7 @@ export async function openEndpoint(seed) {
   return {
     port: server.address().port,
     get count() {
-      return answers;
+      return responses;
     },
     close() {
       for (const socket of sockets) socket.destroy();

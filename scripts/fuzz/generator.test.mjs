@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerOf } from './endpoint.mjs';
+import { responseOf } from './endpoint.mjs';
 import { bytesOf, damagedRequest } from './raw-http.mjs';
 import { operationsOf, requestOf } from './requests.mjs';
 
@@ -68,7 +68,7 @@ test('every operation and every kind of damage occurs, with existing and unknown
 });
 
 test('a response of the endpoint depends only on the seed and its number', () => {
-  const answers = (seed) => Array.from({ length: 200 }, (_, n) => answerOf(seed, n).bytes.toString('base64'));
-  assert.deepEqual(answers(3), answers(3));
-  assert.notDeepEqual(answers(3), answers(4));
+  const responses = (seed) => Array.from({ length: 200 }, (_, n) => responseOf(seed, n).bytes.toString('base64'));
+  assert.deepEqual(responses(3), responses(3));
+  assert.notDeepEqual(responses(3), responses(4));
 });

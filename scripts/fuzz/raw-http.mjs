@@ -98,7 +98,7 @@ export function damagedRequest(bytes, damage) {
 }
 
 /** Parses a response, as far as it was received: status and text; status 0 without a response. */
-export function parseAnswer(bytes) {
+export function parseResponse(bytes) {
   const text = bytes.toString('latin1');
   const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(text)?.[1] ?? 0);
   return { status, text: bytes.toString('utf8') };
@@ -106,7 +106,7 @@ export function parseAnswer(bytes) {
 
 /**
  * Sends bytes on a separate connection.
- * @returns {Promise<{ status: number, text: string, how: 'answered' | 'closed' | 'late' | 'refused', ms: number }>}
+ * @returns {Promise<{ status: number, text: string, how: 'complete' | 'closed' | 'late' | 'refused', ms: number }>}
  */
 export function sendBytes(bytes, { port, timeoutMs, mostBytes = 4 * 1024 * 1024, endAfterMs = null }) {
   return new Promise((resolve) => {
@@ -118,8 +118,8 @@ export function sendBytes(bytes, { port, timeoutMs, mostBytes = 4 * 1024 * 1024,
       clearTimeout(timer);
       clearTimeout(ending);
       socket.destroy();
-      const answer = parseAnswer(Buffer.concat(parts));
-      resolve({ ...answer, how: answer.status > 0 && how === 'closed' ? 'answered' : how, ms: performance.now() - since });
+      const response = parseResponse(Buffer.concat(parts));
+      resolve({ ...response, how: response.status > 0 && how === 'closed' ? 'complete' : how, ms: performance.now() - since });
     };
     const timer = setTimeout(() => finish('late'), timeoutMs);
     // The server waits for the rest of a truncated request, so the client disconnects.

@@ -9,7 +9,7 @@ const UPSTASH = { 'upstash-telemetry-sdk': 'fuzz' };
 
 /** Sends JSON; rejects with the response when it is not successful. */
 async function ask(base, authorization, method, path, { body, headers = {} } = {}) {
-  const answer = await fetch(base + path, {
+  const response = await fetch(base + path, {
     method,
     headers: {
       ...(authorization ? { authorization } : {}),
@@ -18,8 +18,8 @@ async function ask(base, authorization, method, path, { body, headers = {} } = {
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text.slice(0, 300)}`);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 300)}`);
   return text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text;
 }
 
@@ -63,13 +63,13 @@ export class Tenant {
 
   /** Returns the headers of a page with a session of the user. */
   async logIn() {
-    const answer = await fetch(`${this.base}/v2/session`, {
+    const response = await fetch(`${this.base}/v2/session`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ email: this.email, api_key: this.apiKey }),
     });
-    const { csrf_token: csrfToken } = await answer.json();
-    const [cookie = ''] = (answer.headers.get('set-cookie') ?? '').split(';', 1);
+    const { csrf_token: csrfToken } = await response.json();
+    const [cookie = ''] = (response.headers.get('set-cookie') ?? '').split(';', 1);
     this.session = [
       ['cookie', cookie],
       ['x-everstep-csrf', csrfToken],

@@ -1,6 +1,6 @@
 /**
- * Writes TypeScript types for JSON schemas. A schema with a name is written once, wherever it is used: schemas are the same
- * if they are equal except for their descriptions.
+ * Writes TypeScript types for JSON schemas. A named schema is written once, regardless of where it is used. Schemas are the
+ * same if only their descriptions differ.
  */
 
 /** Maximum line length, the same as that of Biome. */
@@ -53,7 +53,7 @@ function comment(text, indent) {
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}\n`).join('')}${indent} */\n`;
 }
 
-/** Writes a union on one line if it fits behind `before`, else one alternative per line. */
+/** Writes a union on one line if it fits after `before` characters, otherwise one alternative per line. */
 function union(alternatives, before, indent) {
   const text = alternatives.join(' | ');
   if (text.includes('\n') || before + text.length + 1 <= MAX_LINE) return text;
@@ -127,7 +127,7 @@ export function typesOf(files, { imports, bases, describe = (text) => text }) {
         .map(([name, schema]) => {
           const start = `${indent}readonly ${name}${required.includes(name) ? '' : '?'}:`;
           const type = typeOf(schema, { indent, before: start.length + 1, parameter });
-          // The description of a type with a name is at that type.
+          // A named type has its own description.
           const named = known.get(identity(withoutNull(schema)));
           const repeats = named && named.schema.description === descriptionOf(schema);
           return `${repeats ? '' : doc(schema, indent)}${start}${type.startsWith('\n') ? '' : ' '}${type};\n`;

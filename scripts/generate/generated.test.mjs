@@ -84,7 +84,7 @@ export interface Thing<Value = unknown> {
   );
 });
 
-test('a schema with a name is written once, whatever its description is', () => {
+test('a named schema is written once, regardless of its description', () => {
   const key = object('Key.', { id: text() });
   const holder = object('Holder.', { key: { ...key, description: 'Its key.' }, keys: { type: 'array', items: key } });
   assert.match(
@@ -95,7 +95,7 @@ test('a schema with a name is written once, whatever its description is', () => 
   assert.match(write({ Key: key, More: more }, ['Key']), /interface More extends Key \{\n {2}readonly name: string;\n\}/);
 });
 
-test('a schema with a name must have a description, and a name must have a schema', () => {
+test('a named schema must have a description, and a name must have a schema', () => {
   assert.throws(() => write({ Thing: { type: 'string' } }), /Thing needs a description/);
   assert.throws(() => write({ Thing: undefined }), /no schema for the type Thing/);
 });

@@ -40,7 +40,7 @@ function pick(schema, description, names, narrowed = {}) {
 
 const DATE = { instance: 'Date' };
 
-/** Returns the schema of the filters that a call accepts: also one value instead of a list, and Date for a point in time. */
+/** Returns the schema of the filters that a call accepts: one value instead of a list, and a Date for a time, are valid too. */
 function filters(description, table) {
   const properties = Object.entries(oneOrMoreFilters(table)).map(([name, schema]) => [
     name,

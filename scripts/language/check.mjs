@@ -6,7 +6,7 @@ import { proseOf, sentencesOf } from './text.mjs';
 /** @typedef {{ path: string, line: number, found: string, instead: string, context: string }} Finding */
 
 const NOT_OURS = new Set(['node_modules', 'dist', 'static']);
-/** The SQL of a published migration never changes, not even in its comments; the lists of words are full of what they forbid. */
+/** The SQL of a published migration never changes, not even in its comments. The word lists contain the words that they forbid. */
 const NOT_CHECKED = /^scripts\/language\/|^packages\/everstep\/src\/stores\/\w+\/migrations\//;
 const CHECKED = /\.(md|tsx?|mjs|js)$/;
 
@@ -29,7 +29,7 @@ function expressionOf(rules) {
 }
 
 /**
- * Returns what the rules forbid in a text, in its order.
+ * Returns the phrases of a text that the rules forbid, in their order.
  *
  * @returns {Finding[]}
  */
@@ -38,7 +38,7 @@ export function findingsIn({ path, text }, rules, expression = expressionOf(rule
   let line = 1;
   let counted = 0;
   return [...proseOf(path, text).matchAll(expression)].flatMap(({ 0: found, index, groups }) => {
-    // A name of the wire or of SQL.
+    // Names of the wire or of SQL are in capitals.
     if (found === found.toUpperCase()) return [];
     while (counted < index) if (text[counted++] === '\n') line++;
     const rule = Object.entries(groups).find(([, match]) => match !== undefined)[0];

@@ -19,7 +19,7 @@ test('the pages, comments and texts of the repository follow the rules', () => {
 });
 
 describe('a Markdown page', () => {
-  test('has its findings, also across a line break, in tables, headings and emphasis', () => {
+  test('has findings in tables, headings and emphasis, and across line breaks', () => {
     const page =
       '# Whoever\n\nIt is taken\nfor granted that it **goes** on.\n\n| a | told |\n| --- | --- |\n- the colour [told](x.md)\n';
     assert.deepEqual(found('a.md', page), [
@@ -39,7 +39,7 @@ describe('a Markdown page', () => {
     assert.deepEqual(found('a.md', page), []);
   });
 
-  test('is searched behind a block of code', () => {
+  test('is searched after a block of code', () => {
     assert.deepEqual(found('a.md', '```\na\n```\ntold `a` told\n'), ['4: told', '4: told']);
   });
 
@@ -49,7 +49,7 @@ describe('a Markdown page', () => {
 });
 
 describe('a source file', () => {
-  test('has its findings in comments, strings and templates', () => {
+  test('has findings in comments, strings and templates', () => {
     const source = [
       '/** It is taken',
       ' * for granted. */',
@@ -77,7 +77,7 @@ describe('a source file', () => {
     assert.deepEqual(found('a.ts', source.join('\n')), []);
   });
 
-  test('is searched behind an apostrophe, an escaped quote and a nested template', () => {
+  test('is searched after an apostrophe, an escaped quote and a nested template', () => {
     const source = `// don't\nf('it\\'s told', \`\${g(\`\${'}'}\`)} is told\`);`;
     assert.deepEqual(found('a.ts', source), ['2: told', '2: told']);
   });
@@ -108,7 +108,7 @@ test('British spellings are found', () => {
   assert.equal(found('a.md', all).length, all.split(' ').length);
 });
 
-test('an exception excuses the phrase in its place only, and is reported when nothing needs it', () => {
+test('an exception excuses a phrase only in its place, and is reported if it is not needed', () => {
   const texts = ['a.md', 'b.md'].map((path) => ({ path, text: 'The oracle told us.\nIt told nothing.\n' }));
   const used = { path: 'a.md', text: 'oracle told us', reason: 'it speaks' };
   const stale = { path: 'b.md', text: 'never told', reason: 'it is gone' };

@@ -4,7 +4,7 @@
  */
 
 /**
- * Phrases, each with what to write instead. Between two words of a phrase any white space may stand, also a line break.
+ * Phrases, each with what to write instead. A space matches any white space, including a line break.
  *
  * @type {readonly (readonly [phrase: RegExp, instead: string])[]}
  */
@@ -76,8 +76,8 @@ export const SPELLINGS = [
 ];
 
 /**
- * Places where a phrase is right, each with the reason. `text` is the phrase with words around it, on one line and as it is
- * written; an exception that no longer excuses anything is reported.
+ * Places where a phrase is right, each with the reason. `text` is the phrase with the words around it, exactly as in one line
+ * of the file. An exception that is no longer needed is reported.
  *
  * @type {readonly { readonly path: string, readonly text: string, readonly reason: string }[]}
  */

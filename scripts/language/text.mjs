@@ -3,7 +3,7 @@
  * a finding has the line of the source, and a phrase is found across a line break.
  */
 
-/** Stands in a text for a character of code: no phrase reaches across it. */
+/** Replaces a character of code, so that no phrase extends across it. */
 export const CODE = '\0';
 /** Replaces each character of inline code, which counts as one word of its sentence. */
 export const INLINE = '\uE000';
@@ -50,7 +50,7 @@ class SourceScanner {
     for (let at = 0; at < text.length; at++) this.prose[from + at] = text[at];
   }
 
-  /** Scans code up to the end, or behind the brace that closes an expression in a template. */
+  /** Scans code up to its end, or to the position after the brace that closes an expression in a template. */
   scan(from, { inTemplate }) {
     const { source } = this;
     let depth = 0;
@@ -70,13 +70,13 @@ class SourceScanner {
     return at;
   }
 
-  /** Returns the position behind the comment, string, template or regular expression that starts here; else the same position. */
+  /** Returns the position after the comment, string, template or regular expression that starts here, otherwise `at`. */
   endOfLiteral(at) {
     const { source } = this;
     const char = source[at];
     if (char === '/') return this.endOfSlash(at);
     if (char === '`') return this.endOfTemplate(at);
-    // Behind a letter it is an apostrophe in the text of an element.
+    // A quote after a letter is an apostrophe in the text of an element.
     if ((char !== "'" && char !== '"') || /[\p{L}\d]/u.test(source[at - 1] ?? '')) return at;
     let end = at + 1;
     while (end < source.length && source[end] !== char && source[end] !== '\n') end += source[end] === '\\' ? 2 : 1;
@@ -129,12 +129,12 @@ export function proseOfSource(source, { hasElements = false } = {}) {
   return scanner.prose.join('');
 }
 
-/** Returns the prose of a file by the ending of its name. */
+/** Returns the prose of a file, according to its extension. */
 export function proseOf(path, text) {
   return path.endsWith('.md') ? proseOfMarkdown(text) : proseOfSource(text, { hasElements: path.endsWith('x') });
 }
 
-/** Returns the sentences of a prose with their positions: `{ text, position, words }`. */
+/** Returns the sentences of a text with their positions: `{ text, position, words }`. */
 export function sentencesOf(prose) {
   return [...prose.matchAll(/(?:[^\0.!?\n]|[.!?](?=\S)|\n(?!\s*\n))+[.!?]?/g)].flatMap(({ 0: text, index }) => {
     const words = text.match(/[^\s]*[\p{L}\p{N}\uE000][^\s]*/gu)?.length ?? 0;

@@ -48,7 +48,7 @@ function closure({ dependencies }, refs) {
 
 const byRef = (a, b) => (a < b ? -1 : 1);
 
-/** `version` is that of the server. */
+/** Returns the CycloneDX document. */
 export function billOfMaterials() {
   const { version, description, license, dependencies } = JSON.parse(
     readFileSync(join(ROOT, 'packages/everstep/package.json'), 'utf8'),

@@ -26,7 +26,7 @@ function whenOrphaned(end) {
  * @param {string} command
  * @param {readonly string[]} args
  * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, output?: 'kept' | 'shown' }} [options]
- * @returns {Promise<{ code: number, output: string, interrupted: boolean }>} code as a shell gives it: 128 + n for signal n
+ * @returns {Promise<{ code: number, output: string, interrupted: boolean }>} code as a shell reports it: 128 + n for signal n
  */
 export function runToEnd(command, args, { cwd, env = process.env, output = 'shown' } = {}) {
   return new Promise((resolve, reject) => {

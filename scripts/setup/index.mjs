@@ -24,7 +24,7 @@ export function prepare() {
 }
 
 /**
- * Runs the script's work and exits with its exit code. Prints an error message when the preparation fails.
+ * Runs the work of a script and exits with its exit code. Prints an error message when the preparation fails.
  *
  * @param {() => Promise<number>} work resolves with the exit code
  */

@@ -10,17 +10,17 @@ const seconds = (sinceMs) => `${((performance.now() - sinceMs) / 1000).toFixed(1
 
 /**
  * @template Result
- * @param {string} doing description of the step
+ * @param {string} title of the step
  * @param {() => Promise<Result>} step
  * @returns {Promise<Result>}
  */
-export async function timed(doing, step) {
+export async function timed(title, step) {
   const startedMs = performance.now();
   const live = process.stderr.isTTY;
-  if (live) process.stderr.write(`${doing} ...`);
+  if (live) process.stderr.write(`${title} ...`);
   try {
     const result = await step();
-    process.stderr.write(live ? `\r${doing}: ${seconds(startedMs)}\n` : `${doing}: ${seconds(startedMs)}\n`);
+    process.stderr.write(live ? `\r${title}: ${seconds(startedMs)}\n` : `${title}: ${seconds(startedMs)}\n`);
     return result;
   } catch (error) {
     if (live) process.stderr.write('\n');

@@ -33,8 +33,8 @@ const read = (path) => readFile(path, 'utf8').catch(() => null);
 
 /** @returns {Promise<string | null>} version printed by the binary; null when it is missing or does not run on this machine */
 async function versionOf(node) {
-  const answer = await runToEnd(node, ['--version'], { output: 'kept' }).catch(() => null);
-  return answer?.code === 0 ? answer.output.trim() : null;
+  const result = await runToEnd(node, ['--version'], { output: 'kept' }).catch(() => null);
+  return result?.code === 0 ? result.output.trim() : null;
 }
 
 /**

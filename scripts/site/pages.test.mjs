@@ -14,7 +14,7 @@ test('a link to a page becomes its address on the site, with the anchor', () => 
   assert.equal(text, '[a](/errors/#dlq-full) [b](/guides/events/) [c](/sdk/) [d](#here)');
 });
 
-test('a link to another file leads to a copy, one to a folder becomes text, and code is left alone', () => {
+test('a link to another file leads to a copy, a link to a folder becomes text, and code is unchanged', () => {
   const markdown = '![p](images/a.png) [`x`](../examples/a.ts) [f](../examples/guides)\n```\n[a](b.md)\n```\n';
   const { text, files } = withSiteLinks(markdown, 'docs/README.md');
   assert.equal(text, '![p](/files/docs/images/a.png) [`x`](/files/examples/a.ts) f\n```\n[a](b.md)\n```\n');

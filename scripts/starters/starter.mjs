@@ -13,7 +13,7 @@ const EVERSTEP = join(ROOT, 'packages', 'everstep', 'bin', 'everstep.js');
 const IS_WINDOWS = process.platform === 'win32';
 const READY_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 10_000;
-/** What a command may take, such as `npm install`. */
+/** Maximum duration of a command such as `npm install`. */
 const COMMAND_TIMEOUT_MS = 300_000;
 
 /** Names of the starters, which are the names of their folders. */
@@ -24,7 +24,7 @@ export const STARTER_NAMES = readdirSync(STARTERS, { withFileTypes: true })
 /** Returns the absolute path of a file of a starter, or of its folder. */
 export const inStarter = (name, path = '') => join(STARTERS, name, path);
 
-/** Copies a starter without what an installation or a build left behind. */
+/** Copies a starter without the files of an installation or a build. */
 export function copyStarter(name, to) {
   const left = /[\\/](node_modules|\.next|\.everstep|\.env)$/;
   cpSync(inStarter(name), to, { recursive: true, filter: (source) => !left.test(source) });
@@ -74,7 +74,7 @@ process.once('exit', () => {
   for (const child of groups) kill(child, 'SIGKILL');
 });
 
-/** A process with all that it starts, such as `npm run dev`. */
+/** A process and its child processes, such as `npm run dev`. */
 class ProcessGroup {
   constructor(command, args, options) {
     this.output = '';
@@ -92,8 +92,9 @@ class ProcessGroup {
       const value = await attempt();
       if (value) return value;
       const { exitCode, signalCode } = this.child;
-      if (exitCode !== null || signalCode !== null) throw new Error(`it ended with ${signalCode ?? exitCode}:\n${this.output}`);
-      if (performance.now() > deadline) throw new Error(`it is not ready after ${READY_TIMEOUT_MS} ms:\n${this.output}`);
+      if (exitCode !== null || signalCode !== null)
+        throw new Error(`the process ended with ${signalCode ?? exitCode}:\n${this.output}`);
+      if (performance.now() > deadline) throw new Error(`the process is not ready after ${READY_TIMEOUT_MS} ms:\n${this.output}`);
       await pause(20);
     }
   }
@@ -130,7 +131,7 @@ export async function startEverstep(directory) {
 }
 
 /**
- * Starts the app of a starter, triggers its workflow with its own program, and checks the result.
+ * Starts the app of a starter, triggers its workflow with the program of the starter, and checks the result.
  *
  * @param {string} directory the copy of the starter, with its dependencies and `.env`
  * @param {readonly string[]} app command that starts the app
@@ -141,7 +142,7 @@ export async function checkWorkflow(directory, [command, ...args], [triggerComma
   const env = { ...cleanEnvironment(), PORT: port, NEXT_TELEMETRY_DISABLED: '1' };
   const group = new ProcessGroup(command, args, { cwd: directory, env });
   try {
-    // An endpoint answers 405 to a GET.
+    // An endpoint responds to a GET with 405.
     await group.ready(async () => {
       const response = await fetch(`http://127.0.0.1:${port}/order`).catch(() => null);
       return response?.status === 405;

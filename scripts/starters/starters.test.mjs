@@ -18,7 +18,7 @@ import {
 
 const json = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const SDK_VERSION = json(join(ROOT, 'packages/sdk/package.json')).version;
-/** Packages of starters that are not installed in this repository: the check knows none of their types. */
+/** Packages of starters that are not installed in this repository. Their types are not checked. */
 const NOT_INSTALLED = ['express', '@hono/node-server'];
 
 const directories = [];
@@ -31,7 +31,7 @@ after(() => {
   for (const directory of directories) rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
 });
 
-test('there is a starter for each server that the list of starters names', () => {
+test('every server in the list of starters has a starter', () => {
   const list = readFileSync(inStarter('README.md'), 'utf8');
   assert.deepEqual(
     [...list.matchAll(/^\| \[\w+\]\((\w+)\)/gm)].map(([, name]) => name),
@@ -61,7 +61,7 @@ for (const name of STARTER_NAMES) {
       assert.equal(manifest.dependencies['@everstep/sdk'], SDK_VERSION);
     });
 
-    test('has the files and scripts that its README names, and links to nothing outside', () => {
+    test('has the files and scripts that its README names, and its README has no links to other folders', () => {
       const files = [...readme.matchAll(/`([\w./-]+\.(?:tsx?|js|example))`/g)].map(([, file]) => file);
       assert.ok(files.length >= 4);
       assert.deepEqual(
@@ -81,7 +81,7 @@ for (const name of STARTER_NAMES) {
       );
     });
 
-    test('has the types of the SDK', () => {
+    test('compiles with the types of the SDK', () => {
       // Below the root, so that packages are found.
       const copy = join(temporary(join(ROOT, 'node_modules', '.cache')), name);
       copyStarter(name, copy);

@@ -10,7 +10,7 @@ const MAIN = 'main';
 /** Changes that can affect every test. */
 const EVERYTHING = /^(package(-lock)?\.json|tsconfig.*\.json|scripts\/(tests|setup)\/.*(?<!\.test\.mjs))$/;
 
-/** What imports do not show: the path of a change, and the path of the tests that read or build the changed files. */
+/** Dependencies that are not imports: paths of changed files, and paths of the tests that read or build them. */
 const READERS = [
   [/\.md$/, /\/documentation\/|^scripts\/site\//],
   [/^packages\/dashboard\/(?!.*\.test\.)/, /\/end-to-end\/dashboard\//],

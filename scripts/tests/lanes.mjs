@@ -14,7 +14,7 @@ const STARTS_PROCESSES = [
   /^scripts\/starters\//,
 ];
 
-/** Those with node leases that expire: only two files run at a time until they are done. */
+/** Files with node leases that expire: only two files run at a time until these are done. */
 const NEEDS_ROOM = /(^|\/)end-to-end\/(?:[\w-]+\/)?(dashboard-nodes|nodes|crash|repair-crash|published-postgres)/;
 
 const slashes = (source) => source.replaceAll('\\', '/');

@@ -1,4 +1,4 @@
-/** What a test file needs besides Node, according to its code and that of the test support which it imports. */
+/** What a test file needs besides Node, according to its code and the test support that it imports. */
 import { Imports } from './imports.mjs';
 
 /** Product code is not searched: a test that imports the store for PostgreSQL does not need a database. */
@@ -10,10 +10,10 @@ const NEEDS = {
   browser: (name) => name === 'playwright-core',
 };
 
-/** Changes the process for other files, or depends on what they did to it. A quote before it makes it a text. */
+/** Code that changes the process for other files, or depends on their changes. After a quote, it is part of a string. */
 const OWN_STATE =
   /(?<!['"`])\b(process\.(env\.\w+ \??\??=[^=]|on\(|once\(|emit|exit|memoryUsage|chdir|umask|stdout\.|stderr\.)|delete process\.env|Object\.assign\(process\b|globalThis(\.\w+ =[^=]|,)|mock\.|setGlobalDispatcher\b)|node:(v8|vm|perf_hooks|diagnostics_channel)/;
-/** `require` loads a shared file, and cannot wait. */
+/** Files that share a process are loaded with `require`, which cannot wait. */
 const TOP_LEVEL_AWAIT = /^(?!.*\basync\b)(await\b|[^\s/*].*\bawait\b)/m;
 
 /**
@@ -44,7 +44,7 @@ export function needsOf(file, imports = new Imports()) {
   return needs;
 }
 
-/** Whether a test file needs nothing but Node and little time: `npm run test:quick`. */
+/** Returns whether a test file belongs to `npm run test:quick`: it needs only Node and little time. */
 export const isQuick = ({ file, source }, imports) => {
   const { processes, postgres, browser } = needsOf(file, imports);
   return !processes && !postgres && !browser && !/[\\/]end-to-end[\\/]/.test(source);

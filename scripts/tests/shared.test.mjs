@@ -27,7 +27,7 @@ function runTogether(sources) {
     const { passed, failed, failures, files } = tally;
     console.log(JSON.stringify({ passed, failed, silent: tally.silent(), files: Object.fromEntries(files),
       failures: failures.map(({ source, name, error }) => ({ source, name, message: String((error.cause ?? error).message) })) }));`;
-  // Options of Node are passed on to the processes of tests, so the script is not one.
+  // A script in a file: `--eval` would be passed on to the processes of tests.
   const runner = join(directory, 'runner.mjs');
   writeFileSync(runner, script);
   const env = { ...plainEnvironment, NODE_OPTIONS: `--require=${JSON.stringify(PRELOAD)}` };
@@ -35,7 +35,7 @@ function runTogether(sources) {
   return { ...JSON.parse(stdout), stderr };
 }
 
-test('hooks apply to the tests of their file, and results count under it', () => {
+test('hooks apply to the tests of their file, and results are counted under this file', () => {
   const { passed, failed, files } = runTogether({
     one: `let calls = 0; beforeEach(() => { calls++; }); test('a', () => {}); after(() => { if (calls !== 1) throw new Error(String(calls)); });`,
     two: `test('b', () => {}); describe('c', () => test('d', () => {}));`,

@@ -47,7 +47,7 @@ export class Tally {
     if (isFile && type === 'test:pass' && event.details.type !== 'suite') return;
     const known = this.files.get(source);
     if (isFile && onlyContains(type, event)) {
-      // The tests of a suite end before it. Without them the file has none.
+      // The tests of a suite are reported before it. If there are no results yet, the file has no tests.
       if (known) known.durationMs += event.details.duration_ms;
       return;
     }

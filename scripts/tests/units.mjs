@@ -17,7 +17,7 @@ import { needsOf } from './needs.mjs';
  * loads and compiles the server again, which takes about 2 s of a processor.
  */
 const UNIT_SECONDS = 16;
-/** Of a file without a recorded duration. */
+/** Assumed for a file without a recorded duration. */
 const USUAL_SECONDS = 0.1;
 
 const slashes = (source) => source.replaceAll('\\', '/');

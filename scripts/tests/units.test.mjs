@@ -43,7 +43,7 @@ test('neighbors share a process until it would run too long; some files have the
   );
 });
 
-test('the durations of a run are those that the next one reads', () => {
+test('a run reads the durations that the previous run recorded', () => {
   const path = join(rootWith({}), 'durations.json');
   recordDurations(
     {

@@ -12,7 +12,8 @@ export interface Attack {
 const DUE_TASKS = 25_000;
 const DEAD_LETTERS = 5_000;
 const SEARCHED_RUNS = 10_000;
-const LARGE_BODY = Buffer.from(JSON.stringify('x'.repeat(9 * 1024 * 1024)));
+/** The longest message that the plan allows. */
+const LARGE_BODY = Buffer.from(JSON.stringify('x'.repeat(1024 * 1024 - 2)));
 const BRACKETS = Buffer.alloc(9 * 1024 * 1024, '[');
 const LONG: Readonly<Record<string, string>> = { 'svc-timeout': '12h', 'svc-retries': '0' };
 const NO_RETRIES: Readonly<Record<string, string>> = { 'svc-retries': '0' };
@@ -53,7 +54,7 @@ let dueAtS = 0;
 export const ATTACKS: readonly Attack[] = [
   {
     name: 'silent-ports',
-    what: '600 runs with a timeout of 12 hours at two ports that never answer',
+    what: '600 runs with a timeout of 12 hours at two ports that never respond',
     begin: (client) =>
       client.triggerAll(
         times(600, (n) => client.endpoints.silent[n % 2 === 0 ? 0 : 1]),
@@ -62,19 +63,19 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'slow-names',
-    what: '1,000 runs at host names whose name server never answers',
+    what: '1,000 runs at host names whose name server never responds',
     begin: (client) => client.triggerAll(times(1_000, (n) => `http://a${n}.slow.test/x`)),
   },
   {
     name: 'large-bodies',
-    what: '6 runs at a time with payloads and step results of 9 MiB',
+    what: '6 runs at a time with payloads and step results of 1 MiB, the most that the plan allows',
     async begin(client) {
       client.loop(6, () => client.trigger(`${client.endpoints.app}/one`, LARGE_BODY, { 'svc-wait-for-result': '60s' }));
     },
   },
   {
     name: 'due-tasks',
-    what: '25,000 runs that are due at the same moment, at a port that never answers',
+    what: '25,000 runs that are due at the same moment, at a port that never responds',
     async prepare(client) {
       dueAtS = Math.ceil(Date.now() / 1000) + 90;
       const [port] = client.endpoints.silent;
@@ -114,7 +115,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'bracket-bodies',
-    what: '4 requests at a time with 9 MiB of brackets, and runs whose endpoint answers with 30 MiB of them',
+    what: '4 requests at a time with 9 MiB of brackets, and runs whose endpoint responds with 30 MiB of them',
     async begin(client) {
       client.loop(2, () => client.send('POST', '/v2/batch/trigger', BRACKETS));
       client.loop(2, () =>
@@ -127,7 +128,7 @@ export const ATTACKS: readonly Attack[] = [
     what: '2 forks at a time of a run with 72 MiB of results',
     prepare: prepareLargeRun,
     async begin(client) {
-      const fork = JSON.stringify({ fromStep: 8 });
+      const fork = JSON.stringify({ fromStep: 72 });
       client.loop(2, () => client.send('POST', `/v2/workflows/runs/${largeRunId}/fork`, fork));
     },
   },
@@ -141,7 +142,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'search',
-    what: '8 searches at a time in 10,000 runs for words that none of them has',
+    what: '8 searches at a time in 10,000 runs for words that none of them contains',
     async prepare(client) {
       await client.triggerAll(times(SEARCHED_RUNS, () => `${client.endpoints.app}/quick`));
       await untilAllEnded(client);

@@ -14,9 +14,10 @@ export interface EndpointsReady {
   readonly nameServer: string;
 }
 
-const LARGE = 'x'.repeat(9 * 1024 * 1024);
+/** The longest result that the plan allows, as JSON text. */
+const LARGE = 'x'.repeat(1024 * 1024 - 2);
 const BRACKETS = '['.repeat(30 * 1024 * 1024);
-const LARGE_STEPS = 8;
+const LARGE_STEPS = 72;
 
 /** A run with a large journal. */
 async function large(ctx: WorkflowContext<unknown>): Promise<number> {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { launch, stop, untilReady } from '../child-process.js';
-import { isWorkerReady, QUIET_NODE, readEnvFile, required, SERVICE_BIN } from '../engine.js';
+import { isWorkerReady, PROFILE, QUIET_NODE, readEnvFile, required, SERVICE_BIN } from '../engine.js';
 import { JsonClient } from '../json-client.js';
 import type { WorkerReady } from '../worker.js';
 import type { Done, Order } from './attacker.js';
@@ -34,7 +34,10 @@ function textIn(body: unknown, name: string): string {
   return value;
 }
 
-/** Creates a queue instance owned by a team, so it belongs to another account than the first one. */
+/**
+ * Creates a queue instance owned by a team, so it belongs to another account than the first one. It gets the plan of instances
+ * that users other than the operator create.
+ */
 async function hostileInstance(env: Readonly<Record<string, string>>) {
   const api = new JsonClient(required(env, 'EVERSTEP_MANAGEMENT_URL'), 1);
   const key = `${required(env, 'EVERSTEP_ADMIN_EMAIL')}:${required(env, 'EVERSTEP_ADMIN_API_KEY')}`;
@@ -43,7 +46,9 @@ async function hostileInstance(env: Readonly<Record<string, string>>) {
     const { body: team } = await api.send('POST', '/v2/team', headers, JSON.stringify({ team_name: 'hostile' }));
     const asked = { name: 'hostile', region: 'eu-central-1', team_id: textIn(team, 'team_id') };
     const { body: made } = await api.send('POST', '/v2/queue/users', headers, JSON.stringify(asked));
-    const { body } = await api.send('GET', `/v2/queue/user/${textIn(made, 'id')}`, headers);
+    const id = textIn(made, 'id');
+    await api.send('POST', `/v2/queue/set-plan/${id}`, headers, JSON.stringify({ plan_name: 'standard' }));
+    const { body } = await api.send('GET', `/v2/queue/user/${id}`, headers);
     return { token: textIn(body, 'token'), readOnlyToken: textIn(body, 'read_only_token') };
   } finally {
     await api.close();
@@ -79,7 +84,7 @@ export async function startWorld(): Promise<World> {
     const logFile = join(directory, 'service.log');
     const data = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: join(directory, 'data'), EVERSTEP_ENV_FILE: envFile };
     const service = launch({
-      args: [QUIET_NODE, SERVICE_BIN, 'dev'],
+      args: [QUIET_NODE, ...PROFILE, SERVICE_BIN, 'dev'],
       env: { EVERSTEP_DEMO: '0', EVERSTEP_DNS_SERVERS: endpoints.nameServer, ...data },
       logFile,
     });

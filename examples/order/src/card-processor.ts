@@ -1,6 +1,6 @@
 /**
- * Simulates a third-party API for card payments; the workflow calls it with `ctx.call`. It answers the first request for
- * each payment with 503, so that the demo shows a retry, and recognizes repeated payments by their idempotency key.
+ * Simulates a third-party API for card payments; the workflow calls it with `ctx.call`. It responds to the first
+ * request for each payment with 503, so that the demo shows a retry. It recognizes repeated payments by their idempotency key.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -36,22 +36,22 @@ export class CardProcessor {
 
   /** Handles `POST { orderId, amountCents }` with the header `Idempotency-Key`. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const answer = (status: number, body: object) =>
+    const respond = (status: number, body: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     const key = request.headers['idempotency-key'];
     const payment = await readPayment(request);
     if (typeof key !== 'string' || payment === null)
-      return void answer(400, { error: 'send { orderId, amountCents } as JSON, with the header Idempotency-Key' });
+      return void respond(400, { error: 'send { orderId, amountCents } as JSON, with the header Idempotency-Key' });
     await pause(80);
     const paid = this.payments.get(key);
-    if (paid) return void answer(200, paid);
+    if (paid) return void respond(200, paid);
     if (!this.refusedOnce.has(key)) {
       this.refusedOnce.add(key);
-      return void answer(503, { error: 'card processor busy, retry later' });
+      return void respond(503, { error: 'card processor busy, retry later' });
     }
     this.refusedOnce.delete(key);
     const created = { paymentId: `pay-${payment.orderId}-${payment.amountCents}` };
     this.payments.set(key, created);
-    answer(200, created);
+    respond(200, created);
   }
 }

@@ -23,13 +23,13 @@ const cardProcessor = new CardProcessor();
 const handleOrder = toNodeHandler(serve(orderWorkflow(shop), { failureFunction: orderFailed(shop) }));
 const handleShipping = toNodeHandler(serve(shippingWorkflow(shop)));
 
-function answer(response: ServerResponse, status: number, body: object): void {
+function respond(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
 }
 
-function answerApology(response: ServerResponse, runId: string): void {
+function respondWithApology(response: ServerResponse, runId: string): void {
   const apology = shop.apologyFor(runId);
-  answer(
+  respond(
     response,
     apology === undefined ? 404 : 200,
     apology === undefined ? { error: 'no apology was sent for this run' } : { apology },
@@ -48,11 +48,11 @@ function route(request: IncomingMessage, response: ServerResponse): void {
     cardProcessor.handle(request, response).catch(() => response.destroy());
   } else if (bank) {
     shop.bankIsUp = bank === 'up';
-    answer(response, 200, { bank });
+    respond(response, 200, { bank });
   } else if (apologyFor) {
-    answerApology(response, apologyFor);
+    respondWithApology(response, apologyFor);
   } else {
-    answer(response, 404, { error: 'Unknown path. Use POST /order, /shipping, /card-processor, /bank/up or /bank/down.' });
+    respond(response, 404, { error: 'Unknown path. Use POST /order, /shipping, /card-processor, /bank/up or /bank/down.' });
   }
 }
 

@@ -65,7 +65,7 @@ export function orderWorkflow(shop: Shop) {
 
 /** Everstep sends the request and retries it; the shop runs no code meanwhile. */
 async function chargeCard(ctx: WorkflowContext<Order>, order: Order, amountCents: number): Promise<string> {
-  const answer = await ctx.call<CardPayment>('charge payment', {
+  const response = await ctx.call<CardPayment>('charge payment', {
     url: new URL('/card-processor', ctx.url),
     method: 'POST',
     headers: { 'Idempotency-Key': ctx.runId },
@@ -73,6 +73,6 @@ async function chargeCard(ctx: WorkflowContext<Order>, order: Order, amountCents
     retries: 3,
     retryDelay: '400 * (1 + retried)',
   });
-  if (!answer.ok) throw new PaymentError(`card processor returned status ${answer.status}`);
-  return answer.body.paymentId;
+  if (!response.ok) throw new PaymentError(`card processor returned status ${response.status}`);
+  return response.body.paymentId;
 }

@@ -20,6 +20,7 @@ export interface LogFields {
   readonly runId: string;
   /** Position of the step; absent between steps. */
   readonly stepId?: number;
+  /** Name of the step; absent between steps. */
   readonly stepName?: string;
 }
 

@@ -16,7 +16,7 @@ const PART = /(\d+(?:\.\d+)?)(ms|[smhd])/g;
 
 const MAX_SHOWN_LENGTH = 40;
 
-/** Rejects numbers of milliseconds that are not exact or not finite. */
+/** Returns the milliseconds. Throws RangeError if they are not exact or not finite. */
 function exact(ms: number, duration: Duration): number {
   if (Number.isSafeInteger(ms)) return ms;
   const shown = String(duration).slice(0, MAX_SHOWN_LENGTH);

@@ -25,7 +25,7 @@ const asMessage = (body: unknown, change: Partial<EndpointRequest> = {}): Endpoi
 const endpoint = createEndpoint(() => 'ok');
 
 describe('an endpoint', () => {
-  it('answers a GET with a short text', async () => {
+  it('responds to a GET with a short text', async () => {
     const response = await endpoint.handle(asMessage('', { method: 'GET' }));
     assert.equal(response.status, 405);
     assert.equal(response.headers.Allow, 'POST');

@@ -25,7 +25,7 @@ export interface ServeOptions<Payload> extends WorkflowOptions<Payload>, Signatu
 export interface EndpointRequest {
   readonly method: string;
   readonly url: string;
-  /** Headers by lower-case name. */
+  /** Request headers by lower-case name. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The raw body. If a framework has parsed the body and the bytes are no longer available, the parsed value. */
   readonly body: Uint8Array | string | { readonly parsed: unknown };

@@ -12,6 +12,7 @@ export class NonRetryableError extends Error {
  */
 export class RetryAfterError extends Error {
   override readonly name: string = 'RetryAfterError';
+  /** Delay before the next attempt in milliseconds. */
   readonly delayMs: number;
   /** @param delay Seconds, text such as `'30s'` or `'5m'`, or the time of the next attempt as a Date. */
   constructor(message: string, delay: Duration | Date, options?: ErrorOptions) {

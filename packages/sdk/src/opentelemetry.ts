@@ -4,11 +4,11 @@ import { setStepScope } from './executor/step-scope.js';
 import { parseTraceparent } from './trace-context.js';
 
 /**
- * Makes the spans of your steps children of the attempts that the service exports, in all workflows of this process, served over
- * HTTP and over connections. Call it once, after the OpenTelemetry SDK is started. Without an SDK it has no effect.
+ * Makes the spans of your steps children of the attempts that the service exports. This applies to all workflows of this process,
+ * over HTTP and over connections. Call it once, after the OpenTelemetry SDK is started. Without an SDK it has no effect.
  *
- * While the function of a step runs, its attempt is the active span. If your HTTP server is instrumented, it is the span of the
- * server, which is a child of the attempt. Returns a function that undoes this.
+ * While the function of a step runs, its attempt is the active span. If your HTTP server is instrumented, the active span is
+ * that of the server, which is a child of the attempt. Returns a function that undoes the change.
  */
 export function traceSteps(): () => void {
   setStepScope(({ traceparent, tracestate }) => {

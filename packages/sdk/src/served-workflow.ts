@@ -69,13 +69,13 @@ export type NoticeOutcome =
 export interface RequestTransport {
   /** Hooks of a connection, called before the ones of the workflow. */
   readonly hooks?: HookCaller | undefined;
-  /** Returns true once the service no longer waits for the answer. Absent: unknown. */
+  /** Returns true once the service no longer waits for the reply. Absent: unknown. */
   readonly isAbandoned?: (() => boolean) | undefined;
 }
 
-/** Answers the frames of one workflow. */
+/** Handles the frames of one workflow. */
 export interface ServedWorkflow {
-  /** Answers a step request or a check request, given as parsed JSON. Rejects only on an error of this library. */
+  /** Returns the reply to a step request or a check request, given as parsed JSON. Rejects only on an error of this library. */
   answer(frame: unknown, transport?: RequestTransport): Promise<StepReply | CheckReply>;
   /** Handles the notice, given as parsed JSON, that a run has failed permanently. Never rejects. */
   notice(frame: unknown): Promise<NoticeOutcome>;

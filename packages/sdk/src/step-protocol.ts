@@ -1,11 +1,11 @@
 /**
  * The native step protocol, version 1: the frames between the service and a workflow endpoint. One request asks the endpoint
  * to continue a run, and its response contains every outcome. The endpoint makes no other request to the service. The frames
- * do not depend on a transport: a step is one HTTP exchange, or one frame in each direction of a worker connection.
+ * do not depend on a transport: a step is one HTTP request, or one frame in each direction of a worker connection.
  *
  * Positions: steps are numbered from 1 in the order in which the workflow code requests them (0 is the run's initial step).
- * The numbering is a pure function of the journal's order. A worker resolves recorded steps one at a time, in recorded order,
- * and lets the code run until it is quiet before it resolves the next one. Steps planned on a prefix of the journal therefore
+ * The numbering is a pure function of the journal's order. A worker resolves recorded steps one at a time, in recorded order.
+ * It lets the code run until it is quiet before it resolves the next step. Steps planned on a prefix of the journal therefore
  * stay planned, at the same positions, on every longer journal.
  */
 
@@ -106,7 +106,7 @@ export interface StepRequest {
     /** Unique key of the run. A run id can be reused after the run has ended; a key cannot. */
     readonly key: string;
     readonly id: string;
-    /** Unix milliseconds. */
+    /** Time at which the run was created, in Unix milliseconds. */
     readonly createdAt: number;
     readonly workflowUrl: string;
     readonly labels: readonly string[];
@@ -204,7 +204,7 @@ export type EventContent = {
       readonly method: string;
       /** Query of the request, including the `?`; empty if there was none. */
       readonly query: string;
-      /** Keyed by lower-case name. */
+      /** Headers by lower-case name. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: EncodedBody;
     }
@@ -219,7 +219,7 @@ export type PlannedStep =
   | { readonly stepId: number; readonly name: string; readonly type: 'Run'; readonly asks?: StepType }
   | { readonly stepId: number; readonly name: string; readonly type: 'SleepFor'; readonly sleepMs: number }
   | { readonly stepId: number; readonly name: string; readonly type: 'SleepUntil'; readonly wakeAt: number }
-  /** Its result is a WaitOutcome: the first of the events, or the timeout. */
+  /** The result is a WaitOutcome: the first of the events, or the timeout. */
   | {
       readonly stepId: number;
       readonly name: string;
@@ -239,11 +239,11 @@ export type PlannedStep =
       readonly workflowRunId?: string;
       readonly content: Extract<EventContent, { kind: 'data' }>;
     }
-  /** Its result is a CallOutcome. */
+  /** The result is a CallOutcome. */
   | { readonly stepId: number; readonly name: string; readonly type: 'Call'; readonly call: CallSpec }
-  /** Its result is an InvokeOutcome. */
+  /** The result is an InvokeOutcome. */
   | { readonly stepId: number; readonly name: string; readonly type: 'Invoke'; readonly invoke: InvokeSpec }
-  /** Its result is a WebhookOutcome. */
+  /** The result is a WebhookOutcome. */
   | { readonly stepId: number; readonly name: string; readonly type: 'CreateWebhook' };
 
 /** Result of a Wait or WaitForWebhook step. */
@@ -260,7 +260,7 @@ export interface NotifyOutcome {
 /** Result of a Call step, whatever its status. `status` is 0 if no response arrived; `error` then contains the reason. */
 export interface CallOutcome {
   readonly status: number;
-  /** Keyed by lower-case name. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: EncodedBody;
   /** Number of attempts, including the last one. */
@@ -281,7 +281,7 @@ export interface WebhookOutcome {
   readonly webhookUrl: string;
 }
 
-/** A step that was executed in this exchange. */
+/** A step that was executed for this request. */
 export interface StepResult {
   readonly stepId: number;
   readonly name: string;
@@ -298,7 +298,7 @@ export interface StepResult {
 export interface Hold {
   /**
    * Name of one live execution of the run in one process. A worker that starts again with a run uses a new name. A
-   * late duplicate of a request may have caused the new start, and the old execution may have continued with a result
+   * late duplicate of a request may have caused the new start. The old execution may then have continued with a result
    * that is never recorded.
    */
   readonly worker: string;
@@ -345,7 +345,7 @@ export interface FailedReply {
   readonly protocol: typeof PROTOCOL_VERSION;
   readonly kind: 'failed';
   readonly base: number;
-  /** Steps that succeeded in this exchange before `step`, or before the code after them failed. See ProgressReply. */
+  /** Steps that succeeded during this request before `step`, or before the code after them failed. See ProgressReply. */
   readonly done: readonly StepResult[];
   /** The step that failed; absent if the workflow code between steps failed. */
   readonly step?: { readonly stepId: number; readonly name: string; readonly type: StepType };

@@ -4,15 +4,15 @@
 export interface TraceContext {
   /** `00-<trace id>-<span id>-<flags>`, all in hexadecimal. */
   readonly traceparent: string;
-  /** Data of the tracing systems on the way. Absent if there is none. */
+  /** Data of the tracing systems that the request has passed. Absent if there is none. */
   readonly tracestate?: string;
 }
 
 /** The parts of a traceparent. */
 export interface SpanReference {
-  /** 32 hexadecimal digits. */
+  /** Id of the trace: 32 hexadecimal digits. */
   readonly traceId: string;
-  /** 16 hexadecimal digits. */
+  /** Id of the parent span: 16 hexadecimal digits. */
   readonly spanId: string;
   readonly isSampled: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * Bundles the compiled server into a few files, for the servers and commands that tests start as processes: they would find and
- * load 700 modules each. Tests in one process, `npm run packages`, `scripts/deploy/image.test.mjs` and
+ * Bundles the compiled server into a few files, for the servers and commands that tests start as processes. Without it,
+ * each of them finds and loads 700 modules. Tests in one process, `npm run packages`, `scripts/deploy/image.test.mjs` and
  * `documentation/first-workflow.test.ts` use the compiled files.
  */
 import { createHash } from 'node:crypto';
@@ -28,7 +28,7 @@ function fingerprint(root) {
   return hash.digest('hex');
 }
 
-/** The paths that modules derive from their own stay those of the compiled files. */
+/** Paths that a module derives from its own path stay the same as in the compiled files. */
 const ownPaths = {
   name: 'own-paths',
   transform: {
@@ -53,7 +53,7 @@ async function bundle(root, directory) {
 }
 
 /**
- * Makes the bundle if it is outdated. Removes an outdated one if the run starts no processes.
+ * Builds the bundle if it is outdated. Removes an outdated bundle if the run starts no processes.
  *
  * @param {string} root of the repository, absolute
  * @param {boolean} isNeeded

@@ -63,7 +63,7 @@ test('the server loads each bundled package from one file', async () => {
   );
 });
 
-test('a server or command that a test starts loads few files, and finds those beside the compiled ones', async () => {
+test('a server or command that a test starts loads few files, and finds the files next to the compiled ones', async () => {
   await bundlePackages(ROOT);
   await bundleServer(ROOT, true);
   const counter = join(directory, 'counter.cjs');

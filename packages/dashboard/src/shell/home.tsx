@@ -16,7 +16,8 @@ export function Home() {
   if (instance === undefined)
     return (
       <EmptyState title="No queue instances">
-        Create one with <code>npx everstep admin queues create orders</code>, or ask for an invitation to a team that has one.
+        Create one with <code>npx everstep admin instances create orders --region eu-central-1</code>, or ask for an invitation to
+        a team that has one.
       </EmptyState>
     );
   return <Navigate to="/q/$instanceId/overview" params={{ instanceId: instance.id }} replace />;

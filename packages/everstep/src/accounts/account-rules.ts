@@ -24,7 +24,7 @@ export const refuse = <Kind extends NotDone['kind']>(
   kind,
   message,
 });
-/** The same error for an id that does not exist and for another user's id. */
+/** Returns the error for an id that does not exist. An id of another user has the same error. */
 export const notFound = (what: string): NotDone =>
   refuse('not-found', `there is no ${what} with this id, or you do not have access to it`);
 
@@ -76,7 +76,7 @@ export class AccountRules {
     return ofThisRequest({ auditId: this.newId('aud'), at: this.now(), action, subject, details, ...who });
   }
 
-  /** `what` is the kind of thing that the id identifies, such as `team`. */
+  /** Checks a right of a user in an account. `what` is the kind of thing that the id identifies, such as `team`. */
   async allowed({ user }: Principal, accountId: string | undefined, right: Right, what: string): Promise<Allowed> {
     const role = accountId === undefined ? null : await this.accounts.roleOf({ accountId, userId: user.userId });
     if (role === null || !RIGHTS[role].includes('see')) return notFound(what);
@@ -85,8 +85,8 @@ export class AccountRules {
   }
 
   /**
-   * Runs a change when every earlier change of these accounts, or of all accounts, has ended or failed, including
-   * those of other processes on the store. `accountIds` null: a change of all accounts.
+   * Runs a change when every earlier change of these accounts has ended or failed, also in other processes on the store.
+   * `accountIds` null: a change of all accounts.
    */
   inTurn<Value>(change: () => Promise<Value>, accountIds: readonly AccountId[] | null = null): Promise<Value> {
     const { exclusively } = this.accounts;

@@ -30,7 +30,7 @@ export interface OwnSession {
   readonly sessionId: string;
   /** Null: it was started with an identity provider. */
   readonly apiKeyId: string | null;
-  /** Unix ms. */
+  /** Creation time in Unix milliseconds. */
   readonly createdAt: number;
   /** Unix ms. Use of the session extends it. */
   readonly expiresAt: number;
@@ -75,7 +75,7 @@ export interface InstanceAccess {
 export interface TokenView extends Omit<NamedToken, 'tokenHash' | 'createdBy'> {
   /** True for the tokens created with the instance, which are JWTs. */
   readonly isPermanent: boolean;
-  /** Null for permanent tokens. */
+  /** Email of the user who created the token; null for permanent tokens. */
   readonly createdBy: string | null;
 }
 
@@ -109,7 +109,7 @@ export interface Plan {
   readonly maxTeams: number | null;
   /** Members of one team, including pending invitations. */
   readonly maxTeamMembers: number | null;
-  /** Dollars per 100,000 messages. */
+  /** Price in dollars per 100,000 messages. */
   readonly pricePer100kMessages: number;
 }
 
@@ -179,7 +179,7 @@ export interface DailyUsage {
 export interface RefusalCount {
   readonly kind: RefusalKind;
   readonly count: number;
-  /** Unix ms. */
+  /** Time of the last rejection in Unix milliseconds. */
   readonly lastAt: number;
 }
 
@@ -209,34 +209,34 @@ export interface AccountService extends IdentityRules {
   /** Returns whether the user is an operator of the installation. The first user is one by default. */
   isOperator(principal: Principal): Promise<boolean>;
 
-  /** Requires an operator. Ordered by creation. */
+  /** Lists users, oldest first. Requires an operator. */
   listUsers(
     principal: Principal,
     query: { readonly after: string | null; readonly limit: number },
   ): Promise<Outcome<readonly UserRecord[]>>;
-  /** Requires an operator. A disabled user cannot log in, and its sessions end. */
+  /** Disables or enables a user. A disabled user cannot log in, and its sessions end. Requires an operator. */
   setUserDisabled(principal: Principal, request: { readonly userId: string; readonly disabled: boolean }): Promise<Outcome<null>>;
-  /** Requires an operator, or the user itself. */
+  /** Deletes a user. Requires an operator, or the user itself. */
   deleteUser(
     principal: Principal,
     request: { readonly userId: string; readonly successorId: string | null },
   ): Promise<Outcome<null>>;
-  /** Requires an operator. */
+  /** Grants or revokes the operator role. Requires an operator. */
   setOperator(principal: Principal, request: { readonly userId: string; readonly isOperator: boolean }): Promise<Outcome<null>>;
-  /** Requires an operator, or the user itself. */
+  /** Lists the API keys of a user. Requires an operator, or the user itself. */
   listApiKeysOf(principal: Principal, userId: string): Promise<Outcome<readonly ApiKeyRecord[]>>;
-  /** Requires an operator. Also revokes the last valid key. */
+  /** Revokes an API key of a user, even the last valid one. Requires an operator. */
   revokeApiKeyOf(principal: Principal, key: { readonly userId: string; readonly apiKeyId: string }): Promise<Outcome<null>>;
-  /** Requires an operator. Also ends the sessions. */
+  /** Revokes all API keys of a user and ends the sessions. Requires an operator. */
   revokeApiKeysOf(principal: Principal, userId: string): Promise<Outcome<null>>;
-  /** Requires an operator, or the user itself. */
+  /** Ends all sessions of a user. Requires an operator, or the user itself. */
   endSessionsOf(principal: Principal, userId: string): Promise<Outcome<null>>;
   /** Returns read-write access for roles that may use the instance, and read-only access for roles that only see it. */
   accessTo(principal: Principal, instanceId: string): Promise<Outcome<InstanceAccess>>;
   /** Returns the emails of the users who can log in and see the instance, sorted. */
   usersOf(instanceId: string): Promise<readonly string[]>;
 
-  /** Requires an operator. Returns a secret that gives the user one API key. It is shown only once. */
+  /** Returns a secret that gives the user one API key. The secret is shown only once. Requires an operator. */
   createRecoveryLink(
     principal: Principal,
     userId: string,
@@ -256,7 +256,7 @@ export interface AccountService extends IdentityRules {
   createTeam(principal: Principal, name: string): Promise<Outcome<TeamRecord>>;
   deleteTeam(principal: Principal, teamId: string): Promise<Outcome<null>>;
   listMembers(principal: Principal, teamId: string): Promise<Outcome<readonly MemberRecord[]>>;
-  /** Changes the role of a member. Any other email is invited; the answer does not show whether a user has it. */
+  /** Changes the role of a member. Any other email is invited; the result does not show whether a user has the email. */
   putMember(
     principal: Principal,
     member: { readonly teamId: string; readonly email: string; readonly role: Role },
@@ -272,7 +272,7 @@ export interface AccountService extends IdentityRules {
     readonly secret: string;
     readonly address: string;
   }): Promise<Outcome<Joined & { readonly apiKey: string }>>;
-  /** Requires a user with the invited email, and the secret, because the email alone is not trusted. */
+  /** Accepts an invitation. Requires a user with the invited email, and the secret, because the email alone is not trusted. */
   joinTeam(principal: Principal, secret: string): Promise<Outcome<Joined>>;
   declineInvitation(invited: { readonly secret: string; readonly address: string }): Promise<Outcome<null>>;
   removeMember(principal: Principal, member: { readonly teamId: string; readonly email: string }): Promise<Outcome<null>>;
@@ -315,14 +315,14 @@ export interface AccountService extends IdentityRules {
   ): Promise<Outcome<NewToken>>;
   /** When it resolves, the token is rejected. */
   revokeToken(principal: Principal, which: { readonly instanceId: string; readonly tokenId: string }): Promise<Outcome<null>>;
-  /** Requires rights on both sides. A personal account as target is `invalid`. */
+  /** Moves an instance. Requires rights in both accounts. A personal account as target is `invalid`. */
   moveToTeam(principal: Principal, move: { readonly instanceId: string; readonly teamId: string }): Promise<Outcome<null>>;
   setBudget(principal: Principal, budget: { readonly instanceId: string; readonly dollars: number }): Promise<Outcome<null>>;
   setBudgetAlert(
     principal: Principal,
     alert: { readonly instanceId: string; readonly url: string | null },
   ): Promise<Outcome<null>>;
-  /** Requires a member of the account, or an operator. */
+  /** Returns the outbound rules of an instance. Requires a member of the account, or an operator. */
   outboundRules(principal: Principal, instanceId: string): Promise<Outcome<OutboundRules>>;
   /** Restricts the destinations; for the owner. */
   setOutboundRules(
@@ -337,7 +337,7 @@ export interface AccountService extends IdentityRules {
   setPlan(principal: Principal, choice: { readonly instanceId: string; readonly plan: string }): Promise<Outcome<null>>;
   /** Covers the months from `periodMs` ago until now. */
   stats(principal: Principal, query: { readonly instanceId: string; readonly periodMs: number }): Promise<Outcome<InstanceStats>>;
-  /** By UTC day, including today. */
+  /** Returns the usage by UTC day, including today. */
   usage(principal: Principal, query: { readonly instanceId: string; readonly days: number }): Promise<Outcome<DailyUsage>>;
   plans(): readonly Plan[];
 

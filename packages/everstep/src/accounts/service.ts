@@ -25,13 +25,13 @@ import { createUserRules, isOperator } from './users/user-rules.js';
 export interface AccountServiceOptions {
   readonly accounts: AccountStore;
   readonly authority: Pick<Authority, 'newToken' | 'revoked' | 'tokenOf' | 'revoke'>;
-  /** Unix ms. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
   readonly random: Random;
   readonly plans: Plans;
-  /** Called after an instance has changed, and awaited before the answer. */
+  /** Called after an instance has changed, and awaited before the response is sent. */
   readonly instanceChanged?: (instanceId: string) => unknown;
-  /** Called after an instance was deleted, and awaited before the answer. */
+  /** Called after an instance was deleted, and awaited before the response is sent. */
   readonly instanceDeleted?: (instanceId: string) => unknown;
   /** Returns messages about what the instance is currently refused. Default: none. */
   readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;

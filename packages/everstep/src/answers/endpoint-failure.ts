@@ -14,7 +14,7 @@ const STATUS_WORDS: Readonly<Record<number, string>> = {
   413: 'something in front of the workflow rejects a body of this size',
   415: 'the URL does not accept JSON; check the workflow URL',
   429: 'the endpoint receives too many requests',
-  500: 'the endpoint failed before the workflow could answer',
+  500: 'the endpoint failed before the workflow could respond',
   502: 'a gateway in front of the endpoint could not reach it',
   503: 'the endpoint is not available',
   504: 'a gateway in front of the endpoint timed out waiting for it',
@@ -23,14 +23,14 @@ const STATUS_WORDS: Readonly<Record<number, string>> = {
 /** A complete response of an endpoint. */
 export interface EndpointAnswer {
   readonly status: number;
-  /** Lower-case names. */
+  /** Headers with lower-case names. */
   readonly headers: AnswerHeaders;
   readonly body: Buffer;
 }
 
 /** Context of a failure message. */
 export interface FailureView {
-  /** The run redacts data, so nothing of the response is quoted. */
+  /** Whether the run redacts data, so that nothing of the response is quoted. */
   readonly hidesData: boolean;
   /** Current time, Unix ms. */
   readonly now: number;

@@ -37,7 +37,7 @@ function forbidsRetry(headers: AnswerHeaders): boolean {
   );
 }
 
-/** Returns whether and when to retry after a response that is neither a success nor a redirect. `now` in Unix ms. */
+/** Returns whether and when to retry after a response that is neither a success nor a redirect. `now`: Unix ms. */
 export function retryAdviceOf(status: number, headers: AnswerHeaders, now: number): DeliveryFailure['retry'] {
   if (status === NON_RETRYABLE_STATUS) return forbidsRetry(headers) ? NEVER : BACKOFF;
   const delayMs = status === 429 || status === 503 ? retryAfterMs(headerOf(headers, 'retry-after'), now) : undefined;

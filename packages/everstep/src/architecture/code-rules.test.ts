@@ -18,7 +18,7 @@ interface UseRule {
   readonly instead: string;
 }
 
-/** Sources without any of these words are not parsed. */
+/** Matches words without which a source is not parsed. */
 const MAY_MATTER = /as unknown as|Date|performance|hrtime|set(Timeout|Interval|Immediate)|random|Random|svc[-_]/i;
 const inEngine = (path: string): boolean => path.startsWith('everstep/src/engine/') && !isTest(path);
 const USE_RULES: readonly UseRule[] = [
@@ -115,7 +115,7 @@ test('the style sheets follow the rules for names and sizes', () => {
   assert.deepEqual(sheets.flatMap(nameAndSizeProblems), []);
 });
 
-test('detects code that violates a rule', async (t) => {
+test('code that violates a rule is detected', async (t) => {
   const engine = 'everstep/src/engine/x.ts';
   const table: readonly (readonly [path: string, text: string, problem: RegExp | null])[] = [
     ['everstep/src/clock/time-utils.ts', '', /"utils" is not descriptive/],

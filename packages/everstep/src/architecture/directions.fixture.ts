@@ -102,7 +102,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/worker-connections',
-    may: [`types ${ENGINE}`, PORTS, ANSWERS, LIMITS_FILE, ...inEverstep('dialects'), PROTOCOL],
+    may: [`types ${ENGINE}`, PORTS, ANSWERS, FAIRNESS, LIMITS_FILE, ...inEverstep('dialects'), PROTOCOL],
     because: 'the frames of workers do not depend on the socket that carries them',
   },
   {

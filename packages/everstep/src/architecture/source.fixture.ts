@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { type ESTree, parseSync, Visitor, type VisitorObject } from 'rolldown/utils';
 
 export interface Source {
-  /** Relative to `packages/`, for example `everstep/src/engine/runs/run.ts`. */
+  /** Path relative to `packages/`, for example `everstep/src/engine/runs/run.ts`. */
   readonly path: string;
   readonly text: string;
 }
@@ -47,9 +47,9 @@ export function visit(source: Source, visitor: VisitorObject): void {
 }
 
 export interface Import {
-  /** Path of the imported source without its extension, or the name of the package. */
+  /** Path of the imported source without its extension, or name of the package. */
   readonly target: string;
-  /** Imported names, without those of `import *` and of re-exports. */
+  /** Names that are imported, without those of `import *` and of re-exports. */
   readonly names: readonly string[];
   readonly typesOnly: boolean;
 }
@@ -91,7 +91,7 @@ function readImports(source: Source): readonly Import[] {
 export interface Use {
   /** A name (`setTimeout`), a member of one (`Date.now`), `new Date()`, `new Promise`, `async`, `await` or `as unknown as`. */
   readonly name: string;
-  /** Offset in the text. */
+  /** Offset of the name in the text. */
   readonly start: number;
 }
 
@@ -142,7 +142,7 @@ export function usesOf(source: Source): readonly Use[] {
   return found;
 }
 
-/** Returns the texts in the code of a source, also those around `${}`. */
+/** Returns the texts in the code of a source, including those around `${}`. */
 export function textsOf(source: Source): readonly string[] {
   const found: string[] = [];
   visit(source, {
@@ -152,11 +152,11 @@ export function textsOf(source: Source): readonly string[] {
   return found;
 }
 
-/** Returns whether a loop ends after a number of turns, whatever happens. */
+/** Returns whether a loop ends after a fixed number of iterations. */
 const counts = (test: ESTree.Expression | null): boolean =>
   test?.type === 'BinaryExpression' && test.left.type === 'Identifier' && test.right.type === 'Literal';
 
-/** Returns the offsets at which a source sleeps for a fixed time: outside of a loop that ends with a condition. */
+/** Returns the offsets at which a source sleeps for a fixed time, outside of loops that end with a condition. */
 export function sleepsOf(source: Source): readonly number[] {
   if (!source.text.includes('setTimeout')) return [];
   const sleeps: number[] = [];

@@ -1,4 +1,4 @@
-/** Where code may read the clock of the machine, set timers and make randomness: in `clock/`, and where it is listed here. */
+/** Where code may read the clock of the machine, set timers and create randomness: in `clock/`, and where it is listed here. */
 import { below, isTest, type Source, usesOf } from './source.fixture.js';
 
 type Kind = 'clock' | 'timers' | 'randomness';
@@ -15,7 +15,7 @@ interface Exception {
   readonly paths: readonly string[];
 }
 
-/** Paths are relative to `everstep/src/`. */
+/** Exceptions. Paths are relative to `everstep/src/`. */
 export const EXCEPTIONS: readonly Exception[] = [
   {
     because: 'the command line waits for a person and prints the time of their machine; nothing that it decides is stored',
@@ -64,7 +64,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     paths: ['stores/postgres/cluster/cluster.ts', 'stores/postgres/cluster/node-lease.ts'],
   },
   {
-    because: 'the time between nodes is that of the database; this measures how long it was read ago',
+    because: 'the time between nodes is that of the database; this measures how long ago it was read',
     kinds: ['clock'],
     paths: ['stores/postgres/connection/database-time.ts'],
   },
@@ -90,7 +90,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     ],
   },
   {
-    because: 'limits how long clients of the machine wait, and how often they are written to, by the time that they see',
+    because: 'limits how long clients wait, and how often they are written to, by the clock of the machine',
     kinds: ['clock', 'timers'],
     paths: [
       'http-api/admission/read-budget.ts',
@@ -123,7 +123,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     paths: ['backup/answering.ts', 'backup/taking.ts', 'stores/sqlite/connection/store-loss.ts'],
   },
   {
-    because: 'keys are replaced by the clock of the machine, which other processes with the same keys share',
+    because: 'keys are replaced at times of the clock of the machine, which other processes with the same keys share',
     kinds: ['clock'],
     paths: ['http-api/requests/cursor.ts', 'rotation/offline.ts'],
   },

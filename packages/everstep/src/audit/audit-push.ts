@@ -10,20 +10,20 @@ import type { AuditStore } from '../ports/stores/audit-store.js';
 import { exportedLines, NDJSON_TYPE } from './exported-entry.js';
 
 const TIMEOUT_MS = 30_000;
-/** A process that ends during a push keeps its claim for this time. */
+/** Time for which a claim is valid after its process ended during a push. */
 const CLAIM_MS = 2 * TIMEOUT_MS;
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** After failures the wait doubles up to this maximum. */
+/** Maximum wait after failures. The wait doubles up to it. */
 const MAX_WAIT_MS = 300_000;
 
-/** Messages of the installation itself belong to no queue instance. */
+/** Instance id of messages of the installation itself, which belong to no queue instance. */
 export const INSTALLATION = '';
 
 export interface AuditPushOptions {
   readonly audit: Pick<AuditStore, 'chained' | 'claimPush' | 'movePush'>;
   readonly sender: MessageSender;
   readonly url: string;
-  /** Unix ms from the service clock. */
+  /** Returns the time of the service clock, Unix ms. */
   readonly now: () => number;
   readonly log: Log;
 }

@@ -8,14 +8,14 @@ import type { AccountStore } from '../ports/stores/account-store.js';
 import { RecentTimes } from './recent-times.js';
 import { type RefusedRequest, RefusedRequests } from './refused-requests.js';
 
-/** Refusals within this time share one entry. */
+/** Time within which refusals share one entry. */
 const REFUSALS_TOGETHER_MS = 60_000;
-/** Every request with HTTP Basic is a login; such logins are recorded at most once within this time. */
+/** Time within which logins with HTTP Basic are recorded at most once: every request with HTTP Basic is a login. */
 const LOGIN_AGAIN_MS = 3_600_000;
-/** Repeated reads of a secret within this time share one entry, because pages request it repeatedly. */
+/** Time within which repeated reads of a secret share one entry, because pages request it repeatedly. */
 const READ_AGAIN_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
-/** Audit actions of commands that the user of the process gives on the machine, and how. */
+/** Audit actions of commands that a user gives on the machine, and how they are given. */
 const COMMANDS = {
   backup: { action: 'backup.create', credential: 'control socket' },
   'rotate-secrets': { action: 'secrets.rotate', credential: 'control socket' },
@@ -24,15 +24,15 @@ const COMMANDS = {
 
 export interface AuditRecordsOptions {
   readonly accounts: Pick<AccountStore, 'addAudit' | 'findInstance'>;
-  /** Unix ms from the service clock. */
+  /** Returns the time of the service clock, Unix ms. */
   readonly now: () => number;
-  /** Clock of the machine. Writing the counts does not depend on the service clock. */
+  /** Clock of the machine: writing the counts does not depend on the service clock. */
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** An entry without the fields that are always set the same way. */
+/** An entry without the fields that are always set in the same way. */
 export type NewEntry = Omit<AuditNote, 'auditId' | 'at'>;
 
 export class AuditRecords {

@@ -20,17 +20,17 @@ const BETWEEN_STEPS_MS = 20;
 
 export interface AuditUpkeepOptions {
   readonly audit: Pick<AuditStore, 'seal' | 'removeBefore'>;
-  /** Unix ms from the service clock. */
+  /** Returns the time of the service clock, Unix ms. */
   readonly now: () => number;
   readonly clock: Clock;
   readonly log: Log;
-  /** If closed, no work is done. Absent: always open. */
+  /** No work is done while this is closed. Absent: always open. */
   readonly writes?: StoreWritesState;
   /** How long entries are kept; null: forever. */
   readonly retentionMs: number | null;
-  /** Null: entries are not pushed. */
+  /** Pushes new entries; null: entries are not pushed. */
   readonly push: AuditPush | null;
-  /** True if several processes use the store. One of them then chains entries shortly after they were added. */
+  /** Whether several processes use the store. One of them then chains entries shortly after they were added. */
   readonly isShared: boolean;
 }
 
@@ -67,12 +67,12 @@ export class AuditUpkeep {
     await Promise.allSettled([...this.inProgress]);
   }
 
-  /** `everyMs` null: runs once, and again only after a failure. */
+  /** Repeats work. `everyMs` null: runs it once, and again only after a failure. */
   private repeat(what: string, work: () => Promise<void>, everyMs: number | null): void {
     if (this.stopped) return;
     const { clock, writes = ALWAYS_OPEN } = this.options;
     const again = (delayMs: number) => {
-      // A timer set now would keep the process alive.
+      // A new timer would keep the process alive.
       if (this.stopped) return;
       const cancel = clock.setTimer(clock.now() + delayMs, () => this.repeat(what, work, everyMs));
       this.cancels.set(what, cancel);

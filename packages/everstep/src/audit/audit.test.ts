@@ -68,7 +68,7 @@ describe('the entry of a request', () => {
     const bulk = audited(false);
     runAudited(bulk, () => assert.deepEqual(kinds(withEntry(unit)), ['delete-queue']));
     assert.equal(bulk.close(), entry);
-    runAudited(bulk, () => assert.deepEqual(kinds(withEntry(unit)), ['delete-queue'], 'after the answer'));
+    runAudited(bulk, () => assert.deepEqual(kinds(withEntry(unit)), ['delete-queue'], 'after the response'));
   });
 
   test('is the entry that a part of the service makes itself, marked with the request', () => {

@@ -1,7 +1,6 @@
 /**
- * The audit log entry of the request being handled. It follows the request through asynchronous calls, so that the
- * first unit of writes of the request includes it, whichever part of the service makes that unit. Operations only
- * declare that they are audited.
+ * The audit log entry of the request being handled. It follows the request through asynchronous calls. The first unit of writes
+ * of the request includes it, whichever part of the service makes that unit. Operations only declare that they are audited.
  * Keeps invariant 46.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -9,7 +8,7 @@ import type { AuditNote, AuditRequest, CommitUnit, StoreWrite } from '../engine/
 
 /** Facts from the operation's declaration and the request, known before the operation runs. */
 export interface AuditedFacts {
-  /** Null: the operation is not audited. Entries that it makes itself are still marked with the request. */
+  /** Entry of the request; null: the operation is not audited. Entries that it makes itself are still marked with the request. */
   readonly entry: AuditNote | null;
   readonly request: AuditRequest;
   /** Whether a unit of writes may include the entry. False for bulk actions, whose counts are known only at the end. */
@@ -32,7 +31,7 @@ export class AuditedRequest {
     return entry.subject === '' ? { ...entry, subject: subjectOf(unit.writes) } : entry;
   }
 
-  /** `applied`: whether the unit with the entry was written. */
+  /** Notes whether the unit with the entry was written. */
   settle(applied: boolean): void {
     if (this.state === 'taken') this.state = applied ? 'recorded' : 'open';
   }

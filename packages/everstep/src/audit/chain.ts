@@ -6,10 +6,10 @@ import { createHash } from 'node:crypto';
 import type { AuditNote } from '../engine/writes.js';
 import type { ChainLink } from '../ports/stores/audit-store.js';
 
-/** Replaces the previous hash for the first entry. */
+/** Hash that replaces the previous hash for the first entry. */
 export const GENESIS = '0'.repeat(64);
 
-/** Returns the SHA-256 hash, in hex, of a JSON list: the previous hash, and the fields of the entry in this order. */
+/** Returns the SHA-256 hash, in hexadecimal, of a JSON list: the previous hash, and the fields of the entry in this order. */
 export function hashOf(previous: string, entry: AuditNote): string {
   const { auditId, at, actor, action, subject, address, accountIds, details, request } = entry;
   const of = request && [request.operation, request.credential, request.userAgent, request.instanceId, request.outcome];

@@ -3,7 +3,10 @@ import type { ChainedEntry } from '../ports/stores/audit-store.js';
 
 export const NDJSON_TYPE = 'application/x-ndjson';
 
-/** The hash can be computed from this line and the hash of the previous line; see `docs/operations/audit.md`. */
+/**
+ * Returns the entry as a line. Its hash can be computed from this line and the hash of the previous line; see
+ * `docs/operations/audit.md`.
+ */
 export function exportedLine({ seq, hash, entry }: ChainedEntry): string {
   const { auditId, at, actor, action, subject, address, accountIds, details, request } = entry;
   const of = request && {

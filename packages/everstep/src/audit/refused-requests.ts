@@ -4,15 +4,15 @@
  */
 
 export interface RefusedRequest {
-  /** `operationId`. For anonymous requests that are counted together, that of the first one. */
+  /** The `operationId`. For anonymous requests that are counted together, the one of the first request. */
   readonly operation: string;
-  /** Error code of the answer. */
+  /** Error code of the response. */
   readonly code: string;
-  /** `anonymous` for a request that was not admitted. */
+  /** Actor; `anonymous` for a request that was not admitted. */
   readonly actor: string;
   readonly credential: string;
   readonly instanceId: string | null;
-  /** Null: no user was logged in. */
+  /** Id of the user; null if no user was logged in. */
   readonly userId: string | null;
   /** Network of the client: the first 64 bits of an IPv6 address. */
   readonly network: string;
@@ -30,7 +30,7 @@ export class RefusedRequests {
 
   count(request: RefusedRequest): void {
     if (this.add(request, this.isBelowLimit(request))) return;
-    // The caller is lost, but the number is kept. The number of codes is limited.
+    // The caller is not recorded, but the number is kept. The number of codes is limited.
     this.add({ ...ANY, code: request.code }, true);
   }
 
@@ -46,7 +46,7 @@ export class RefusedRequests {
     return credential === NO_CREDENTIAL ? this.anonymous < MAX_ANONYMOUS : this.known < MAX_KNOWN;
   }
 
-  /** Returns false if there is no count of this kind and none may be added. */
+  /** Adds to a count. Returns false if there is no count of this kind and none may be added. */
   private add(request: RefusedRequest, canAdd: boolean): boolean {
     const { operation, code, credential, instanceId, network } = request;
     // Anonymous callers may try every operation, so only the first one is recorded.

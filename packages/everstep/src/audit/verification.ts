@@ -4,7 +4,7 @@ import { hashOf } from './chain.js';
 
 export interface ChainFault {
   readonly seq: number;
-  /** Null: the entry is missing. */
+  /** Id of the entry; null if the entry is missing. */
   readonly auditId: string | null;
   /**
    * `changed`: the hash does not match the entry, or an earlier entry and its hash are missing. `removed`: the chain

@@ -23,7 +23,7 @@ export interface AnsweringOptions {
   readonly record: (command: 'backup' | 'rotate-secrets', details: AuditEntry['details']) => Promise<void>;
 }
 
-/** Answers the commands of users with access to the data directory; null if the file system does not support sockets. */
+/** Handles the commands of users with access to the data directory. Null if the file system does not support sockets. */
 export async function answerCommands(options: AnsweringOptions): Promise<ControlChannel | null> {
   const { dataDir, store, documents, log } = options;
   const source: BackupSource = {

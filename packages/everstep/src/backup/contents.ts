@@ -12,7 +12,7 @@ import type { StoreCounts } from '../stores/sqlite/connection/store-at-rest.js';
 export const STORE_FILE = 'everstep.db';
 export const SEARCH_DIRECTORY = 'search';
 export const CREDENTIALS_FILE = 'credentials.json';
-/** Written last. A directory without it is not a backup. */
+/** File that is written last. A directory without it is not a backup. */
 export const MANIFEST_FILE = 'manifest.json';
 const FORMAT = 'everstep-backup-1';
 const ENCRYPTED_FORMAT = 'everstep-backup-2';
@@ -30,28 +30,28 @@ export interface BackupParts {
 }
 
 export interface BackedUpFile {
-  /** Relative to the backup directory, with `/`. */
+  /** Path relative to the backup directory, with `/`. */
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** How the files of a backup are encrypted. */
+/** How the files of a backup are encrypted. A salt is in base64url. */
 export type Encryption =
-  | { readonly method: 'key'; readonly keyId: string /** Base64url. */; readonly salt: string }
+  | { readonly method: 'key'; readonly keyId: string; readonly salt: string }
   | { readonly method: 'passphrase'; readonly salt: string };
 
 export interface Manifest {
   readonly format: typeof FORMAT | typeof ENCRYPTED_FORMAT;
-  /** Absent: the files are plain. Sizes and checksums refer to the plain files. */
+  /** How the files are encrypted. Absent: the files are plain. Sizes and checksums refer to the plain files. */
   readonly encryption?: Encryption;
   /** Authenticates all other fields of an encrypted backup. */
   readonly seal?: string;
   /** Version of the program that made the backup. */
   readonly version: string;
   /**
-   * ISO 8601. The backup includes everything acknowledged before this time, and a part of what was acknowledged until
-   * `endedAt`.
+   * Time when the backup started, in ISO 8601. It includes everything acknowledged before this time, and a part of what was
+   * acknowledged until `endedAt`.
    */
   readonly beganAt: string;
   readonly endedAt: string;
@@ -61,10 +61,10 @@ export interface Manifest {
   readonly files: readonly BackedUpFile[];
 }
 
-/** The sealed text: the manifest without its seal. */
+/** Returns the sealed text: the manifest without its seal. */
 export const sealedText = ({ seal: _, ...rest }: Manifest): string => JSON.stringify(rest);
 
-/** `sealOf` seals the manifest of an encrypted backup. */
+/** Returns the manifest as text. `sealOf` seals the manifest of an encrypted backup. */
 export function manifestText(facts: Omit<Manifest, 'format' | 'seal'>, sealOf?: (text: string) => string): string {
   const manifest: Manifest = { format: facts.encryption ? ENCRYPTED_FORMAT : FORMAT, ...facts };
   const whole = sealOf ? { ...manifest, seal: sealOf(sealedText(manifest)) } : manifest;
@@ -73,7 +73,7 @@ export function manifestText(facts: Omit<Manifest, 'format' | 'seal'>, sealOf?: 
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
-/** Only known file names, so that a manifest cannot refer to other paths. */
+/** Matches only known file names, so that a manifest cannot refer to other paths. */
 const PATHS = new RegExp(`^(?:${STORE_FILE}|${CREDENTIALS_FILE}|${SECRETS_KEY_FILE}|${SEARCH_DIRECTORY}/[\\w-]+\\.db)$`);
 
 const isFile = (value: unknown): value is BackedUpFile =>
@@ -102,7 +102,7 @@ function isManifest(value: unknown): value is Manifest {
   return Array.isArray(files) && files.every(isFile) && files.some(({ path }) => path === STORE_FILE);
 }
 
-/** Rejects with BackupError if the manifest is missing or invalid. */
+/** Reads the manifest. Rejects with BackupError if it is missing or invalid. */
 export async function readManifest(directory: string): Promise<Manifest> {
   const file = join(directory, MANIFEST_FILE);
   const written = await readFile(file, 'utf8').catch((error) => {
@@ -120,7 +120,7 @@ export async function readManifest(directory: string): Promise<Manifest> {
   throw new BackupError(`${file} is damaged, or was made by an unsupported version of Everstep.`);
 }
 
-/** Returns the SHA-256 hash of a file, in hex. */
+/** Returns the SHA-256 hash of a file in hexadecimal. */
 export async function digestOf(file: string): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(file)) hash.update(chunk);

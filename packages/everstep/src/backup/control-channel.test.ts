@@ -64,7 +64,7 @@ test('the socket is accessible only by its owner from its creation on', async (t
   assert.equal(process.umask(), mask);
 });
 
-test('a service of another version that does not answer has made no backup', async (t) => {
+test('a service of another version that does not respond has made no backup', async (t) => {
   const dataDir = await emptyDirectory(t);
   const socket = join(dataDir, 's');
   const server = createServer((client) => client.once('data', () => client.end()));

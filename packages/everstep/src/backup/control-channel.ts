@@ -3,7 +3,7 @@
  * directory can open. The service locks its files, so it must make the copies. Their destination must not be set
  * through an API.
  *
- * A request is a line of JSON, and so is an answer. Disconnecting before the answer cancels the request.
+ * A request is a line of JSON, and so is a response. Disconnecting before the response cancels the request.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ import { writePrivately } from '../bootstrap/private-file.js';
 import { codeOf } from '../bootstrap/start-error.js';
 import { BackupError, type BackupParts } from './contents.js';
 
-/** Contains the path of the socket, which may have to be shorter than one in the data directory. */
+/** File that contains the path of the socket, which may have to be shorter than a path in the data directory. */
 const ADDRESS_FILE = 'control.json';
 const SOCKET = 'control.sock';
 /** Maximum length of a socket path on all systems. */
@@ -25,12 +25,12 @@ const OWNER_ONLY_MASK = 0o177;
 const MAX_REQUEST_BYTES = 64 * 1024;
 
 export interface BackupRequest extends BackupParts {
-  /** Absolute path on the service's machine. */
+  /** Absolute path of the backup on the service's machine. */
   readonly to: string;
 }
 
 export interface RotateRequest {
-  /** Whether permanent tokens issued so far are refused afterwards. */
+  /** Whether permanent tokens that were issued before are refused afterward. */
   readonly endTokens: boolean;
   /** Whether secrets are only encrypted, and no key is replaced. */
   readonly onlyEncrypt: boolean;
@@ -58,7 +58,7 @@ export interface ControlChannel {
 
 export interface ControlOptions {
   readonly dataDir: string;
-  /** Resolves with the paths written. A rejection is reported to the client. */
+  /** Makes a backup. Resolves with the paths written. A rejection is reported to the client. */
   readonly backUp: (request: BackupRequest, signal: AbortSignal) => Promise<readonly string[]>;
   readonly rotate: (request: RotateRequest) => Promise<RotateAnswer>;
 }
@@ -90,8 +90,8 @@ function parseRequest(line: string): Request | null {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Creates the socket with its final mode: with a later `chmod`, others could connect in between. `listen` creates it
- * before it returns, so the mask affects no other files, except those of other threads, which get fewer permissions.
+ * Creates the socket with its final mode, because others could connect before a later `chmod`. `listen` creates it before it
+ * returns, so the mask affects no other files, except those of other threads, which get fewer permissions.
  */
 export async function listenPrivately(server: Server, path: string): Promise<void> {
   const listening = once(server, 'listening');
@@ -192,7 +192,7 @@ async function ask(dataDir: string, request: object): Promise<Answer | null> {
   const connected = await new Promise<boolean>((resolve, reject) => {
     socket.once('connect', () => resolve(true));
     socket.once('error', (error) => {
-      // A killed service left the file behind.
+      // A killed service leaves the file behind.
       if (['ECONNREFUSED', 'ENOENT'].includes(codeOf(error))) resolve(false);
       else reject(new BackupError(`The running service cannot be reached at ${path}: ${error.message}.`, { cause: error }));
     });

@@ -17,15 +17,15 @@ const OWNER_ONLY = 0o700;
 /** Source of the copies: a running service, or the files of a stopped one. */
 export interface BackupSource {
   copyStore(request: CopyRequest): Promise<void>;
-  /** Called after the store was copied. */
+  /** Returns the ids of all search indexes. Called after the store was copied. */
   searchIndexIds(): Promise<readonly string[]>;
-  /** Returns false if the index has no documents. */
+  /** Copies the documents of an index. Returns false if it has none. */
   copyDocuments(request: CopyRequest & { readonly indexId: string }): Promise<boolean>;
   readonly dataDir: string;
 }
 
 export interface CopyingOptions extends BackupParts {
-  /** Absolute path of a directory that is empty or is created. */
+  /** Absolute path of the backup directory, which is empty or is created. */
   readonly to: string;
   readonly signal?: AbortSignal;
 }
@@ -36,7 +36,7 @@ export async function claimDirectory(directory: string): Promise<boolean> {
     const first = await mkdir(directory, { recursive: true, mode: OWNER_ONLY });
     if (first !== undefined) return true;
     if ((await readdir(directory)).some((name) => name !== 'lost+found'))
-      throw new BackupError(`${directory} is not empty. A backup requires a directory of its own.`);
+      throw new BackupError(`${directory} is not empty. A backup requires an empty directory.`);
     return false;
   } catch (error) {
     if (error instanceof BackupError) throw error;
@@ -44,7 +44,7 @@ export async function claimDirectory(directory: string): Promise<boolean> {
   }
 }
 
-/** Returns false if the file does not exist. */
+/** Copies a text file. Returns false if it does not exist. */
 async function copyText(from: string, to: string): Promise<boolean> {
   const text = await readFile(from, 'utf8').catch((error) => {
     if (codeOf(error) === 'ENOENT') return null;
@@ -55,7 +55,7 @@ async function copyText(from: string, to: string): Promise<boolean> {
   return true;
 }
 
-/** Resolves with the paths written, relative to `to`. A failed or aborted copy leaves nothing behind. */
+/** Copies everything. Resolves with the paths written, relative to `to`. A failed or aborted copy leaves nothing behind. */
 export async function copyEverything(source: BackupSource, options: CopyingOptions): Promise<readonly string[]> {
   const { to, signal } = options;
   const made = await claimDirectory(to);

@@ -14,7 +14,7 @@ const UNFINISHED = `${STORE_FILE}.restoring`;
 export interface RestoringOptions {
   /** Absolute path of the backup. */
   readonly from: string;
-  /** Absolute path of a directory that is empty or does not exist. */
+  /** Absolute path of the data directory, which is empty or does not exist. */
   readonly dataDir: string;
   /** Secret of an encrypted backup. */
   readonly secret: BackupSecret | null;
@@ -33,7 +33,10 @@ async function claimEmpty(dataDir: string): Promise<void> {
   });
 }
 
-/** Verifies the backup, and each file again after it was restored. Rejects with BackupError, StoreOpenError or StartError. */
+/**
+ * Restores a backup. Verifies it first, and each file again after it was restored. Rejects with BackupError, StoreOpenError or
+ * StartError.
+ */
 export async function restoreBackup({ from, dataDir, secret }: RestoringOptions): Promise<Manifest> {
   const { manifest, cipher } = await verifyBackup(from, secret);
   await claimEmpty(dataDir);

@@ -22,7 +22,7 @@ import { type BackupSecret, newCipher } from './encryption/backup-cipher.js';
 const OWNER_ONLY = 0o700;
 
 export interface TakingOptions extends BackupParts {
-  /** Absolute path, like the next two. */
+  /** Absolute path of the data directory. The next two paths are absolute, too. */
   readonly dataDir: string;
   readonly storeFile: string;
   readonly to: string;
@@ -87,7 +87,7 @@ async function copyChecked(options: TakingOptions): Promise<Copied> {
   }
 }
 
-/** Copies everything within the data directory, where it is plain anyway, and encrypts it from there. */
+/** Copies everything within the data directory, where it is stored as plain text anyway, and encrypts it from there. */
 async function takeEncrypted(options: TakingOptions, secret: BackupSecret): Promise<Copied> {
   const { dataDir, to } = options;
   const made = await claimDirectory(to);
@@ -122,7 +122,10 @@ async function takePlain(options: TakingOptions): Promise<Copied> {
   return copied;
 }
 
-/** Rejects with BackupError, StoreOpenError or StartError, whose messages are for the operator. No backup exists then. */
+/**
+ * Makes a backup. Rejects with BackupError, StoreOpenError or StartError, whose messages are for the operator. No backup exists
+ * then.
+ */
 export async function takeBackup(options: TakingOptions): Promise<Taken> {
   const { to, secret } = options;
   const { online } = secret ? await takeEncrypted(options, secret) : await takePlain(options);

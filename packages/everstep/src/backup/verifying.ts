@@ -11,7 +11,7 @@ import { BackupError, SEARCH_DIRECTORY, STORE_FILE } from './contents.js';
 import { askForBackup } from './control-channel.js';
 
 export interface VerifyingOptions {
-  /** Absolute path. */
+  /** Absolute path of the data directory. */
   readonly dataDir: string;
   readonly storeFile: string;
 }
@@ -25,7 +25,7 @@ export interface Verified extends FoundInFiles {
   readonly doubts: readonly string[];
 }
 
-/** The service locks its files, so it makes a consistent copy, which is checked and removed. */
+/** Verifies the store of a running service. It locks its files, so it makes a consistent copy, which is checked and removed. */
 async function verifyRunning(dataDir: string): Promise<Verified | null> {
   const to = join(dataDir, `verify.${randomUUID()}.tmp`);
   try {
@@ -63,7 +63,10 @@ async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<V
   return { schema, counts: { ...counts, documents }, checks, online: false, doubts: doubts.map(({ event }) => event) };
 }
 
-/** Reads every database completely. Rejects with BackupError or StoreOpenError, which report what is damaged or lost. */
+/**
+ * Verifies the store by reading every database completely. Rejects with BackupError or StoreOpenError, which report what is
+ * damaged or lost.
+ */
 export async function verifyStore(options: VerifyingOptions): Promise<Verified> {
   return (await verifyRunning(options.dataDir)) ?? verifyAtRest(options);
 }

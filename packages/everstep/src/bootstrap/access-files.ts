@@ -1,6 +1,6 @@
 /**
  * The credentials file and the env file. They are written when the server is listening, and again when this or another process
- * rotates the signing keys, so that an app started from them after two rotations has valid keys.
+ * rotates the signing keys. An app that is started from them after two rotations therefore has valid keys.
  */
 import type { SigningKeys } from '../accounts/instances/instance-signatures.js';
 import type { Authority } from '../accounts/tokens/authority.js';
@@ -19,9 +19,9 @@ export interface KeptAccessOptions {
 
 export class AccessFiles {
   private readonly options: KeptAccessOptions;
-  /** Null until the server is listening. */
+  /** Access to the service; null until the server is listening. */
   private access: ServiceAccess | null = null;
-  /** Keys in the files. */
+  /** Keys that the files contain. */
   private written: SigningKeys | null = null;
   private last: Promise<void> = Promise.resolve();
 

@@ -30,15 +30,15 @@ async function meanwhile<Result>(file: string, work: (accounts: AccountStore) =>
   }
 }
 
-/** State written by an early version, which had no owners. */
+/** Returns to a state written by an early version, which had no owners. */
 function forgetOwners(file: string): void {
   const database = new DatabaseSync(file);
   database.exec('UPDATE queue_instance SET account_id = NULL');
   database.close();
 }
 
-/** Whether the API key of the user with this email is valid. */
-async function isGood(file: string, { adminEmail, adminApiKey }: Credentials): Promise<boolean> {
+/** Returns whether the API key of the user with this email is valid. */
+async function isValidKey(file: string, { adminEmail, adminApiKey }: Credentials): Promise<boolean> {
   return meanwhile(file, async (accounts) => {
     const user = await accounts.findUserByEmail({ email: adminEmail });
     const keys = user ? await accounts.listApiKeys({ userId: user.userId }) : [];
@@ -142,8 +142,8 @@ for (const [name, spoil] of [
     assert.deepEqual(second.users, first.users);
     assert.equal(second.credentials.adminEmail, first.credentials.adminEmail);
     assert.notEqual(second.credentials.adminApiKey, first.credentials.adminApiKey);
-    assert.ok(await isGood(file, first.credentials));
-    assert.ok(await isGood(file, second.credentials));
+    assert.ok(await isValidKey(file, first.credentials));
+    assert.ok(await isValidKey(file, second.credentials));
     assert.equal((await start(directory, file)).kind, 'known');
   });
 }
@@ -244,7 +244,7 @@ test('a start that ended before it stored its credentials is completed by the ne
   assert.equal(kind, 'first');
   assert.deepEqual(users, [user]);
   assert.deepEqual(owners(instances), ['usr_1']);
-  assert.ok(await isGood(file, credentials));
+  assert.ok(await isValidKey(file, credentials));
 });
 
 test('credentials of another store in the data directory are moved aside', async (t) => {

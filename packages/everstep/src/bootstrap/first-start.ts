@@ -52,7 +52,7 @@ export interface SharedStartOptions extends FirstStartOptions {
   readonly exclusively: <Result>(work: () => Promise<Result>) => Promise<Result>;
 }
 
-/** Name of the record that the credentials of the first start were stored. After that, no start issues new ones. */
+/** Name of the record that shows that the credentials of the first start were stored. After that, no start issues new ones. */
 const CREDENTIALS_ISSUED = 'credentials-told';
 
 /**
@@ -146,7 +146,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     return { user, adminApiKey };
   }
 
-  /** Creates another key for the user, whose other keys stay valid; a new user if none exists. */
+  /** Creates another key for the user, whose other keys stay valid. Creates a new user if none exists. */
   async function keyFor(user: UserRecord | undefined): Promise<Keyed> {
     if (!user) return makeUser();
     const { adminApiKey, apiKey } = newApiKey(user.userId, 'created at startup');
@@ -157,7 +157,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   }
 
   /** Assigns an owner to instances created before accounts existed. */
-  async function giveOwnerless({ userId }: UserRecord): Promise<void> {
+  async function assignOwners({ userId }: UserRecord): Promise<void> {
     for (const { instanceId, accountId } of await accounts.listInstances()) {
       if (accountId !== undefined) continue;
       const change = { action: 'queue.give', subject: instanceId, details: { to: userId } };
@@ -174,7 +174,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
     // Before accounts existed, lost credentials created another user. The user of the stored key is the one who can log in.
     const user = users.find(({ email }) => email === kept.adminEmail.toLowerCase());
     const keyed = user ? { user, adminApiKey: kept.adminApiKey } : await keyFor(firstOperator);
-    await giveOwnerless(keyed.user);
+    await assignOwners(keyed.user);
     const { instanceId, currentSigningKey, nextSigningKey } = known;
     const valid = (token: string) => authority.isValid(token, instanceId);
     const token = (await valid(kept.token)) ? kept.token : await authority.issueToken({ instanceId, access: 'read-write' });
@@ -189,7 +189,7 @@ export async function startAccounts(options: FirstStartOptions): Promise<Started
   }
   const [oldest] = [...(await accounts.listInstances())].sort((a, b) => a.createdAt - b.createdAt);
   const keyed = await keyFor(users.find(({ userId }) => userId === oldest?.accountId) ?? users[0]);
-  await giveOwnerless(keyed.user);
+  await assignOwners(keyed.user);
   const credentials = await issue(options, oldest ?? (await makeInstance(keyed.user)), keyed);
   return { credentials, kind: oldest ? 'reissued' : 'first', setAside };
 }

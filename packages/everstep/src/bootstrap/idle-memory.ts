@@ -6,9 +6,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 const LOOK_EVERY_MS = 5_000;
-/** A process that uses less than this share of a core is idle. */
+/** Share of a core below which a process is idle. */
 const IDLE_SHARE = 0.05;
-/** Less garbage is not worth a pause. */
+/** Amount of garbage below which a pause is not worthwhile. */
 const WORTH_BYTES = 32 * 1024 * 1024;
 
 /** Garbage collector of V8; undefined when this runtime does not expose it. */

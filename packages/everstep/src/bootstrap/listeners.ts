@@ -21,7 +21,7 @@ export function managementListener({ host, managementAddress }: Config): Listene
   return { host: managementAddress.host ?? host, port: managementAddress.port, settings };
 }
 
-/** Whether a proxy terminates TLS but is not trusted: then every client has the address of the proxy. */
+/** Returns whether a proxy terminates TLS but is not trusted: then every client has the address of the proxy. */
 export const lacksTrustedProxy = ({ publicUrl, trustedProxies, tls }: Config): boolean =>
   !tls && publicUrl?.startsWith('https:') === true && trustedProxies.length === 0;
 
@@ -32,8 +32,8 @@ export function addressesOf(address: string): readonly string[] {
 }
 
 /**
- * Rejects with StartError when a port is taken. Called before the store is opened, so that such a start leaves no files. A
- * port that is taken later is detected when the server starts listening.
+ * Checks that the ports are free. Rejects with StartError if one is taken. Called before the store is opened, so that such a
+ * start leaves no files. A port that is taken later is detected when the server starts listening.
  */
 export async function findPortsFree(listeners: readonly (Listener | null)[]): Promise<void> {
   for (const listener of listeners) {

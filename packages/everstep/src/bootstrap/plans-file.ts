@@ -4,7 +4,7 @@ import { BUILT_IN_PLANS, loadPlans, type Plans, withPlanOfNewInstances } from '.
 import { fileError, StartError } from './start-error.js';
 
 /**
- * Reads the plans. `file` null: the built-in plans. `newInstancePlan` null: the default of the plans. Rejects with StartError
+ * Reads the plans. `file` null: the built-in plans. `newInstancePlan` null: the default of the plans. Rejects with a StartError
  * that lists all problems.
  */
 export async function readPlans(file: string | null, newInstancePlan: string | null): Promise<Plans> {

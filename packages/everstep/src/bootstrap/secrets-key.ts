@@ -84,7 +84,7 @@ export async function findSealer(accounts: AccountStore, settings: SecretsKeySet
 export interface OpenedSecrets {
   readonly accounts: AccountStore;
   readonly sealer: Sealer;
-  /** False when no key is configured and the secrets are stored as plain text. */
+  /** Whether the secrets are encrypted. If no key is configured, they are stored as plain text. */
   readonly areEncrypted: boolean;
 }
 

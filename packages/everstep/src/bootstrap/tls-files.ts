@@ -6,7 +6,10 @@ import type { TlsPaths } from '../config/config.js';
 import type { Log } from '../ports/log.js';
 import { StartError } from './start-error.js';
 
-/** Files are watched by path, so that replaced symbolic links are detected, as container platforms use them. */
+/**
+ * Interval of the checks. Files are watched by path, so that replaced symbolic links are detected, as container platforms use
+ * them.
+ */
 const LOOK_EVERY_MS = 5_000;
 
 export interface TlsFiles {
@@ -14,7 +17,7 @@ export interface TlsFiles {
   readonly key: string;
 }
 
-/** Rejects with StartError when the files are not readable or do not match. */
+/** Reads the files. Rejects with StartError if they are not readable or do not match. */
 export async function readTlsFiles(paths: TlsPaths): Promise<TlsFiles> {
   try {
     const [cert, key] = await Promise.all([readFile(paths.cert, 'utf8'), readFile(paths.key, 'utf8')]);

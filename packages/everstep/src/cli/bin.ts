@@ -1,5 +1,5 @@
 /** Entry point of the command line. */
-// Some supported Node versions print an experimental warning about node:sqlite once. It is of no use to our users, so it is
+// Some supported Node versions print an experimental warning about node:sqlite once. It does not help users, so it is
 // suppressed; other warnings are printed.
 const emitWarning = process.emitWarning.bind(process);
 process.emitWarning = (warning: string | Error, ...details: unknown[]): void => {
@@ -25,7 +25,7 @@ if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1
   process.exit(1);
 }
 
-// Imported after the checks above, so that nothing else is loaded before them.
+// Imported after the checks above, so that no other module is loaded before them.
 const { runCli } = await import('./program.js');
 process.exitCode = await runCli(process.argv.slice(2));
 

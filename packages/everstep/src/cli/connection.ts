@@ -18,7 +18,7 @@ export interface Address {
 
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 
-/** Rejects with UsageError when no token is found or the URL is invalid. */
+/** Returns the URL and the token of the server. Rejects with UsageError when no token is found or the URL is invalid. */
 export async function findService(options: ConnectionOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<Address> {
   const address = await namedService(options, shell);
   if (/^https?:\/\//i.test(address.url) && URL.canParse(address.url)) return address;

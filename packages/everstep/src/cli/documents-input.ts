@@ -26,7 +26,7 @@ function parseLines(text: string): readonly unknown[] {
   });
 }
 
-/** Parses one document, an array of documents, or one per line, given as text, `@file` or `-`. Throws UsageError for invalid input. */
+/** Parses one document, an array, or one document per line, given as text, `@file` or `-`. Throws UsageError if invalid. */
 export async function readDocuments(given: string): Promise<readonly SearchDocument[]> {
   const body = await readBody(given);
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);

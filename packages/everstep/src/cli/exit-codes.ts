@@ -8,7 +8,7 @@ export const EXIT = Object.freeze({
   /** The command line or the configuration is invalid; nothing was changed. */
   usage: 2,
   notFound: 3,
-  /** The server did not answer. */
+  /** The server did not respond. */
   unreachable: 4,
   /** The run has not ended within the wait time and is still running. */
   pending: 5,

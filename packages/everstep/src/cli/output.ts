@@ -4,7 +4,7 @@
 export interface Screen {
   write(text: string): void;
   readonly colors: boolean;
-  /** Whether the output is a terminal, where nothing is stored. */
+  /** Whether the output is a terminal, which stores nothing. */
   readonly isTerminal: boolean;
 }
 
@@ -69,13 +69,16 @@ export function json(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** `2026-05-01 12:00:01`, in UTC. */
+/** Returns a number with its noun: `1 problem`, `2 problems`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+/** Formats a time in UTC: `2026-05-01 12:00:01`; `-` if there is none. */
 export function instant(unixMs: number | null | undefined): string {
   if (unixMs === null || unixMs === undefined) return '-';
   return new Date(unixMs).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** `37 ms`, `1.2 s`, `3 m 05 s`, `2 h 00 m`, `7 d 12 h`. */
+/** Formats a duration: `37 ms`, `1.2 s`, `3 m 05 s`, `2 h 00 m`, `7 d 12 h`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;

@@ -30,7 +30,7 @@ export const withNamespace = (command: Command): Command =>
 const MISSING =
   'No search index: set --url and --token (or EVERSTEP_SEARCH_URL and EVERSTEP_SEARCH_TOKEN), or set --index with an admin login.';
 
-/** Rejects with UsageError when no index is found or the URL is invalid. */
+/** Connects to the selected search index. Rejects with UsageError when no index is found or the URL is invalid. */
 async function connectSearch(options: SearchConnectionOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<SearchClient> {
   const { index } = options;
   if (index !== undefined) {

@@ -15,7 +15,7 @@ test("the clock continues from its last value when the machine's time is set bac
   assert.ok(clock.now() >= 20_000);
 });
 
-test('the clock does not start before the latest recorded time, and then moves', () => {
+test('the clock does not start before the latest recorded time, and moves on from there', () => {
   let wallMs = 1_000;
   const clock = createSystemClock({ notBefore: 5_000, wall: () => wallMs });
   assert.equal(clock.now(), 5_000);
@@ -23,7 +23,7 @@ test('the clock does not start before the latest recorded time, and then moves',
   assert.equal(clock.now(), 5_007);
 });
 
-test('a timer fires at its time or later, never before, and once', async (t) => {
+test('a timer fires once, at its time or later', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 0 });
   const clock = createSystemClock({ wall: () => Date.now() });
   const fired: number[] = [];
@@ -36,7 +36,7 @@ test('a timer fires at its time or later, never before, and once', async (t) => 
   assert.ok((fired[0] ?? 0) >= 150_000);
 });
 
-test('a canceled timer does not fire, even after it was armed again', (t) => {
+test('a canceled timer does not fire, even after it was rearmed', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 0 });
   const clock = createSystemClock({ wall: () => Date.now() });
   let fired = false;

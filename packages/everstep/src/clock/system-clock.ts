@@ -8,9 +8,9 @@ import type { Clock } from '../ports/clock.js';
 const MAX_TIMER_MS = 60_000;
 
 export interface SystemClockOptions {
-  /** Earliest start of the clock in Unix ms: the latest time that the store has recorded. */
+  /** Earliest start of the clock, Unix ms: the latest time that the store has recorded. */
   readonly notBefore?: number;
-  /** Returns the machine's time in Unix ms. */
+  /** Returns the machine's time, Unix ms. */
   readonly wall?: () => number;
 }
 

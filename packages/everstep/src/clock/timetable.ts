@@ -1,4 +1,4 @@
-/** Timers by due time; those of one millisecond in the order in which they were set. */
+/** Timers by due time. Timers of the same millisecond are in the order in which they were set. */
 interface Entry {
   readonly atMs: number;
   readonly fire: () => void;
@@ -8,12 +8,12 @@ interface Entry {
 export class Timetable {
   private entries: Entry[] = [];
 
-  /** Unix ms of the first timer; infinite if there is none. */
+  /** Time of the first timer, Unix ms; infinite if there is none. */
   get nextAt(): number {
     return this.entries[0]?.atMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Returns a function that cancels the timer. */
+  /** Adds a timer. Returns a function that cancels it. */
   add(atMs: number, fire: () => void): () => void {
     const entry: Entry = { atMs, fire, isSet: true };
     this.entries.splice(this.indexAfter(atMs), 0, entry);
@@ -33,7 +33,7 @@ export class Timetable {
     const due = this.entries.splice(0, this.indexAfter(untilMs));
     let fired = 0;
     for (const entry of due) {
-      // A timer that fired before it may have canceled it.
+      // An earlier timer may have canceled this one.
       if (!entry.isSet) continue;
       entry.isSet = false;
       fired++;

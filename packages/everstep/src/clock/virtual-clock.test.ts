@@ -246,7 +246,7 @@ test('a move that fails does not stop the next one', async () => {
   assert.equal((await drive(clock.move({ byMs: DAY_MS }))).kind, 'moved');
 });
 
-test('periodic maintenance happens once in a move, and as usual otherwise', async () => {
+test('periodic maintenance happens once in a move, and at its usual times otherwise', async () => {
   const { base, clock, drive, events, note } = world();
   const sweep = () => {
     clock.upkeep.setTimer(clock.upkeep.now() + 300_000, () => {

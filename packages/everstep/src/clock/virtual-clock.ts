@@ -25,8 +25,8 @@ export interface VirtualClockOptions {
 /** A clock that can be advanced manually. */
 export interface VirtualClock extends Clock, VirtualTime {
   /**
-   * The same time for periodic maintenance. A move does not stop at these timers. Those that became due during a move
-   * fire once, at its end.
+   * A clock with the same time for periodic maintenance. A move does not stop at its timers. Those that became due during a
+   * move fire once, at its end.
    */
   readonly upkeep: Clock;
 }
@@ -131,7 +131,7 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   }
 
   async function startMove(target: MoveTarget, signal: AbortSignal | undefined): Promise<MoveOutcome> {
-    // Read once, because the next reading may be a millisecond later.
+    // The clock is read once, because the next reading may be a millisecond later.
     const from = now();
     const toMs = 'byMs' in target ? from + target.byMs : target.atMs;
     if (toMs < from) return { kind: 'in-the-past', now: from };

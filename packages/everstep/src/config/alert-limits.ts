@@ -6,7 +6,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 export const ALERT_LIMITS = Object.freeze({
-  /** Per queue instance. */
+  /** Maximum numbers per queue instance. */
   maxAlertDestinations: 20,
   maxAlertRules: 50,
   maxLifecycleWebhooks: 20,
@@ -44,7 +44,7 @@ export const ALERT_LIMITS = Object.freeze({
   defaultAlertMinRuns: 10,
   maxAlertMinRuns: 1_000_000,
   maxTimeZoneLength: 64,
-  /** Addresses of one destination. */
+  /** Maximum number of addresses of one destination. */
   maxMailAddresses: 5,
   maxMailAddressLength: 254,
   /** Recipients of email of an instance per hour, on each node. A notice with several recipients counts several times. */

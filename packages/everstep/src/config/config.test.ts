@@ -326,7 +326,7 @@ test('all problems are reported at once', () => {
   assert.equal(problems.split('\n').length, 3);
 });
 
-test('contradicting limits fail the start', () => {
+test('contradictory limits fail the start', () => {
   assert.doesNotThrow(() => assertLimits());
   assert.throws(() => assertLimits({ ...LIMITS, maxRetries: 2 }), /defaultRetries <= maxRetries must hold/);
 });

@@ -22,7 +22,7 @@ export interface Config {
   readonly tls: TlsPaths | null;
   /** URL for clients, without a trailing slash; null: derived from the address. */
   readonly publicUrl: string | null;
-  /** Absolute path. */
+  /** Absolute path of the data directory. */
   readonly dataDir: string;
   readonly store: StoreSetting;
   /** Keys that encrypt the secrets in the store; null: the key in the data directory, if it exists. */

@@ -8,15 +8,15 @@ import { readFileSync } from 'node:fs';
 import { LIMITS } from './limits.js';
 
 export interface ConnectionLimits {
-  /** Requests on further connections are answered with 503. */
+  /** Number of served connections; requests on further connections get 503. */
   readonly served: number;
-  /** Further connections are closed immediately. */
+  /** Number of accepted connections; further connections are closed immediately. */
   readonly accepted: number;
 }
 
 /** Descriptors for the store, its log, database connections, standard streams and the event loop. */
 const DESCRIPTORS_OF_THE_PROCESS = 64;
-/** Share of the accepted connections whose requests are answered with 503. */
+/** Share of the accepted connections whose requests get 503. */
 const SURPLUS_SHARE = 1 / 4;
 
 /** Returns the limits for a number of descriptors. Deliveries get what they need, but at most half. */

@@ -9,7 +9,7 @@ export interface HostRule {
   /** Lower case, without a trailing dot; with `subdomains` the part after `*.`. */
   readonly host: string;
   readonly subdomains: boolean;
-  /** Null: every port. */
+  /** Port of the destination; null: every port. */
   readonly port: number | null;
 }
 

@@ -5,7 +5,7 @@ import type { Setting } from './setting.js';
 const HOUR_MS = 3_600_000;
 const MAX_HOURS = 10_000;
 
-/** In ms. */
+/** Returns the retention in milliseconds. */
 function parseRetention(text: string): number {
   const [, value, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
   const hours = Number(value) * (unit === 'd' ? 24 : 1);

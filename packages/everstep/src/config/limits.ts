@@ -1,10 +1,13 @@
 /**
- * All limits and defaults of the server. The relations between them are asserted at startup, so that a contradicting change
+ * All limits and defaults of the server. The relations between them are asserted at startup, so that a contradictory change
  * fails the start.
  * Keeps invariant 35.
  */
 import { ALERT_LIMITS } from './alert-limits.js';
+import { largestReplyBytes } from './reply-size.js';
 import { WORKER_LIMITS } from './worker-limits.js';
+
+export { largestReplyBytes };
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -276,7 +279,7 @@ export const LIMITS = Object.freeze({
   repairMaxItems: 1_000_000,
   /** Maximum number of dead letters given by id. */
   repairNamedMax: 1_000,
-  /** One per 1,000 seconds. */
+  /** Minimum rate: one entry every 1,000 seconds. */
   repairMinRatePerSecond: 0.001,
   repairMaxRatePerSecond: 1_000,
   repairMaxCanary: 1_000,
@@ -310,7 +313,7 @@ export const LIMITS = Object.freeze({
   partBytes: MiB,
   /** Shorter JSON responses are not compressed. */
   minCompressedBytes: 2 * KiB,
-  /** Responses that are compressed at the same time, in the four threads that Node has for it and for files. */
+  /** Maximum number of responses that are compressed at the same time. Node has four threads for this and for file access. */
   maxCompressions: 3,
   partRows: 2_000,
   /** Size of a list row in addition to its texts. */
@@ -321,10 +324,10 @@ export const LIMITS = Object.freeze({
   maxParsedValueBytes: MiB,
   /** Maximum number of invocations listed in the log of a run. */
   maxListedInvocations: 10_000,
-  /** Maximum total size of data read for responses in progress, for all and for one queue instance. Small responses do not count. */
+  /** Maximum total size of data read for responses in progress, in all and per queue instance. Small responses do not count. */
   maxReadBytes: 64 * MiB,
   maxReadBytesOfInstance: 32 * MiB,
-  /** Maximum wait of a response for this memory; then the request is refused. */
+  /** Maximum time that a response waits for this memory; then the request is rejected. */
   readWaitMs: 10 * SECOND_MS,
   maxWaitingReads: 100,
   /** A client that has not received a long response by then is disconnected. */
@@ -334,7 +337,7 @@ export const LIMITS = Object.freeze({
   maxClockMoveMs: 10 * 366 * DAY_MS,
   /** End of the year 9999. Up to here, times have their usual formats. */
   maxClockTime: 253_402_300_799_999,
-  /** Number of ticks of a schedule in ten weeks, at one per minute. */
+  /** Number of run times of a schedule in ten weeks, at one per minute. */
   maxClockInstants: 100_000,
   /** Maximum time for the work that is due at one instant. */
   clockQuietTimeoutMs: 2 * MINUTE_MS,
@@ -406,11 +409,7 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxHeldBodyBytesOfOwner < limits.maxHeldBodyBytes, 'maxHeldBodyBytesOfOwner < maxHeldBodyBytes'],
     [limits.minRetentionBatch <= limits.maxRetentionBatch, 'minRetentionBatch <= maxRetentionBatch'],
     [limits.maxStepResultBytes <= limits.maxReplyBytes, 'maxStepResultBytes <= maxReplyBytes'],
-    [
-      // In JSON, a character takes at most 6 bytes in a name and 3 elsewhere, and a byte of the last result takes 2.
-      9 * limits.maxCheckpointChars + 2 * limits.maxStepResultBytes + 256 * limits.maxCheckpointSteps <= limits.maxReplyBytes,
-      '9 * maxCheckpointChars + 2 * maxStepResultBytes + 256 * maxCheckpointSteps <= maxReplyBytes',
-    ],
+    [largestReplyBytes(limits) <= limits.maxReplyBytes, 'largestReplyBytes <= maxReplyBytes'],
     [limits.maxCheckpointSteps <= limits.maxPlannedAtOnce, 'maxCheckpointSteps <= maxPlannedAtOnce'],
     [limits.maxStepResultBytes <= limits.maxJournalBytes, 'maxStepResultBytes <= maxJournalBytes'],
     [limits.maxWorkflowUrlLength <= limits.maxUrlLength, 'maxWorkflowUrlLength <= maxUrlLength'],

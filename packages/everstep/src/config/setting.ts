@@ -4,7 +4,7 @@ export type Mode = 'dev' | 'serve';
 
 export interface SettingContext {
   readonly mode: Mode;
-  /** Relative paths start here. */
+  /** Directory at which relative paths start. */
   readonly cwd: string;
 }
 
@@ -20,6 +20,6 @@ export interface Setting<Value> {
   /** Whether error messages omit an invalid value. */
   readonly isSecret?: true;
   readonly fallback: (context: SettingContext) => Value;
-  /** Throws an Error with the allowed values. */
+  /** Parses the text. Throws an Error with the allowed values. */
   readonly parse: (text: string, context: SettingContext) => Value;
 }

@@ -28,7 +28,7 @@ export const WORKER_LIMITS = Object.freeze({
    * requests. A frame counts once more for each KiB.
    */
   maxUnexpectedWorkerFrames: 1_000,
-  /** Number of given up requests of a connection whose late answers are expected. */
+  /** Maximum number of abandoned requests of a connection whose late answers are still expected. */
   maxLateWorkerAnswers: 1_000,
   /** Maximum number of workflows of a worker, of its concurrent requests, and of characters of its version or host. */
   maxWorkerWorkflows: 1_000,
@@ -38,7 +38,7 @@ export const WORKER_LIMITS = Object.freeze({
   maxUnsentWorkerBytes: MiB,
   /** A worker must read this fast while bytes are unsent. */
   minWorkerReadBytesPerS: 64 * KiB,
-  /** Time to read the rest of a request after the service gave it up. */
+  /** Time to read the rest of a request after the service abandoned it. */
   unreadRequestTimeoutMs: 5 * SECOND_MS,
   /** A connection without a frame for three times as long is closed. */
   workerHeartbeatMs: 10 * SECOND_MS,

@@ -81,7 +81,7 @@ export const AuditVerification = Type.Object(
 );
 export type AuditVerification = Static<typeof AuditVerification>;
 
-/** Line of the export. */
+/** One line of the export. */
 export const AuditExportLine = Type.Object(
   {
     seq: Type.Integer({ description: 'Sequence number. To continue, send the number of the last line as `after`.' }),

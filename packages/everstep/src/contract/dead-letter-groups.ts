@@ -43,7 +43,7 @@ export const DeadLetterGroup = Type.Object(
     state: GroupStateSchema,
     needsAttention: Type.Boolean({
       description:
-        'True if the group has entries and is regressed, is new, or was snoozed until a time that is over. False while it is snoozed.',
+        'True if the group has entries and is new, is regressed, or its snooze has ended. False while the group is snoozed.',
     }),
     kind: GroupKindSchema,
     stepName: Type.Union([Type.String(), Type.Null()], {
@@ -97,7 +97,7 @@ export const DeadLetterGroup = Type.Object(
     ),
     snooze: Type.Union([Type.Object({ until: unixMs('End of the snooze'), ...decided }, CLOSED), Type.Null()], {
       description:
-        'Until `until`, the group needs no attention and raises no alert. A snooze that is over stays until the group is acknowledged, resolved or snoozed again. Null otherwise, and after the group regressed.',
+        'Until `until`, the group needs no attention and raises no alert. An ended snooze remains until the group is acknowledged, resolved or snoozed again. Null otherwise, and after the group regressed.',
     }),
     notes: Type.Array(DeadLetterGroupNote, {
       description: 'Newest first. A list of groups contains only the newest note of each group.',
@@ -131,7 +131,7 @@ export const AssignDeadLetterGroup = Type.Object(
       description: 'Email of a user with access to the queue instance. Null removes the assignment.',
     }),
   },
-  { ...CLOSED, description: 'Who works on a group of dead letters.' },
+  { ...CLOSED, description: 'Assignment of a group of dead letters.' },
 );
 
 export const SnoozeDeadLetterGroup = Type.Object(
@@ -140,7 +140,7 @@ export const SnoozeDeadLetterGroup = Type.Object(
       description: 'End of the snooze in Unix milliseconds, at most 90 days from now. Null ends the snooze.',
     }),
   },
-  { ...CLOSED, description: 'Until when a group of dead letters is snoozed.' },
+  { ...CLOSED, description: 'Snooze of a group of dead letters.' },
 );
 
 export const NoteText = Type.Object(

@@ -59,7 +59,7 @@ export const DeadLetterEntry = Type.Object(
     ),
     fingerprint: Type.Optional(
       Type.String({
-        description: 'Group of the entry. Absent for a while on entries that an earlier version without groups created.',
+        description: 'Group of the entry. Temporarily absent for entries that were created by a version without groups.',
       }),
     ),
     deletionAt: Type.Optional(

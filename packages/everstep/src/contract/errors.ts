@@ -1,7 +1,7 @@
 /** Body of every error response. */
 import Type from 'typebox';
 
-/** Why a server is not ready. The values are stable, for programs that wait for it. */
+/** Why a server is not ready. The values are stable, so that programs can rely on them. */
 export const NOT_READY_REASONS = ['starting', 'stopping', 'store-unavailable', 'store-unreadable', 'no-lease'] as const;
 export type NotReadyReason = (typeof NOT_READY_REASONS)[number];
 
@@ -12,7 +12,7 @@ export const ErrorBody = Type.Object(
       Type.Enum([...NOT_READY_REASONS], {
         type: 'string',
         description:
-          'Only in responses of `GET /ready`: why the server is not ready. `store-unavailable`: the store rejects writes or cannot be reached. `store-unreadable`: the store did not answer a read. `no-lease`: this node has no lease of the database.',
+          'Only in responses of `GET /ready`: why the server is not ready. `store-unavailable`: the store rejects writes or cannot be reached. `store-unreadable`: a read from the store failed or timed out. `no-lease`: this node has no lease of the database.',
       }),
     ),
   },

@@ -32,7 +32,7 @@ export const ExplanationSchema = Type.Object(
     summary: Type.String({ description: 'Summary in a few words.' }),
     tasks: Type.Array(ExplainedTask, { description: 'Pending tasks of the run. Empty when nothing is pending.' }),
     shortened: Type.Optional(
-      Type.Literal(true, { description: 'More tasks are pending than the response lists, because it would be too long.' }),
+      Type.Literal(true, { description: 'Present when the run has more pending tasks than fit into the response.' }),
     ),
   },
   { ...CLOSED, description: 'Explains why a run is waiting.' },

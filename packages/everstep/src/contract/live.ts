@@ -21,7 +21,7 @@ export const LiveChange = Type.Object(
     }),
     moreRuns: Type.Optional(
       Type.Literal(true, {
-        description: 'Runs that `runIds` does not name may have changed too. Absent when it names all of them.',
+        description: 'Runs that are not in `runIds` may have changed too. Absent when `runIds` is complete.',
       }),
     ),
   },

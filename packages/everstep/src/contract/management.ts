@@ -36,7 +36,7 @@ export const PlanRecord = Type.Object(
     max_parallelism: limit('Maximum number of deliveries in flight.'),
     max_schedules: limit('Maximum number of schedules.'),
     max_requests_per_day: limit(
-      'Maximum number of runs that triggers, invocations, resumes, restarts and schedule ticks start in a day (UTC).',
+      'Maximum number of runs that triggers, invocations, resumes, restarts and schedules start in a day (UTC).',
     ),
     api_calls_per_second: limit('Maximum number of runtime API calls per second.'),
     max_timeout_ms: limit('Maximum duration of one delivery, in milliseconds.'),
@@ -193,7 +193,7 @@ export const QueueStats = Type.Object(
         {
           kind: Type.String({
             description:
-              'Error code of the rejected requests. The prefix `tick-` means that a schedule tick started no run. The prefix `step-` means that a step failed its run.',
+              'Error code of the rejected requests. The prefix `tick-` means that a schedule could not start a run at a run time. The prefix `step-` means that a step failed its run.',
           }),
           count: Type.Integer(),
           last_time: Type.Integer({ format: 'int64', description: 'Time of the last rejection, in Unix seconds.' }),

@@ -129,7 +129,7 @@ export const StartRepair = Type.Object(
             Type.Number({
               minimum: 0,
               maximum: 100,
-              description: `Stops a group when more than this percentage of its canary runs fails again, and the repair when the other groups have their verdict. One failure among three or more runs of a group is tolerated, unless it is 0. Default: ${LIMITS.repairCanaryMaxFailurePercent}.`,
+              description: `Stops a group when more than this percentage of its canary runs fails again, and the repair when the other groups have their verdict. One failure among three or more runs of a group is tolerated, unless the value is 0. Default: ${LIMITS.repairCanaryMaxFailurePercent}.`,
             }),
           ),
           thenContinue: Type.Optional(

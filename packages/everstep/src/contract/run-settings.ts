@@ -20,7 +20,7 @@ type Values =
 
 /** A header with a setting. */
 export type SettingHeader = Values & {
-  /** The setting, if it has the value of this header alone. */
+  /** The setting, if this header alone determines its value. */
   readonly field?: keyof RunSettings;
   readonly description: string;
   readonly examples: readonly string[];
@@ -112,7 +112,7 @@ export const SETTING_HEADERS = {
 } as const satisfies SettingTable;
 
 type FieldsOf<Table extends SettingTable> = Extract<Table[keyof Table], { readonly field: keyof RunSettings }>['field'];
-/** Settings that a run has from one header each. */
+/** Settings of a run that are each determined by one header. */
 export type HeaderSetting = FieldsOf<typeof SETTING_HEADERS>;
-/** Settings that a resume or restart replaces by the value of one header each. */
+/** Settings that a resume or restart replaces, each with the value of one header. */
 export type OverrideSetting = FieldsOf<typeof OVERRIDE_HEADERS>;

@@ -397,7 +397,7 @@ export const RunJournal = Type.Object(
     cursor: Type.Optional(
       Type.String({
         description:
-          'Only with `count`: continues after the steps and failed attempts of this page. Also set on the last page, to ask later for what is new.',
+          'Only with `count`: continues after the steps and failed attempts of this page. Also present on the last page: use it later to request new entries.',
       }),
     ),
     complete: Type.Optional(

@@ -28,7 +28,7 @@ const Origins = Type.Array(Type.String({ maxLength: LIMITS.maxOriginLength }), {
 });
 const OriginsOrNull = Type.Union([Origins, Type.Null()], {
   description:
-    'Null when origins are not set. Then requests to all origins are signed with the signing keys until the first step is delivered, and afterwards only requests to origins of workflows.',
+    'Null when origins are not set. Then plain messages to all origins are signed with the signing keys until the first step is delivered. Afterwards, only those to workflow origins are.',
 });
 
 export const SignatureSettingsSchema = Type.Object(

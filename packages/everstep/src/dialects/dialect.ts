@@ -4,12 +4,13 @@
  */
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
 import type { EndpointAnswer } from '../answers/endpoint-failure.js';
+import type { AnswerHeaders } from '../answers/http-advice.js';
 import type { DialectName } from '../engine/runs/run.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall } from '../ports/step-caller.js';
 
 /** Values that the sender adds to a step call. */
 export interface StepEnvelope {
-  /** Workflow URL as signed. */
+  /** Workflow URL that the signature contains. */
   readonly url: string;
   readonly userAgent: string;
   /** Signature headers without their prefix. */
@@ -18,25 +19,32 @@ export interface StepEnvelope {
   readonly region: string | null;
 }
 
-/** Encodes step calls as requests to workflow endpoints, and decodes their answers. */
+/** Encodes step calls as requests to workflow endpoints, and decodes their responses. */
 export interface StepCodec {
   body(call: StepCall): Uint8Array;
+  /** Returns the text of a long body in parts. Absent: bodies of this dialect are never long. */
+  bodyParts?(call: StepCall): Iterable<string>;
   /** Returns all headers as alternating names and values. The signature covers the body. */
   headers(call: StepCall, envelope: StepEnvelope): string[];
-  /** Interprets a complete answer. `now` is in Unix ms. */
+  /** Whether the response follows the step protocol. Only the first part of any other response is received. */
+  isReply(headers: AnswerHeaders): boolean;
+  /** Interprets a response. `now` is in Unix ms. */
   read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer;
   /** Absent if endpoints of this dialect do not support replay checks. */
   readonly checks?: CheckCodec;
 }
 
-/** Encodes replay checks, which ask an endpoint whether it would replay a run, and decodes their answers. */
+/** Encodes replay checks, which ask an endpoint whether it would replay a run, and decodes the responses. */
 export interface CheckCodec {
   body(check: ReplayCheck): Uint8Array;
   /** Returns alternating names and values. */
   headers(check: ReplayCheck, envelope: StepEnvelope): string[];
-  /** `now` is in Unix ms. */
+  /** Interprets the response to a replay check. `now` is in Unix ms. */
   read(answer: EndpointAnswer, check: ReplayCheck, now: number): ReplayVerdict;
 }
+
+/** Returns the size of the results that a step call sends. The other parts are short or limited by the payload size. */
+export const sentBytesOf = ({ recorded }: StepCall): number => recorded.reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
 
 export interface Dialect {
   readonly name: DialectName;
@@ -52,7 +60,7 @@ export interface Dialect {
   readonly issuer: string;
   /** Header with the region of a delivery, without the prefix; null if receivers expect none. */
   readonly regionHeader: string | null;
-  /** Answer header that, with the value true, reports that the endpoint has no failure function; null if there is none. */
+  /** Response header that, with the value true, reports that the endpoint has no failure function; null if there is none. */
   readonly noFailureFunctionHeader: string | null;
   readonly steps: StepCodec;
   /** Returns whether a header contains a signature of the service. The name is in lower case. */
@@ -66,7 +74,7 @@ export interface Dialect {
   reserves(name: string): boolean;
   /**
    * Returns whether clients of this dialect send this header although operations do not use it. The name is in lower
-   * case, without the prefix. Any other unknown header is refused.
+   * case, without the prefix. Any other unknown header is rejected.
    */
   ignores(name: string): boolean;
   /** Extracts the token from the format that only clients of this dialect use; returns null for any other text. */

@@ -8,8 +8,8 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * Headers that the exchange sets itself: hop-by-hop headers, headers that describe the body, and headers that would
- * change the format of the answer. Users cannot set them.
+ * Headers that the request sets itself: hop-by-hop headers, headers that describe the body, and headers that would
+ * change the format of the response. Users cannot set them.
  */
 const RESERVED: ReadonlySet<string> = new Set([
   'connection',

@@ -6,7 +6,7 @@ import { HEADERS, PREFIX } from './upstash/wire.js';
 
 interface Sdk {
   readonly name: string;
-  /** Header that its endpoints set on every answer. */
+  /** Header that its endpoints set on every response. */
   readonly header: string;
   /** How to start runs that it can execute. */
   readonly start: string;
@@ -25,11 +25,11 @@ const SDKS: Readonly<Record<DialectName, Sdk>> = {
   },
 };
 
-/** Returns whether a workflow endpoint of any SDK sent the answer. */
+/** Returns whether a workflow endpoint of any SDK sent the response. */
 export const isWorkflowAnswer = (headers: AnswerHeaders): boolean =>
   Object.values(SDKS).some(({ header }) => headerOf(headers, header) !== undefined);
 
-/** Returns an error text with advice if another SDK than that of `dialect` answered, else null. */
+/** Returns an error text with advice if another SDK than that of `dialect` responded, else null. */
 export function otherSdkProblem(headers: AnswerHeaders, dialect: DialectName): string | null {
   if (headerOf(headers, SDKS[dialect].header) !== undefined) return null;
   const other = Object.values(SDKS).find(({ header }) => headerOf(headers, header) !== undefined);

@@ -26,7 +26,7 @@ export function wordsOf(line: string): readonly string[] {
       word = null;
     } else if (';|&'.includes(char) || (char === '>' && word === null) || (char === '#' && word === null) || char === ')') break;
     else if (char === '<' && word === null) {
-      // A placeholder such as <run id>. A redirection is followed by a space or a path.
+      // The text is a placeholder such as <run id>. A redirection is followed by a space or a path.
       const end = line.indexOf('>', at);
       if (end === -1 || line[at + 1] === ' ') break;
       word = line.slice(at, end + 1);
@@ -83,15 +83,15 @@ export function problemOf(program: Command, words: readonly string[], { complete
 
 export interface ShownCommand {
   readonly words: readonly string[];
-  /** Whether it is a command line to type, not a mention in a sentence. */
+  /** Whether the text is a command line to type, not a mention in a sentence. */
   readonly complete: boolean;
   readonly line: number;
 }
 
 const PROGRAM = /(?:^|[\s$(`])(?:npx )?everstep(?= )/;
-/** Time and user in a line of the system crontab. */
+/** Matches the time and the user in a line of the system crontab. */
 const CRON = /^(?:[\d*,/-]+ ){5}\w+ /;
-/** Command lines to type; other lines are output. */
+/** Matches command lines to type; other lines are output. */
 const TYPED = /^(\$ |[A-Z_]+=\S* +|npx |everstep |\S+="?\$\()/;
 
 function commandIn(text: string): readonly string[] | null {

@@ -42,7 +42,7 @@ test('every command in the dashboard, help texts and hints exists with its optio
   );
 });
 
-/** Variables of tests and development, named only in pages for contributors. */
+/** Matches variables of tests and development, which are named only in pages for contributors. */
 const FOR_DEVELOPMENT = /^EVERSTEP_(TEST_|BENCH_|SOAK|CHROMIUM|SCREENSHOTS)/;
 const KNOWN = new Set([...Object.values(SETTINGS).map(({ env }) => env), ...CLIENT_VARIABLES, ...SECRET_FILE_VARIABLES]);
 const KNOWN_PATTERNS = [/^EVERSTEP_[A-Z0-9_]*_SIGNING_KEY$/, /^EVERSTEP_ADMIN_/];
@@ -78,7 +78,7 @@ const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ..
   'packages/everstep/src/bootstrap/idle-memory.ts': [['node', '--expose-gc']],
   'packages/dashboard/src/pages/quickstart/snippets.ts': [['node', '--env-file']],
   'packages/everstep/src/cli/doctor/machine-checks.ts': [['node', '--max-old-space-size']],
-  'packages/everstep/src/http-api/dashboard/file-answer.ts': [['npm', '--workspace']],
+  'packages/everstep/src/http-api/dashboard/file-response.ts': [['npm', '--workspace']],
   'packages/sdk/src/testing/service-process.ts': [['npm', '--save-dev']],
   'docs/benchmarks.md': [['npm', '--warmup']],
   'scripts/soak.mjs': [['npm', '--via']],
@@ -87,7 +87,7 @@ const OF_OTHERS: Readonly<Record<string, readonly (readonly [program: string, ..
   'scripts/tests/run.mjs': [['node', '--disable-warning']],
   'scripts/tests/start-up/index.mjs': [['node', '--require']],
 };
-/** Inline code that starts with another program. */
+/** Matches inline code that starts with another program. */
 const OTHER_PROGRAM = /^(npx (?!everstep)|npm |docker |kubectl |node )/;
 const KNOWN_OPTIONS = new Set([...optionNames(program), '--help', '--version']);
 const OF_THE_BENCHMARK = new Set(optionsIn(read('bench/src/options.ts')));

@@ -31,7 +31,7 @@ function lineWith(text: string): string {
 }
 
 before(async () => {
-  // Below the root, like a file beside README.md, so that the SDK is found.
+  // The directory is below the root, like a file beside README.md, so that the SDK is found.
   const cache = join(ROOT, 'node_modules', '.cache');
   mkdirSync(cache, { recursive: true });
   directory = mkdtempSync(join(cache, 'first-workflow-'));
@@ -41,7 +41,7 @@ before(async () => {
   const start = lineWith('npm start').split(' ');
   assert.deepEqual(start.slice(-2), ['npm', 'start']);
   const settings = Object.fromEntries(start.slice(0, -2).map((each) => each.split('=') as [string, string]));
-  // Without NODE_OPTIONS: the server loads its packages as npm installs them.
+  // The server starts without NODE_OPTIONS, so that it loads its packages as npm installs them.
   service = new SpawnedCli(['dev'], { cwd: directory, env: { ...settings, EVERSTEP_PORT: '0', NODE_OPTIONS: '' } });
   await service.printed(/is listening on/);
   written = await readEnvFile(join(directory, settings.EVERSTEP_ENV_FILE ?? ''));

@@ -34,7 +34,7 @@ test('no folder of the sources has more than 25 files, except those with a reaso
   assert.deepEqual(folderProblems(sources()), []);
 });
 
-test('detects a folder with too many files, and an exception that is not necessary', () => {
+test('a folder with too many files and an unnecessary exception are detected', () => {
   const many = [...Object.keys(LARGE_FOLDERS), 'x'].flatMap((folder) =>
     Array.from({ length: MAX_FILES + 1 }, (_, n) => `${folder}/${n}.ts`),
   );

@@ -20,7 +20,7 @@ interface Described {
   readonly responses: Readonly<Record<string, { readonly headers?: Readonly<Record<string, unknown>> }>>;
 }
 
-/** Lower-case header names of a document; a header family ends with a star. */
+/** Returns the lower-case header names of a document; a header family ends with a star. */
 async function describedIn(document: string): Promise<readonly string[]> {
   const { body } = await world.send<{ paths: Record<string, Record<string, Described>> }>({ method: 'GET', url: document });
   const operations = Object.values(body.paths).flatMap((item) => Object.values(item));
@@ -31,7 +31,7 @@ async function describedIn(document: string): Promise<readonly string[]> {
   return names.map((name) => name.toLowerCase());
 }
 
-/** Headers that the server sends with a step; names and values alternate. */
+/** Returns the headers that the server sends with a step; names and values alternate. */
 async function sentWithStep(): Promise<readonly string[]> {
   const { workflowRunId } = await world.trigger('ok');
   const call = world.endpoints.calls.find(({ request }) => request.run.id === workflowRunId);

@@ -21,7 +21,7 @@ const sources = ['everstep/src', 'sdk/src', 'dashboard/src'].flatMap((root) =>
 );
 const naming = (pattern: RegExp): readonly string[] => sources.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
 
-/** Files in the first column of the first table of the page. */
+/** Returns the files in the first column of the first table of the page. */
 const listed = (page: string): readonly string[] => [...read(page).matchAll(/^\| `([^`]+)` \|/gm)].map(([, path = '']) => path);
 
 test('the guide to filters lists the files that name a filter of dead letters', () => {

@@ -5,7 +5,7 @@ import { filesBelow, read } from './pages.fixture.js';
 
 interface Invariant {
   readonly number: number;
-  /** The files and folders (with a `/` at the end) that are listed for it, relative to the root. */
+  /** The files and folders (with a `/` at the end) that are listed for the invariant, relative to the root. */
   readonly paths: readonly string[];
 }
 
@@ -59,7 +59,7 @@ test('the files that ARCHITECTURE.md lists for an invariant name it, and only th
   assert.deepEqual(
     invariants.map(({ number }) => number),
     invariants.map((_, index) => index + 1),
-    'they are numbered without gaps',
+    'the invariants are numbered without gaps',
   );
   const sources = ['packages/everstep/src', 'packages/sdk/src'].flatMap((folder) => filesBelow(folder, /\.ts$/));
   assert.deepEqual(differences(invariants, new Map(sources.map((path) => [path, read(path)]))), []);

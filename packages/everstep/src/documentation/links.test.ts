@@ -5,7 +5,7 @@ import { posix } from 'node:path';
 import { test } from 'node:test';
 import { ALL_PAGES, filesBelow, lineAt, type Page, pageOf, ROOT, read } from './pages.fixture.js';
 
-/** Anchors of a page, as GitHub derives them from its headings. */
+/** Returns the anchors of a page, as GitHub derives them from its headings. */
 function anchorsOf({ headings }: Page): ReadonlySet<string> {
   const anchors = new Set<string>();
   for (const heading of headings) {
@@ -23,7 +23,7 @@ function anchorsOf({ headings }: Page): ReadonlySet<string> {
 
 const PAGE_BY_PATH: ReadonlyMap<string, Page> = new Map(ALL_PAGES.map((path) => [path, pageOf(read(path))]));
 
-/** Broken links of a page. Links in code are ignored. */
+/** Returns the broken links of a page. Links in code are ignored. */
 function brokenLinks(path: string, { prose }: Page): readonly string[] {
   const text = prose.replace(/`[^`\n]*`/g, (code) => ' '.repeat(code.length));
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(({ 1: link = '', index }) => {
@@ -48,7 +48,7 @@ test('a broken link is detected', () => {
   assert.deepEqual(brokenLinks('README.md', page), ['README.md:1: docs/none.md', 'README.md:1: README.md#no-heading']);
 });
 
-test('anchors are derived from headings like on GitHub', () => {
+test('anchors are derived from headings as on GitHub', () => {
   const page = pageOf('# A `code` & [a link](x.md), too\n\n```\n# no heading\n```\n## Übung_1\n## Übung_1\n### `dlq-full` (409)');
   assert.deepEqual([...anchorsOf(page)], ['a-code--a-link-too', 'übung_1', 'übung_1-1', 'dlq-full-409']);
 });
@@ -58,21 +58,21 @@ const FILES = filesBelow('', /./).filter((path) => path !== 'package-lock.json')
 const FOR_DEVELOPERS = ALL_PAGES.filter((path) =>
   /^(ARCHITECTURE|CONTRIBUTING|docs\/(decisions|how-to)\/.*|bench\/README|packages\/dashboard\/README)\.md$/.test(path),
 );
-/** Build output and parts of the dashboard, which a fresh clone lacks. */
+/** Build output and parts of the dashboard, which do not exist in a fresh clone. */
 const MADE: readonly string[] = ['packages/everstep/static', 'site/dist', 'assets/'];
 
 const SOURCE = /^[\w./*-]+\.tsx?$/;
-/** A path or file name. A leading slash marks a URL path, an at sign a package, and a dot a generated file. */
+/** Matches a path or file name. A leading slash marks a URL path, an at sign a package, and a dot a generated file. */
 const PATH = /^(?![/@.*])[\w./*-]+(\/|\.(tsx?|mjs|js|css|md|html|yaml)|\/[\w*-]+)$/;
 
-/** Whether the repository has the file or folder. Leading folders are optional, and a star matches any text. */
+/** Returns whether the repository has the file or folder. Leading folders are optional, and a star matches any text. */
 function exists(name: string): boolean {
   const pattern = name.replace(/\/$/, '').replace(/[.]/g, '\\.').replaceAll('*', '[^/]*');
   const found = new RegExp(`(^|/)${pattern}${name.endsWith('/') ? '/' : '(/|$)'}`);
   return FILES.some((path) => found.test(path));
 }
 
-/** First word of each line in a file tree. */
+/** Returns the first word of each line in a file tree. */
 const namesInTrees = ({ blocks }: Page) =>
   blocks.flatMap(({ language, text, line }) =>
     language !== 'text'
@@ -96,7 +96,7 @@ test('every file and folder named in a page exists', () => {
     [],
   );
   const unnamed = MADE.filter((name) => !pages.some(([, { inline }]) => inline.some(({ code }) => code === name)));
-  assert.deepEqual(unnamed, [], 'no page mentions these');
+  assert.deepEqual(unnamed, [], 'no page mentions these names');
 });
 
 test('a missing file is detected', () => {

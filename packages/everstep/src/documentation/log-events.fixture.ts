@@ -20,7 +20,7 @@ function nameOf(node: Expression | ESTree.PrivateIdentifier): string | null {
   return node?.type === 'Identifier' ? node.name : null;
 }
 
-/** The text of a notice and of a periodic line is declared where they are made. */
+/** Returns whether the text is declared elsewhere, as for a notice and a periodic line. */
 const isDeclaredElsewhere = (node: Expression): boolean =>
   (node?.type === 'Identifier' && node.name === 'event') ||
   (node?.type === 'MemberExpression' && node.object.type === 'ThisExpression' && nameOf(node) === 'message');
@@ -55,7 +55,7 @@ export function logEventsIn(text: string): readonly LogEvent[] {
     NewExpression({ callee, arguments: [, event] }) {
       if (nameOf(callee) === 'PeriodicLog') add('warn', event, ['occurrences']);
     },
-    /** A notice of the embedded store: `{ event: 'text', fields: { ... } }`. */
+    /** The object is a notice of the embedded store: `{ event: 'text', fields: { ... } }`. */
     ObjectExpression(node) {
       const properties = propertiesOf(node);
       const [event, fields] = [properties.get('event'), properties.get('fields')];

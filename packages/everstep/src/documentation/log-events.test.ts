@@ -14,7 +14,7 @@ const LEVEL_OF_HEADING: Readonly<Record<string, string>> = {
 
 const keyOf = ({ level, event }: Pick<LogEvent, 'level' | 'event'>): string => `${level}: ${event}`;
 
-/** Fields of each event in the tables of the page. */
+/** Returns the fields of each event in the tables of the page. */
 function documentedEvents(): ReadonlyMap<string, readonly string[]> {
   const documented = new Map<string, readonly string[]>();
   let level = '';
@@ -29,7 +29,7 @@ function documentedEvents(): ReadonlyMap<string, readonly string[]> {
 const documented = documentedEvents();
 const logged = SOURCES.filter((path) => path.startsWith('packages/everstep/src/')).flatMap((path) => logEventsIn(read(path)));
 
-test('the page lists every event of the log, and no other', () => {
+test('the page lists exactly the events of the log', () => {
   assert.ok(logged.length > 80, `${logged.length} events`);
   assert.deepEqual([...documented.keys()].sort(), [...new Set(logged.map(keyOf))].sort());
 });

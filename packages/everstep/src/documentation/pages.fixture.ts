@@ -19,14 +19,14 @@ export function filesBelow(directory: string, ending: RegExp): readonly string[]
 
 export const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-/** Every Markdown page except the changelog, which describes earlier states. */
+/** Paths of all Markdown pages except the changelog, which describes earlier states. */
 export const ALL_PAGES: readonly string[] = filesBelow('', /\.md$/).filter((path) => path !== 'CHANGELOG.md');
-/** Pages about the current state. A decision describes the time when it was made. */
+/** Paths of the pages about the current state. A decision describes the time when it was made. */
 export const PAGES: readonly string[] = ALL_PAGES.filter((path) => !path.startsWith('docs/decisions/'));
 
 /** A fenced block. */
 export interface Block {
-  /** Language after the opening fence; empty without one. */
+  /** Language after the opening fence; empty if there is none. */
   readonly language: string;
   /** Content without the indentation of the fence. Each line ends with a newline. */
   readonly text: string;
@@ -109,7 +109,7 @@ export function sourceLines(text: string): readonly ShellLine[] {
 }
 
 const SHIPPED = /(?<!\.(test|fixture|bench))\.(tsx?|m?js)$/;
-/** Sources with user-facing text: packages, scripts, examples and the benchmark, without tests. */
+/** Paths of the sources with user-facing text: packages, scripts, examples and the benchmark, without tests. */
 export const SOURCES: readonly string[] = [
   ...['packages/dashboard/src', 'packages/everstep/bin', 'packages/everstep/src', 'packages/sdk/src'],
   ...['scripts', 'examples', 'bench/src'],

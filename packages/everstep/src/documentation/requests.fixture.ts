@@ -8,7 +8,7 @@ export interface ShownRequest {
   readonly path: string;
 }
 
-/** A line that ends with a backslash continues; otherwise a command ends with its line. */
+/** Returns the commands in a text. A line that ends with a backslash continues; otherwise a command ends with its line. */
 const commandsIn = (text: string): readonly string[] =>
   [...text.replace(/\\\n/g, ' ').matchAll(/\bcurl [^\n`]*/g)].map(([command]) => command);
 

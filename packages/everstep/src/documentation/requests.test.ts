@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => world.close());
 
-/** A route segment with a leading colon matches any text; a star matches the rest. */
+/** Returns whether a route accepts a request. A segment with a leading colon matches any text; a star matches the rest. */
 function takes(route: Route, { method, path }: ShownRequest): boolean {
   if (route.method !== method) return false;
   const pattern = route.path

@@ -22,7 +22,7 @@ const FILES_OF_READERS: Readonly<Record<string, string>> = {
 };
 const BUILT_IN: ReadonlySet<string> = new Set(['cd', 'export', 'set', 'source', '.']);
 
-/** Returns the folder in which the commands of a page are typed when it is the page of a starter; else the root, ''. */
+/** Returns the folder in which the commands of a page are typed: that of a starter for its page, and otherwise the root, ''. */
 const starterOf = (path: string): string => /^examples\/starters\/[^/]+(?=\/)/.exec(path)?.[0] ?? '';
 
 interface Manifest {
@@ -61,17 +61,17 @@ function nodeProblem(words: readonly string[]): string | null {
   return filesBelow(directory, name).length > 0 ? null : `there is no ${file}`;
 }
 
-/** Returns why a command line is wrong; null when it is right, undefined when its program is unknown. */
+/** Returns why a command line is wrong; null if it is correct, undefined if its program is unknown. */
 function problemOf(text: string, path = ''): string | null | undefined {
   const words = wordsOf(text.replace(/^(?:[A-Z_]+=(?:\$\([^)]*\)|\S*) +)+/, ''));
   const [first = '', second = ''] = words;
-  // Dockerfiles, compose files and manifests.
+  // The files are Dockerfiles, compose files and manifests.
   const missing = words.find((word, at) => /^-[fk]$/.test(words[at - 1] ?? '') && !existsSync(`${ROOT}/${word}`));
   if (missing !== undefined) return `there is no ${missing}`;
   if (first === 'npm') return npmProblem(words.slice(1), starterOf(path));
   if (first === 'node') return nodeProblem(words.slice(1));
   if (first === 'npx') return second === 'everstep' || existsSync(`${ROOT}/node_modules/.bin/${second}`) ? null : `no ${second}`;
-  if (first === 'curl') return requestsIn(text).length > 0 ? null : 'asks for nothing of the service';
+  if (first === 'curl') return requestsIn(text).length > 0 ? null : 'requests nothing from the service';
   return BUILT_IN.has(first) || first in OTHER_PROGRAMS ? null : undefined;
 }
 
@@ -97,7 +97,7 @@ test('every line of a shell block is a checked command', () => {
     ),
     ...Object.keys(FILES_OF_READERS).filter((name) => ![...typed, ...mentioned].some((text) => text.endsWith(` ${name}`))),
   ];
-  assert.deepEqual(unused, [], 'no page shows these');
+  assert.deepEqual(unused, [], 'no page shows these lines');
 });
 
 const OURS = /^(npm|npx|node) /;
@@ -133,7 +133,7 @@ const WRONG: readonly (readonly [string, RegExp | undefined])[] = [
   ['node scripts/no.mjs', /no scripts\/no.mjs/],
   ['node --test packages/everstep/dist/engine/*.tost.js', /no packages/],
   ['A=1 npx no-program', /no no-program/],
-  ['curl http://example.com', /asks for nothing/],
+  ['curl http://example.com', /requests nothing/],
   ['A=1 docker build -f deploy/no.Dockerfile .', /no deploy\/no.Dockerfile/],
   ['A=$(b c) no-program', undefined],
 ];

@@ -142,7 +142,7 @@ test('every JSON snippet in the documentation can be parsed', () => {
 });
 
 test('every block has a checked language or is marked as text', () => {
-  // A code host renders Mermaid.
+  // Code hosts render Mermaid.
   const known = new Set([...CODE, ...SHELLS, 'json', 'text', 'mermaid']);
   const unknown = blocks.filter(({ language }) => !known.has(language));
   assert.deepEqual(

@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { AdminClient } from '@everstep/sdk';
 import { ServiceProcess } from './service-process.fixture.js';
 
-/** A server with this default plan, and an admin client for its current process. */
+/** Starts a server with this default plan. Returns it with an admin client for its current process. */
 async function startWithPlan(t: TestContext, plan: Readonly<Record<string, number>>) {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-plans-'));
   const file = join(directory, 'plans.json');
@@ -29,7 +29,7 @@ async function startWithPlan(t: TestContext, plan: Readonly<Record<string, numbe
     });
   const [queue] = await admin().instances.list();
   assert.ok(queue);
-  /** No server listens there; the runs are started anyway. */
+  /** No server listens at this URL; the runs are started anyway. */
   const trigger = async () => (await service.request('POST', '/v2/trigger/http://127.0.0.1:9/unused')).status;
   const restart = async () => {
     await service.end('SIGKILL');

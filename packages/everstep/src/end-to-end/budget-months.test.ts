@@ -27,7 +27,7 @@ test('a schedule that ticks constantly stays within the budget of each month', a
   await admin.instances.updateBudget(queue.id, BUDGET_DOLLARS);
   await service.client.schedules.create(workflows.urls['/tick'], { cron: '0 */6 * * *' });
 
-  // All 30 days before a 31st are in one month.
+  // The 30 days before the 31st of a month are all in that month.
   const isLastOfLong = new Date(Date.now() + 70 * DAY_MS).getUTCDate() === 31;
   await service.advance(isLastOfLong ? '71d' : '70d');
   const { months } = await admin.instances.stats(queue.id, { period: '30d' });

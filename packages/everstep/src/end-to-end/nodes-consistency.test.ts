@@ -92,7 +92,7 @@ suite('nodes together', {
     const due = new Map<string, number>();
     const firstAt = Date.now() + 50 * NAPS;
     const url = await workflow(async (ctx) => {
-      // Sequentially, when no other work is pending.
+      // Sleeps run one after the other, when no other work is pending.
       const until = await ctx.run('begin', () => Math.max(firstAt, Date.now() + 500) + NAP_GAP_MS * Number(ctx.runId.slice(4)));
       due.set(ctx.runId, until);
       await ctx.sleepUntil('nap', until);
@@ -122,7 +122,7 @@ suite('nodes together', {
     const url = await workflow(async (ctx) => {
       for (let nap = 0; nap < naps; nap++) {
         await ctx.run(`work-${nap}`, () => nap);
-        // Any node may find it first.
+        // Any node may find the timer first.
         await ctx.sleepUntil(`nap-${nap}`, Date.now() + 60 + 40 * (nap % 3));
       }
       return naps;
@@ -148,7 +148,7 @@ suite('nodes together', {
       const runId = runIds[n] ?? '';
       await client(n).trigger(url, { runId });
       for (let wait = 0; wait < 6; wait++) {
-        // Through another node than last time.
+        // The notification goes through a node other than the last one.
         const notify = () => client(n + wait).notify({ eventId: `turn-${runId}-${wait}`, eventData: wait });
         let notified: readonly unknown[] = [];
         await until(`${runId} waits`, async () => {
@@ -161,7 +161,7 @@ suite('nodes together', {
     for (const came of await results<readonly number[]>(runIds)) assert.deepEqual(came, [0, 1, 2, 3, 4, 5]);
   });
 
-  test('a run gets either an event or a timeout if both occur at the same time', async (t) => {
+  test('a run receives either an event or a timeout if both occur at the same time', async (t) => {
     const url = await workflow(async (ctx) => {
       const { timeout } = await ctx.waitForEvent('wait', `race-${ctx.runId}`, { timeout: '2s' });
       return timeout;
@@ -171,7 +171,7 @@ suite('nodes together', {
     await each(runIds.length, 64, async (n) => {
       const runId = runIds[n] ?? '';
       await client(n).trigger(url, { runId });
-      // Through every node, repeatedly, around the time of the timeout.
+      // The event is sent through every node, repeatedly, around the time of the timeout.
       await pause(1_900);
       for (let tries = 0; tries < 4; tries++) {
         const answers = await Promise.all([0, 1, 2].map((at) => client(at).notify({ eventId: `race-${runId}`, eventData: at })));
@@ -199,7 +199,7 @@ suite('nodes together', {
       await client(n).trigger(url, { runId: runIds[n] ?? '', retries: 0 });
     });
     const filter = { workflowUrl: url };
-    await until('all have failed', async () => {
+    await until('all runs have failed', async () => {
       let failed = 0;
       for await (const _ of client(0).dlq.entries(filter)) failed++;
       return failed === runIds.length;
@@ -226,9 +226,9 @@ suite('nodes together', {
       response.on('close', () => closed++);
     });
     await Promise.all([0, 1, 2].map((at) => client(at).trigger(url, { runId: `canceled-${at}` })));
-    await until('all are out', () => asked === 3);
+    await until('all deliveries are in flight', () => asked === 3);
     await Promise.all([0, 1, 2].map((at) => client(at + 1).runs.cancel(`canceled-${at}`)));
-    await until('all are given up', () => closed === 3, 2_000);
+    await until('all deliveries are given up', () => closed === 3, 2_000);
   });
 
   test('a client waiting for a result at one node gets it when the run ends on another', async () => {
@@ -247,7 +247,7 @@ suite('nodes together', {
     await client(0).trigger(url, { runId: 'awaited' });
     const answers = Promise.all([0, 1, 2].map((at) => client(at).runs.result<string>('awaited', { timeout: '20s' })));
     await until('the step is in flight', () => isHeld);
-    // Requests made after those have been read: each node takes a request in the order of its connections.
+    // These requests are made after the first ones have been read: each node takes a request in the order of its connections.
     await Promise.all([0, 1, 2].map((at) => client(at).runs.get('awaited')));
     const releasedAt = performance.now();
     release();
@@ -264,13 +264,16 @@ suite('nodes together', {
     await results(['unpaused']);
     await client(1).flowControl.pause('paused-key');
     await each(9, 9, async (n) => void (await client(n).trigger(url, { runId: `keyed-${n}`, flowControl })));
-    await until('all wait for the key', async () => (await client(2).flowControl.get('paused-key')).waitListSize === 9);
+    await until(
+      'all deliveries wait for the key',
+      async () => (await client(2).flowControl.get('paused-key')).waitListSize === 9,
+    );
     assert.equal(calls, 1);
     await client(2).flowControl.resume('paused-key');
     await results(named('keyed', 9));
-    // The pinned rate applies to the starts of all nodes together.
+    // The pinned parallelism applies to the deliveries of all nodes together.
     await client(0).flowControl.pin('paused-key', { parallelism: 1 });
-    await until('all nodes know', async () => {
+    await until('all nodes have received the change', async () => {
       const known = await Promise.all([0, 1, 2].map((at) => client(at).flowControl.get('paused-key')));
       return known.every(({ isPinnedParallelism }) => isPinnedParallelism);
     });
@@ -279,13 +282,13 @@ suite('nodes together', {
     await Promise.all([0, 1, 2].map((at) => client(at).trigger(held, { runId: `before-${at}` })));
     await results(named('before', 3));
     await client(1).destinations.hold({ origin: new URL(held).origin });
-    await until('all nodes know', async () => {
+    await until('all nodes have received the change', async () => {
       const lists = await Promise.all([0, 1, 2].map((at) => client(at).destinations.list()));
       return lists.every((list) => JSON.stringify(list).includes(new URL(held).origin));
     });
     const before = calls;
     await each(9, 9, async (n) => void (await client(n).trigger(held, { runId: `held-${n}` })));
-    await until('all wait for the destination', async () => {
+    await until('all deliveries wait for the destination', async () => {
       const runs = await Promise.all(named('held', 9).map((runId, n) => client(n).runs.explain(runId)));
       return runs.every(({ tasks }) => tasks.some(({ reasons }) => reasons.some(({ kind }) => kind === 'destination-held')));
     });
@@ -309,11 +312,11 @@ suite('nodes together', {
     );
     const sent = Array.from({ length: 60 }, (_, n) => String(n));
     for (const [n, body] of sent.entries()) await clients[n % COUNT]?.queue({ queueName: 'in-order' }).enqueue({ url, body });
-    await until('all have come', () => bodies.length === sent.length);
+    await until('all messages have arrived', () => bodies.length === sent.length);
     assert.deepEqual(bodies, sent);
   });
 
-  // Last, because it ends nodes.
+  // This test is the last one, because it ends nodes.
   test('the parallelism and rate of a key hold across nodes while one is killed and one is stopped', async (t) => {
     let inFlight = 0;
     let most = 0;

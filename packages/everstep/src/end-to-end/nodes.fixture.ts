@@ -80,10 +80,10 @@ export class NodeProcess {
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (this.output += chunk));
   }
 
-  /** Resolves when it accepts requests. Rejects with its output when it ends first. */
+  /** Resolves when the node accepts requests. Rejects with its output if it ends before that. */
   async ready(): Promise<void> {
     const deadline = performance.now() + START_TIMEOUT_MS;
-    while ((await this.standing('/ready')) !== 200) {
+    while ((await this.healthStatus('/ready')) !== 200) {
       if (this.ended) throw new Error(`the node ended:\n${this.output}`);
       if (performance.now() > deadline) throw new Error(`the node is not up after ${START_TIMEOUT_MS} ms:\n${this.output}`);
       await pause(20);
@@ -96,7 +96,7 @@ export class NodeProcess {
   }
 
   /** Returns the status of a health endpoint; 0 without a response. */
-  async standing(path: '/health' | '/ready'): Promise<number> {
+  async healthStatus(path: '/health' | '/ready'): Promise<number> {
     const signal = AbortSignal.timeout(5_000);
     return fetch(`${this.url}${path}`, { signal }).then(
       async (answer) => {
@@ -116,7 +116,7 @@ export class NodeProcess {
     this.child?.kill(signal);
   }
 
-  /** Ends it with a signal and resolves when the process has exited. */
+  /** Ends the process with a signal and resolves when it has exited. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const { child } = this;
     if (child === null || this.ended) return;
@@ -141,7 +141,7 @@ export class Nodes {
     this.all = all;
   }
 
-  /** Starts nodes that accept requests. Call `dispose` afterwards, even when this rejects. */
+  /** Starts nodes that accept requests. Call `dispose` afterward, even if this rejects. */
   static async start(count: number, { url, settings = {}, own = () => ({}) }: NodeOptions): Promise<Nodes> {
     const directory = await mkdtemp(join(tmpdir(), 'everstep-nodes-'));
     const all: NodeProcess[] = [];
@@ -186,7 +186,7 @@ export class Nodes {
     return { current, next };
   }
 
-  /** Admin login, valid at each node. */
+  /** Admin login that is valid at each node. */
   get admin(): { readonly email: string; readonly apiKey: string } {
     return { email: this.credentials.adminEmail, apiKey: this.credentials.adminApiKey };
   }
@@ -196,7 +196,7 @@ export class Nodes {
     return new Client({ baseUrl: this.node(index).url, token: this.token });
   }
 
-  /** Tries one node after the other, as a load balancer does, until one responds. */
+  /** Calls one node after the other, as a load balancer does, until one responds. */
   async anywhere<Result>(ask: (client: Client, index: number) => Promise<Result>): Promise<Result> {
     for (let tries = 1; ; tries++) {
       const index = this.next++ % this.all.length;
@@ -235,7 +235,7 @@ export interface Endpoint {
   close(): void;
 }
 
-/** Serves until it is closed. */
+/** Starts a server that runs until it is closed. */
 export async function listen(handler: Parameters<typeof createServer>[1]): Promise<Endpoint> {
   const server = createServer(handler);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

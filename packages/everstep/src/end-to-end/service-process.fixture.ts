@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { assertDatabaseInvariants, assertStoreInvariants } from './invariants.fixture.js';
 
 const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
-/** More than the slowest machine needs under load. A process that does not start ends earlier. */
+/** Timeout for the start, more than the slowest machine needs under load. A process that does not start ends earlier. */
 const START_TIMEOUT_MS = 120_000;
 
 export class ServiceProcess {

@@ -58,7 +58,7 @@ suite('two nodes', { skip: typeof schemas === 'string' && schemas, timeout: 120_
   let nodes: Nodes | undefined;
   after(() => nodes?.dispose());
 
-  test('share sessions, send each other live hints, and list each other', async () => {
+  test('nodes share sessions, send each other live hints, and list each other', async () => {
     if (typeof schemas === 'string') return;
     nodes = await Nodes.start(2, { url: (await schemas.make()).url });
     const [one, two] = [nodes.node(0), nodes.node(1)];

@@ -1,4 +1,4 @@
-/** Loaded before a node: shifts the clock of its machine by this many ms. */
+/** This module is loaded before a node. It shifts the clock of the node's machine by this many ms. */
 import { performance } from 'node:perf_hooks';
 
 const shiftMs = Number(process.env.SHIFTED_CLOCK_MS ?? 0);

@@ -30,7 +30,7 @@ function configOf(cwd: string, env: Readonly<Record<string, string>>, mode: 'dev
   return parsed.config;
 }
 
-/** A log that collects its lines. */
+/** Returns a log that collects its lines. */
 function keptLog() {
   const lines: string[] = [];
   return { lines, log: createServiceLog({ level: 'warn', format: 'text', write: (line) => lines.push(line) }) };
@@ -40,12 +40,12 @@ test('the env file exists before the server reports that it is ready', async (t)
   const directory = await directoryFor(t);
   const port = await freePort();
   const envFile = join(directory, 'service.env');
-  const standing = async () => (await fetch(`http://127.0.0.1:${port}/ready`)).status;
+  const readiness = async () => (await fetch(`http://127.0.0.1:${port}/ready`)).status;
   const seen: number[] = [];
   const { rename } = fs;
   // The file is moved into place when it is complete.
   fs.rename = async (from, to) => {
-    if (to === envFile) seen.push(await standing());
+    if (to === envFile) seen.push(await readiness());
     return rename(from, to);
   };
   syncBuiltinESMExports();
@@ -57,7 +57,7 @@ test('the env file exists before the server reports that it is ready', async (t)
   const service = await startService(config, { log: keptLog().log });
   t.after(() => service.stop());
   assert.deepEqual(seen, [503]);
-  assert.equal(await standing(), 200);
+  assert.equal(await readiness(), 200);
 });
 
 test('an https public URL without a trusted proxy logs a warning', async (t) => {
@@ -119,7 +119,7 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
     const directory = await directoryFor(t);
     const port = await takenPort(t);
     const { log, lines } = keptLog();
-    // The port is free for the runtime API, but the runtime API has taken it when the management API starts.
+    // The port is free at first, but the runtime API has taken it when the management API starts.
     const own = await freePort();
     const env = { EVERSTEP_STORE: url, EVERSTEP_PORT: String(own), EVERSTEP_MANAGEMENT_ADDRESS: String(own) };
     await assert.rejects(startService(configOf(directory, env), { log }), /is in use by another program/);
@@ -148,7 +148,7 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
     return { proxy, asked, config: configOf(await directoryFor(t), env, 'serve') };
   }
 
-  test('a node whose database does not answer at startup waits for it, and says so', async (t) => {
+  test('a node whose database does not respond at startup waits for it, and reports it', async (t) => {
     const { proxy, asked, config } = await behindProxy(t);
     const { log, lines } = keptLog();
     proxy.refusing = true;
@@ -163,7 +163,7 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
     });
     const unavailable = { status: 503, error: 'the database cannot be reached', reason: 'store-unavailable' };
     await until('the node waits', () => lines.some((line) => line.includes('store unavailable during startup, retrying')));
-    await until('the node answers', () =>
+    await until('the node responds', () =>
       asked('/ready').then(
         () => true,
         () => false,
@@ -172,11 +172,11 @@ describe('on PostgreSQL', { skip: typeof schemas === 'string' ? schemas : false 
     assert.deepEqual(await asked('/ready'), unavailable);
     assert.equal((await asked('/health')).status, 200);
     assert.deepEqual(await asked('/v2/workflows/logs'), { ...unavailable, reason: undefined });
-    // Then it answers, except when the node joins the others.
+    // Then the database responds, except when the node joins the others.
     proxy.cutAt = 'INSERT INTO node ';
     proxy.refusing = false;
     await until('it listens', async () => (await asked('/openapi.json').catch(() => null))?.status === 200);
-    await until('it cannot join', async () => (await asked('/ready')).reason === 'store-unavailable');
+    await until('the node cannot join', async () => (await asked('/ready')).reason === 'store-unavailable');
     proxy.cutAt = null;
     await starting;
     assert.equal((await asked('/ready')).status, 200);

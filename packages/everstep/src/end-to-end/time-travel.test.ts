@@ -8,7 +8,7 @@ import { type StartedTestService, serveWorkflows, startTestService } from '@ever
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Real time also passes while the server works. */
+/** Tolerance for real time, which also passes while the server works. */
 const TOLERANCE_MS = 30_000;
 
 let service: StartedTestService;
@@ -17,7 +17,7 @@ before(async () => {
 });
 after(() => service?.stop());
 
-/** Converts to whole days, allowing a small excess. */
+/** Returns the number of whole days, allowing a small excess. */
 function days(ms: number): number {
   const count = Math.floor(ms / DAY_MS);
   assert.ok(ms - count * DAY_MS < TOLERANCE_MS, `${ms} ms is not a whole number of days`);

@@ -7,7 +7,7 @@ import type { Decision } from './runs/decision.js';
 import type { Run, RunSettings } from './runs/run.js';
 import { type StartCommand, startRun } from './runs/start.js';
 
-/** Start of the runs, in Unix ms. */
+/** Start of the runs, Unix ms. */
 export const T0 = 1_800_000_000_000;
 
 let drawn = 0;
@@ -58,7 +58,7 @@ export function attemptOf(run: Run, slot: number) {
   return { slot, messageId: task.messageId, retried: task.retried };
 }
 
-/** Returns a response that knows the whole journal and adds nothing, except what `more` specifies. */
+/** Returns a reply of an endpoint that knows the whole journal. It adds only what `more` specifies. */
 export const progress = (run: Run, more: Partial<ProgressReply>): ProgressReply => ({
   protocol: 1,
   kind: 'progress',

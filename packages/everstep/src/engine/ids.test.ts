@@ -13,13 +13,13 @@ test('ids are prefixed, sort by creation, and do not repeat', () => {
   assert.equal(many.size, 10_000);
 });
 
-test('every random bit reaches the id', () => {
+test('every random bit is used in the id', () => {
   const key = (byte: number) => newKey({ now: 0, random: { bytes: (count) => new Uint8Array(count).fill(byte) } });
   assert.equal(key(0), '0'.repeat(26));
   assert.equal(key(255), `${'0'.repeat(10)}${'Z'.repeat(16)}`);
 });
 
-test('a version is greater than the one it was decided on, and differs between decisions on the same one', () => {
+test('a version is greater than the previous one, and differs between decisions on the same version', () => {
   let version = 0;
   for (let n = 0; n < 100; n++) {
     const next = [1, 2, 3, 4].map(() => nextVersion(version, at(0)));

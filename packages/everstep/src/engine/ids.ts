@@ -9,12 +9,12 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const TIME_CHARACTERS = 10;
 const RANDOM_BYTES = 10;
 
-/** Prefix of an id: run, message, dead letter, webhook, schedule, repair, alert, alert event, note. */
+/** Prefix of the id of a run, message, dead letter, webhook, schedule, repair, alert, alert event, note. */
 export type IdPrefix = 'wfr' | 'msg' | 'dlq' | 'whk' | 'sch' | 'rep' | 'con' | 'alr' | 'ale' | 'nte';
 
 /** The inputs of an id. */
 export interface IdSource {
-  /** Unix ms. */
+  /** Time of creation, Unix ms. */
   readonly now: number;
   readonly random: { bytes(count: number): Uint8Array };
 }
@@ -23,7 +23,7 @@ export interface IdSource {
 export interface DecisionContext extends IdSource {
   /** Public URL of the service, without a trailing slash. Webhook URLs start with it. */
   readonly publicUrl: string;
-  /** Largest body that a step may send. Absent or null: only the limits of the service apply. */
+  /** Largest body that a step may send, and largest result. Absent or null: only the limits of the service apply. */
   readonly messageLimit?: MessageLimit | null;
   /** Alert rules and lifecycle webhooks of the instance. Absent or null: there are none. */
   readonly alerts?: AlertSettings | null;

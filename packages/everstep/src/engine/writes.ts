@@ -63,6 +63,6 @@ export type CommitResult =
 export interface RunReference {
   readonly runKey: string;
   readonly workflowRunId: string;
-  /** Unix ms. */
+  /** Time when the run was created, Unix ms. */
   readonly createdAt: number;
 }

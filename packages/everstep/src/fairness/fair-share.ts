@@ -23,7 +23,7 @@ interface InstanceLoad {
   taken: number;
 }
 
-/** Taken amounts, as inputs of the rule. */
+/** Amounts that are taken, as inputs of the rule. */
 interface Taken {
   readonly free: number;
   readonly byAccount: number;

@@ -11,22 +11,22 @@ import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 import { FairShare } from './fair-share.js';
 
 const KiB = 1024;
-/** Free bytes of each reply. */
+/** Number of bytes of each reply that are not limited. */
 export const FREE_REPLY_BYTES = 64 * KiB;
 /** First reservation for a reply of unknown length. */
 const FIRST_STEP_BYTES = 1024 * KiB;
 
 export interface ReplyBudgetLimits {
-  /** For all replies together, except free bytes. */
+  /** Maximum number of bytes of all replies together, except free bytes. */
   readonly maxBytes: number;
-  /** For one reply. */
+  /** Maximum number of bytes of one reply. */
   readonly maxReplyBytes: number;
 }
 
 interface Waiter {
   readonly reply: ReplyBytes;
   readonly amount: number;
-  /** Must be available in addition to `amount`. */
+  /** Number of bytes that must be available in addition to `amount`. */
   readonly margin: number;
   readonly granted: () => void;
 }
@@ -54,7 +54,10 @@ export class ReplyBudget {
     return new ReplyBytes(this, instanceId, maxAnswerBytes);
   }
 
-  /** Returns false if the bytes are not available. `granted` is then called later, unless the waiter is withdrawn. */
+  /**
+   * Reserves bytes for the waiter. Returns false if they are not available. `granted` is then called later, unless the waiter
+   * is withdrawn.
+   */
   reserve(waiter: Waiter): boolean {
     if (this.fits(waiter)) {
       this.share.take(waiter.reply.instanceId, waiter.amount);
@@ -109,7 +112,7 @@ export class ReplyBudget {
 export class ReplyBytes {
   readonly instanceId: string;
   private readonly budget: ReplyBudget;
-  /** Longer replies are cut off. */
+  /** Maximum size of the reply; longer replies are cut off. */
   private readonly maxBytes: number;
   private reserved = 0;
   private waiter: Waiter | null = null;
@@ -136,7 +139,7 @@ export class ReplyBytes {
     const waiter: Waiter = {
       reply: this,
       amount,
-      // Even when the last replies of an account start, one of them must be able to finish.
+      // Even when several replies of an account start last, one of them must be able to finish.
       margin: isFirstStep ? 2 * budget.limits.maxReplyBytes : 0,
       granted: () => {
         this.waiter = null;

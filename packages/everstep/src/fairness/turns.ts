@@ -1,10 +1,10 @@
 /**
- * Selects whose turn it is. Accounts take turns, and within an account its queue instances. One that was served goes
- * behind all others, including later arrivals.
+ * Selects whose turn it is. Accounts take turns, and within an account its queue instances. An account or instance that was
+ * served goes behind all others, including later arrivals.
  */
 import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 
-/** Maximum number of remembered accounts and instances. Others count as not served yet. */
+/** Maximum number of remembered accounts and instances. Others count as never served. */
 const MAX_REMEMBERED = 10_000;
 
 interface OfInstance {

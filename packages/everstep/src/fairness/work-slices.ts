@@ -1,16 +1,19 @@
 /**
- * Runs slices of work that keep the process busy, such as pages of a search, or parts of a long response or of a
- * copied journal. One slice runs at a time, and accounts take turns. If several accounts share the installation, or
- * if the slice is `unhurried`, all other work gets three times as long before the next slice.
+ * Runs slices of work that keep the process busy: pages of a search, or parts of a long response or a copied journal. One slice
+ * runs at a time, and accounts take turns. If several accounts share the installation, or if the slice is `unhurried`, all
+ * other work gets three times as long before the next slice.
  */
 
 import type { LoopTime } from '../ports/loop-time.js';
 import type { InstanceOwners } from '../ports/stores/instance-owners.js';
 import { Turns } from './turns.js';
 
+/** Number of bytes below which work takes at most a few ms and needs no separate slice. */
+export const LONG_BYTES = 256 * 1024;
+
 const PAUSE_RATIO = 3;
 const MAX_PAUSE_MS = 1_000;
-/** Shorter slices have no pause after them. */
+/** Maximum time of a slice without a pause after it. */
 const MIN_BUSY_MS = 2;
 /** Maximum time that a slice delays others while it waits for a database. */
 const MAX_ALONE_MS = 50;
@@ -21,7 +24,7 @@ interface Waiting {
   readonly start: () => Promise<unknown>;
 }
 
-/** Runs all work at once. For runtimes that do not share their process. */
+/** Runs all work immediately, for runtimes that do not share their process. */
 export const AT_ONCE: Pick<WorkSlices, 'run'> = Object.freeze({ run: (_instanceId, work) => work() });
 
 /** A queue of slices, in turns by account and instance. */
@@ -54,6 +57,7 @@ export class WorkSlices {
     for (let next = this.turns.next(this.waiting); next; next = this.turns.next(this.waiting)) {
       this.waiting.delete(next);
       const before = this.time.busyMs();
+      // The time limit starts after the first part of the work, which may itself take longer.
       await Promise.race([next.start(), this.time.wait(MAX_ALONE_MS)]);
       const busyMs = this.time.busyMs() - before;
       const isLong = (this.owners.isShared || next.unhurried) && busyMs >= MIN_BUSY_MS;

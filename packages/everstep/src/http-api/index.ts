@@ -102,9 +102,9 @@ export interface HttpApiDependencies {
   readonly bodies?: RequestBodies;
   /** Limits large responses, shared by all servers of a process. Absent: a separate one. */
   readonly reads?: ReadBudget;
-  /** While true, the readiness check fails, but requests are answered. */
+  /** While true, the readiness check fails, but requests are served. */
   readonly isStarting?: () => boolean;
-  /** While true, requests are answered with 503. */
+  /** While true, requests are rejected with 503. */
   readonly isStopping?: () => boolean;
   /** Whether this node has its lease, in a cluster. Without a lease it accepts requests but is not ready. */
   readonly hasLease?: () => boolean;
@@ -146,7 +146,7 @@ export interface HttpApiDependencies {
   readonly metrics?: MetricsPage;
   /** Observes the requests. Absent: nothing is observed. */
   readonly observer?: Observer;
-  /** Absent: plain HTTP. */
+  /** TLS of the server. Absent: plain HTTP. */
   readonly tls?: TlsListener;
   /** Files of the dashboard; null when they were not built. Absent: no dashboard is served. */
   readonly dashboard?: DashboardFiles | null;
@@ -160,7 +160,7 @@ export interface HttpApiDependencies {
 export interface HttpApi {
   /** Port 0 selects a free port. Rejects with the error of the socket. */
   listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly address: string; readonly port: number }>;
-  /** Stops accepting requests, answers waiting ones, and resolves when all connections are closed. */
+  /** Stops accepting requests, responds to waiting ones, and resolves when all connections are closed. */
   close(): Promise<void>;
   /** Sends a request without a socket, for tests. */
   inject(request: InjectOptions): Promise<LightMyRequestResponse>;

@@ -179,7 +179,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   for (const who of ['admin', 'owner'] as const) await assertLetIn(request, { who });
 }
 
-test('each operation answers the session of each role as the table says, and requires the CSRF token for changes', async (t) => {
+test('each operation responds to the session of each role as the table says, and requires the CSRF token for changes', async (t) => {
   for (const operation of ALL) {
     const row = ISOLATION[operation.operationId];
     assert.ok(row);

@@ -66,7 +66,7 @@ function send(request: SentRequest, authorization: string | null, query = ''): P
 /** Responses to other callers must not contain data that they did not send themselves. */
 function assertNothingOfOthers(request: SentRequest, answer: Answered<unknown>, who: string): void {
   const asked = `${request.url} ${String(request.payload ?? '')}`;
-  // The audit log contains the filters of bulk actions, including ids that others sent in vain.
+  // The audit log contains the filters of bulk actions, including ids of rejected requests of others.
   const shown = JSON.stringify(answer.body ?? null, (name, value) => (name === 'details' ? undefined : value));
   if (!asked.includes(MARK)) assert.ok(!shown.includes(MARK), `${who} sees ${shown}`);
 }
@@ -114,7 +114,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
     const [hidden, unknown] = [await send(request, basicOf(person)), await send(nowhere, basicOf(person))];
     assert.deepEqual([hidden.status, hidden.body], [404, unknown.body], `the login of ${person}`);
   }
-  assert.equal((await send(request, basicOf('finance'))).status, row.readOnly, 'the login of a user who may only look');
+  assert.equal((await send(request, basicOf('finance'))).status, row.readOnly, 'the login of a user who can only read');
   const readOnly = await send(request, `Bearer ${own.readOnlyToken}`);
   assert.equal(readOnly.status, row.readOnly, `read-only: ${JSON.stringify(readOnly.body)}`);
   const answer = await send(request, `Bearer ${own.token}`);
@@ -216,7 +216,7 @@ test('the isolation table has exactly one row for each operation of all APIs', (
   );
 });
 
-test('each route answers each credential as the isolation table says', async (t) => {
+test('each route responds to each credential as the isolation table says', async (t) => {
   const declared = new Map(
     ALL.flatMap((operation) =>
       pathsOf(operation).map((path) => [`${operation.method} ${routerPath(path)}`, { operation, path }]),
@@ -255,7 +255,7 @@ test('a server of one API has no other routes than the server of both', async ()
   }
 });
 
-test('resources of another team are answered like unknown ones', async () => {
+test('requests for resources of another team get the same response as for unknown ones', async () => {
   const id = await things.queue();
   const { teamId } = things.people;
   const request = (text: string): SentRequest => {

@@ -49,7 +49,7 @@ export interface MetricsPage {
 export interface LogLevelSetting {
   readonly level: LogLevel;
   readonly configured: LogLevel;
-  /** `by` is who changes it. */
+  /** Changes the level. `by` is the user who changes it. */
   set(level: LogLevel, by: string): void;
 }
 
@@ -125,7 +125,7 @@ export type Answer<Responses> = {
     : never;
 }[keyof Responses];
 
-/** Returns an answer. The type of the status is literal, so that the body is checked against the schema of that status. */
+/** Returns a response. The type of the status is literal, so that the body is checked against the schema of that status. */
 export const answer = <const Status extends number, Body>(status: Status, body: Body, headers: AnswerHeaders = {}) => ({
   status,
   body,
@@ -237,7 +237,7 @@ export interface OpenRequest {
 /** Operation that requires no authentication. */
 export interface OpenOperation<Path, Body, Responses> extends OperationDescription {
   readonly access: 'open';
-  /** Rejects with ApiError before the body is read. */
+  /** Admits a request. Rejects with ApiError before the body is read. */
   readonly admit?: (request: OpenRequest, context: ApiContext) => Promise<void> | void;
   /** `refuse`: the operation starts work, which is not possible while the server stops. */
   readonly whileStopping: 'answer' | 'refuse';
@@ -263,16 +263,29 @@ export interface Operation extends OperationDescription {
   readonly headers?: TObject;
   readonly body?: BodySpec;
   readonly responses: Readonly<Record<number, TSchema>>;
-  /** Throws when the caller was not admitted as `access` requires. */
+  /** Runs the operation. Throws when the caller was not admitted as `access` requires. */
   run(input: OperationInput, context: ApiContext, admitted: Admitted): Promise<OperationAnswer> | OperationAnswer;
 }
 
-/** Returns the maximum size of a request body in bytes. An operation without a body ignores a short one. */
-export function maxBodyBytesOf({ access, body }: Pick<Operation, 'access' | 'body'>): number {
+/** JSON needs up to this factor more bytes for a message than the message has. */
+const JSON_FACTOR = 2;
+
+/**
+ * Returns the maximum size of a request body in bytes. An operation without a body ignores a short one. If a plan limits
+ * messages to `maxMessageBytes`, requests with several messages are limited in the same proportion.
+ */
+export function maxBodyBytesOf(
+  { access, body }: Pick<Operation, 'access' | 'body'>,
+  maxMessageBytes: number = LIMITS.maxBodyBytes,
+) {
   if (!body) return LIMITS.maxIgnoredBodyBytes;
-  if (body.maxBytes !== undefined) return body.maxBytes;
-  if (body.kind === 'bytes') return LIMITS.maxBodyBytes;
-  return access === 'token' || access === 'index' ? LIMITS.maxJsonBodyBytes : LIMITS.maxAccountBodyBytes;
+  const { kind, maxBytes } = body;
+  if (maxBytes === undefined) {
+    if (kind === 'bytes') return Math.min(LIMITS.maxBodyBytes, maxMessageBytes);
+    return access === 'token' || access === 'index' ? LIMITS.maxJsonBodyBytes : LIMITS.maxAccountBodyBytes;
+  }
+  const share = Math.ceil((maxBytes * maxMessageBytes) / LIMITS.maxBodyBytes) * (kind === 'json' ? JSON_FACTOR : 1);
+  return Math.min(maxBytes, Math.max(LIMITS.maxJsonBodyBytes, share));
 }
 
 type Responses = Readonly<Record<number, TSchema>>;

@@ -103,7 +103,7 @@ describe('email', () => {
       assert.equal(warnings.length, 1);
     }));
 
-  test('is retried if a recipient is refused for now, and not if it is refused for good', async () => {
+  test('is retried if a recipient is refused temporarily, and not if it is refused permanently', async () => {
     const withResponse = (response: string) =>
       withServer({ ...SECURE, onRecipient: () => response }, {}, async ({ send }) => {
         const { cause, message, retry } = failureOf(await send(['ops@shop.test']));
@@ -142,7 +142,7 @@ describe('email', () => {
       assert.deepEqual(server.mails, []);
     }));
 
-  test('is limited to a number of recipients per hour and instance', () =>
+  test('is sent to a limited number of recipients per hour and instance', () =>
     withServer({ ...SECURE, onRecipient: () => '550 no' }, {}, async (world) => {
       const many = Array.from({ length: LIMITS.maxMailRecipientsPerHour / 2 }, (_, index) => `a${index}@shop.test`);
       for (let n = 0; n < 2; n++) assert.match(failureOf(await world.send(many)).message, /^the SMTP server refused/);

@@ -17,9 +17,9 @@ const BACKOFF = { kind: 'backoff' } as const;
 const NEVER = { kind: 'never' } as const;
 
 export interface MailSenderOptions {
-  /** Null: email fails. */
+  /** Settings of the SMTP server; null: email fails. */
   readonly settings: MailSettings | null;
-  /** Unix ms. */
+  /** Returns the current time, Unix ms. */
   readonly now: () => number;
   readonly log: Log;
   /** Certificates of issuers, as PEM; absent: those that Node trusts. */
@@ -37,7 +37,7 @@ function failed(
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 
-/** Returns null if the notice was created when its destination was of another kind. */
+/** Returns the content of an email; null if the notice was created when its destination was of another kind. */
 function contentOf({ body }: Message): MailContent | null {
   const parsed = parseJson(new TextDecoder().decode(body ?? new Uint8Array()));
   if (typeof parsed !== 'object' || parsed === null || !('subject' in parsed) || !('text' in parsed)) return null;
@@ -45,7 +45,10 @@ function contentOf({ body }: Message): MailContent | null {
   return subject === null || text === null ? null : { subject, text };
 }
 
-/** Sends email. Implements both ports, so that what is refused when a destination is saved is also refused when it is sent. */
+/**
+ * Sends email. Implements both ports, so that an address that is refused when a message is sent is also refused when a
+ * destination is saved.
+ */
 export class MailSender implements MessageSender, MailRecipients {
   private readonly others: MessageSender;
   private readonly options: MailSenderOptions;
@@ -53,7 +56,7 @@ export class MailSender implements MessageSender, MailRecipients {
   /** Recipients in the current hour, by instance. */
   private sent: { readonly hour: number; readonly recipients: Map<string, number> } = { hour: 0, recipients: new Map() };
 
-  /** `others` sends the messages that are not email. */
+  /** Creates the sender. `others` sends the messages that are not email. */
   constructor(others: MessageSender, options: MailSenderOptions) {
     this.others = others;
     this.options = options;
@@ -141,7 +144,10 @@ export class MailSender implements MessageSender, MailRecipients {
     return 0;
   }
 
-  /** The library is loaded with the first email, because loading it takes longer than the rest of the start. */
+  /**
+   * Opens the connection. The library is loaded with the first email, because loading it takes longer than the rest of the
+   * start.
+   */
   private async open(): Promise<Transporter> {
     const { settings, ca } = this.options;
     const { createTransport } = await import('nodemailer');

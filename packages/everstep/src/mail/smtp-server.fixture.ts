@@ -7,15 +7,15 @@ import type { TestCertificate } from '../config/certificates.fixture.js';
 export interface ReceivedMail {
   readonly from: string;
   readonly to: readonly string[];
-  /** Headers and body, with CRLF. */
+  /** Headers and body of the mail, with CRLF. */
   readonly data: string;
   readonly isEncrypted: boolean;
-  /** User and password; null without a login. */
+  /** User and password of the login; null without a login. */
   readonly login: string | null;
 }
 
 export interface SmtpServerOptions {
-  /** Absent: the server does not offer TLS. */
+  /** Certificate of the server. Absent: the server does not offer TLS. */
   readonly certificate?: TestCertificate;
   /** Whether connections start with TLS. */
   readonly isSecure?: boolean;
@@ -58,7 +58,7 @@ export class SmtpServer {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** Resolves with the first mail, which may still have to arrive. */
+  /** Resolves with the first mail, waiting until it arrives. */
   async next(): Promise<ReceivedMail> {
     if (this.mails.length === 0) await once(this.arrived, 'mail');
     const [mail] = this.mails;

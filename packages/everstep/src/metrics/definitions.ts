@@ -89,7 +89,7 @@ export const METRICS = {
   everstep_workers_connected: { type: 'gauge', help: 'Connections of workers on this node.', labels: ['app'] },
   everstep_worker_places: {
     type: 'gauge',
-    help: 'Requests that the connected workers handle at the same time.',
+    help: 'Requests that the connected workers can handle at the same time.',
     labels: ['app'],
   },
   everstep_worker_requests_in_flight: { type: 'gauge', help: 'Requests in flight at workers.', labels: ['app'] },

@@ -15,7 +15,7 @@ export interface ServiceMetrics {
   close(): void;
 }
 
-/** `maxNames`: number of workflows, keys, queues and apps with time series of their own. */
+/** Creates the metrics. `maxNames`: number of workflows, keys, queues and apps with their own time series. */
 export function createMetrics(maxNames: number): ServiceMetrics {
   const registry = new MetricRegistry();
   registry.observeProcess();

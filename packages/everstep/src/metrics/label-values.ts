@@ -6,7 +6,7 @@
 
 export const OTHER = 'other';
 
-/** Names that are counted, for each name with its own time series. */
+/** Number of names that are counted for each name with its own time series. */
 const CANDIDATES_PER_NAME = 8;
 /** How much more frequent a name must be to replace one that has its own time series. */
 const REPLACES_FROM = 2;
@@ -31,7 +31,7 @@ export class LabelValues {
       this.shown.add(name);
       return name;
     }
-    // Rarely: the rarest name is searched only when a count doubles.
+    // The rarest name is searched only when a count doubles, which is rare.
     if ((count & (count - 1)) !== 0) return OTHER;
     const rarest = this.rarestOf(this.shown);
     if (rarest === null || count < REPLACES_FROM * (this.counts.get(rarest) ?? 0)) return OTHER;

@@ -1,4 +1,4 @@
-/** Serves the metrics on an address of their own, without a token: for a network that only the operator can reach. */
+/** Serves the metrics on a separate address without a token, for a network that only the operator can reach. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { ServiceMetrics } from './index.js';
@@ -12,7 +12,7 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
-/** Port 0 selects a free port. Rejects with the error of the socket. */
+/** Starts the server. Port 0 selects a free port. Rejects with the error of the socket. */
 export async function serveMetrics(
   metrics: Pick<ServiceMetrics, 'page'>,
   { host, port }: { readonly host: string; readonly port: number },

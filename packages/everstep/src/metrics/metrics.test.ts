@@ -145,7 +145,7 @@ test('a store that cannot be read does not break the page', async () => {
   });
 });
 
-test('the page has the requested format, even when both are requested at the same time', async () => {
+test('the page has the requested format, even if both formats are requested at the same time', async () => {
   await withMetrics(1, async (metrics) => {
     const openMetrics = 'application/openmetrics-text; version=1.0.0';
     const [first, second, third] = await Promise.all([openMetrics, undefined, openMetrics].map((accept) => metrics.page(accept)));
@@ -153,7 +153,7 @@ test('the page has the requested format, even when both are requested at the sam
     assert.match(second?.contentType ?? '', /^text\/plain/);
     assert.match(third?.text ?? '', /# EOF\n$/);
     assert.doesNotMatch(second?.text ?? '', /# EOF/);
-    // The names of counters differ only in their declaration.
+    // The names of counters differ only in their declarations.
     const [counter, declared] = [
       /^everstep_dead_letters_added_total 0$/m,
       /^# TYPE everstep_dead_letters_added(_total)? counter$/m,

@@ -21,7 +21,7 @@ export class Metrics implements Observer {
   private readonly registry: MetricRegistry;
   private readonly workflows: LabelValues;
 
-  /** `maxNames`: number of workflows with time series of their own. */
+  /** Creates the observer. `maxNames`: number of workflows with their own time series. */
   constructor(registry: MetricRegistry, maxNames: number) {
     this.registry = registry;
     this.workflows = new LabelValues(maxNames, (name) => {

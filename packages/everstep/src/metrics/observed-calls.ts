@@ -4,7 +4,7 @@ import type { Message, MessageAnswer, MessageSender } from '../ports/message-sen
 import { type DeliveryKind, NO_OBSERVER, type Observer } from '../ports/observer.js';
 import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 
-/** Returns a clock in milliseconds that is not set. */
+/** Returns milliseconds of a clock that is never set. */
 type ElapsedMs = () => number;
 
 const outcomeOfStep = (answer: StepAnswer): number | string => {
@@ -28,7 +28,10 @@ function kindOf({ signed }: Message): DeliveryKind {
   }
 }
 
-/** Whether the code executed the step of the message, or failed in it. A reply to a request without a target can only plan steps. */
+/**
+ * Returns whether the code executed the step of the message, or failed in it. A reply to a request without a target can only
+ * plan steps.
+ */
 function isOfStep({ request: { target } }: StepCall, answer: StepAnswer): boolean {
   if (target !== null) return true;
   if (answer.kind !== 'reply') return false;
@@ -39,7 +42,7 @@ function isOfStep({ request: { target } }: StepCall, answer: StepAnswer): boolea
   );
 }
 
-/** Only requests that were sent count: others never left the process. */
+/** Returns a caller whose requests are observed. Only requests that were sent count: others never left the process. */
 export function observedCaller(caller: StepCaller, observer: Observer, elapsedMs: ElapsedMs): StepCaller {
   if (observer === NO_OBSERVER) return caller;
   const observed: StepCaller = {

@@ -3,7 +3,7 @@ import type { Observer } from '../ports/observer.js';
 import type { SearchDocuments } from '../ports/stores/search-store.js';
 import type { Store } from '../ports/stores/store.js';
 
-/** Returns the store with functions that count their failures. Callers receive the same promises, and do not wait longer. */
+/** Returns a store that counts failed calls. Callers receive the same promises, and do not wait longer. */
 function countingFailures(store: Store, observer: Observer): Store {
   const counting = Object.entries(store).flatMap(([name, method]) =>
     typeof method === 'function'
@@ -41,7 +41,7 @@ export function observedStore(store: Store, observer: Observer, elapsedMs: () =>
 }
 
 export function observedDocuments(documents: SearchDocuments, observer: Observer, elapsedMs: () => number): SearchDocuments {
-  /** Returns the result of `work`, and reports it with its duration. */
+  /** Resolves with the result of `work`, and reports it with its duration. */
   async function timed<Result>(operation: string, work: Promise<Result>): Promise<Result> {
     const startedAt = elapsedMs();
     try {

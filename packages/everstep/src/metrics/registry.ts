@@ -83,7 +83,10 @@ export class MetricRegistry {
     return exposed;
   }
 
-  /** To write OpenMetrics, the library removes the suffix of counters for good, and other formats would then lack it. */
+  /**
+   * Restores the names of counters. To write OpenMetrics, the library permanently removes their suffix, which other formats
+   * would then lack.
+   */
   private restoreNames(): void {
     for (const metric of this.registry.getMetricsAsArray())
       if (metric instanceof Counter && !metric.name.endsWith(COUNTER_SUFFIX)) metric.name += COUNTER_SUFFIX;

@@ -6,7 +6,7 @@ import { LabelValues, OTHER } from './label-values.js';
 import type { MetricRegistry } from './registry.js';
 
 /** A connection of a worker. */
-export interface WorkerPlaces {
+export interface WorkerSlots {
   readonly app: string;
   readonly slots: number;
   readonly inFlight: number;
@@ -14,14 +14,14 @@ export interface WorkerPlaces {
 
 /** Where the gauges come from. */
 export interface GaugeSources {
-  /** Unix ms, by the clock of the service. */
+  /** Returns the time of the service's clock, Unix ms. */
   now(): number;
   workload(): {
     readonly deliveries: number;
     readonly waiting: number;
     gates(): Iterable<GateCounts>;
   };
-  workers(): readonly WorkerPlaces[];
+  workers(): readonly WorkerSlots[];
   acceptsWrites(): boolean;
   measure(): Promise<StoreMeasure>;
   nodes(): Promise<readonly NodeStatus[]>;
@@ -64,7 +64,7 @@ export class ServiceGauges {
   private readonly maxNames: number;
   private readonly apps: LabelValues;
 
-  /** `maxNames`: number of keys, queues and apps with time series of their own. */
+  /** Creates the gauges. `maxNames`: number of keys, queues and apps with their own time series. */
   constructor(registry: MetricRegistry, sources: GaugeSources, maxNames: number) {
     this.registry = registry;
     this.sources = sources;
@@ -72,7 +72,7 @@ export class ServiceGauges {
     this.apps = new LabelValues(maxNames);
   }
 
-  /** Reads all gauges. Never rejects: those of a store that cannot be read are absent. */
+  /** Reads all gauges. Never rejects: gauges of a store that cannot be read are absent. */
   async read(): Promise<void> {
     const { registry, sources } = this;
     const { deliveries, waiting, gates } = sources.workload();

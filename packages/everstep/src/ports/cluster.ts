@@ -1,7 +1,7 @@
 /**
- * The interface between nodes: processes that share a store. A process that has its store to itself does not use it.
- * Claims and leases decide which node acts first. Versions of runs and guards of units ensure that nothing is decided
- * twice, even if a node has stale state.
+ * The interface between nodes: processes that share a store. A process that shares its store with no other does not use it.
+ * Claims and leases decide which node acts first. Versions of runs and guards of units ensure that nothing is decided twice,
+ * even if a node has stale state.
  */
 import type { LiveHint } from './live-hints.js';
 import type { DueTask, TaskReference } from './stores/store.js';
@@ -15,7 +15,7 @@ export type SharedChange =
   | { readonly kind: 'account'; readonly instanceId: string }
   /** Settings or holds of an instance. */
   | { readonly kind: 'settings'; readonly instanceId: string }
-  /** The stored state of a flow control key or of a queue. `reset`: its rate window was ended. */
+  /** The stored state of a flow control key or of a queue. `reset`: the change ended its rate window. */
   | { readonly kind: 'flow-control'; readonly instanceId: string; readonly key: string; readonly reset?: true }
   | { readonly kind: 'queue'; readonly instanceId: string; readonly name: string }
   /** The run ended without a response, so its deliveries in flight can be aborted. */
@@ -60,13 +60,16 @@ export interface ClusterEvents {
    * state must be discarded.
    */
   resumed(how: { readonly isNewNode: boolean }): void;
-  /** Resolves when this node applies the change to everything that it starts from then on. Never rejects. */
+  /**
+   * Called when something has changed. Resolves when this node applies the change to everything that it starts from then on.
+   * Never rejects.
+   */
   changed(change: SharedChange): void | Promise<void>;
 }
 
 /** A page of due tasks to claim, of all instances or of one. */
 export interface ClaimQuery {
-  /** Unix ms; tasks due later are skipped. */
+  /** Latest due time, Unix ms; tasks that are due later are skipped. */
   readonly before: number;
   readonly limit: number;
   readonly instanceId?: string;
@@ -74,13 +77,13 @@ export interface ClaimQuery {
 
 /** A page of queued messages to claim. */
 export interface QueuedQuery {
-  /** Unix ms; messages due later are skipped. */
+  /** Latest due time, Unix ms; messages that are due later are skipped. */
   readonly before: number;
-  /** Unix ms; messages due then or earlier are skipped. Null: none are skipped. */
+  /** Messages that are due then or earlier are skipped, Unix ms. Null: none are skipped. */
   readonly after: number | null;
-  /** Also returns messages that this node has already claimed. `instanceId` is then ignored. */
+  /** Whether messages that this node has already claimed are returned too. `instanceId` is then ignored. */
   readonly includesClaimed: boolean;
-  /** Only this instance; absent: all. */
+  /** Instance of the messages; absent: all instances. */
   readonly instanceId?: string;
   /** Number of messages per page; more if several are due in the millisecond of the last one. */
   readonly limit: number;
@@ -105,12 +108,12 @@ export interface NodeStatus {
   readonly nodeId: string;
   readonly host: string;
   readonly version: string;
-  /** Unix ms. */
+  /** Time when the node started, Unix ms. */
   readonly startedAt: number;
-  /** Unix ms; null: the node is alone on its store, so no other node would take over. */
+  /** Time when the lease ends, Unix ms; null if no other process uses the store, so that no other node would take over. */
   readonly leaseUntil: number | null;
   readonly leaving: boolean;
-  /** True for this process. */
+  /** Whether the node is this process. */
   readonly self: boolean;
   /** Number of claimed deliveries that have not ended. */
   readonly runsClaimed: number;
@@ -122,11 +125,11 @@ export interface NodeStatus {
 export interface Cluster {
   /** Id of this node. It does not change as long as the node has its lease. */
   readonly nodeId: string;
-  /** False once the lease may have expired, by this machine's monotonic clock. */
+  /** Whether the node may start work: false once the lease may have expired, by this machine's monotonic clock. */
   readonly canStartWork: boolean;
-  /** Unix ms by the clock that all nodes share. */
+  /** Returns the time of the clock that all nodes share, Unix ms. */
   now(): number;
-  /** Rejects if the store cannot be reached. */
+  /** Joins the cluster. Rejects if the store cannot be reached. */
   join(events: ClusterEvents): Promise<void>;
   /**
    * Claims due tasks that are unclaimed or were handed to this node, in the order of their due times. Excludes queued
@@ -140,7 +143,7 @@ export interface Cluster {
   claimQueued(query: QueuedQuery): Promise<readonly DueTask[]>;
   /**
    * Hands tasks of this node to another node. `isLent`: the gates of this node have let them pass and count them until the
-   * other node reports their end, so its own gates do not limit them.
+   * other node reports their end. The gates of the other node do not limit them.
    */
   handOver(tasks: readonly TaskOfNode[], to: string, options?: { readonly isLent?: boolean }): Promise<void>;
   /** Returns the loans that have not ended, as far as the database shows. */
@@ -150,10 +153,10 @@ export interface Cluster {
   /** Returns the node that holds the gates of the instance. If no node does, this node takes them. */
   gateHolderOf(instanceId: string): Promise<string>;
   /** Reports the state of gates that this node holds. */
-  publishGateStatus(instanceId: string, standing: GateStatus): Promise<void>;
-  /** Null if no node holds the gates of the instance. */
+  publishGateStatus(instanceId: string, status: GateStatus): Promise<void>;
+  /** Returns the last published state of the gates of the instance; null if no node holds them. */
   gateStatusOf(instanceId: string): Promise<GateStatus | null>;
-  /** Nodes that have a lease or recently had one, by the time they joined. */
+  /** Returns the nodes that have a lease or recently had one, by the time they joined. */
   nodes(): Promise<readonly NodeStatus[]>;
   /** Notifies other nodes of a change. Never rejects; the notification can be lost. */
   notify(change: SharedChange): void;
@@ -172,6 +175,6 @@ export interface Cluster {
    * except `kept` are released, and the other nodes are notified. Call it repeatedly until nothing is kept.
    */
   release(kept: Kept): Promise<void>;
-  /** Releases everything at once. */
+  /** Releases all claims at once. */
   leave(): Promise<void>;
 }

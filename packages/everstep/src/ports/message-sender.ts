@@ -11,7 +11,7 @@ import type { AttemptTrace } from './traces.js';
 export interface SignedMessage {
   readonly kind: SignedKind;
   /**
-   * The message goes to the origin of its own workflow, so it is signed with the signing key. Otherwise the origin
+   * Whether the message goes to the origin of its own workflow, so that it is signed with the signing key. Otherwise the origin
    * decides.
    */
   readonly isOwn: boolean;
@@ -19,15 +19,15 @@ export interface SignedMessage {
 
 /** How a webhook is signed. */
 export interface WebhookSignature {
-  /** The same for all attempts. */
+  /** Id of the message, which is the same for all attempts. */
   readonly id: string;
-  /** `whsec_` and the key in base64. */
+  /** Secret of the webhook: `whsec_` and the key in base64. */
   readonly secret: string;
 }
 
 /** A message that is sent by email. */
 export interface MailTarget {
-  /** The same for all attempts. */
+  /** Id of the message, which is the same for all attempts. */
   readonly id: string;
   readonly to: readonly string[];
 }
@@ -46,15 +46,15 @@ export interface Message {
   /** Trace context of this attempt. A trace context in `headers` is sent instead. */
   readonly trace?: AttemptTrace | undefined;
   readonly timeoutMs: number;
-  /** A response with a longer body is a failure, unless `anyBody` is set. */
+  /** Maximum size of the response body. A longer response is a failure, unless `anyBody` is set. */
   readonly maxAnswerBytes: number;
   /** Set if only the status matters. A longer body is truncated, and a body that cannot be decoded is kept as received. */
   readonly anyBody?: true;
-  /** Null: the message is not signed, except as a webhook. */
+  /** How the message is signed; null if it is not signed, except as a webhook. */
   readonly signed: SignedMessage | null;
-  /** Present: the message is signed by the rules of Standard Webhooks. */
+  /** Present if the message is signed by the rules of Standard Webhooks. */
   readonly webhook?: WebhookSignature;
-  /** Present: the message is an email. Its body is the JSON of a subject and a text, and its URL is not called. */
+  /** Present if the message is an email. Its body is the JSON of a subject and a text, and its URL is not called. */
   readonly mail?: MailTarget;
   /**
    * `exact`: a header that cannot be sent is an error. `forwarded`: it is omitted, like headers that a step call does
@@ -73,14 +73,16 @@ export type MessageAnswer =
   | {
       readonly kind: 'answered';
       readonly status: number;
-      /** Lower-case names. */
+      /** Headers with lower-case names. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: Uint8Array;
       /** The request that was sent. */
       readonly sent?: SentRequest;
-      /** The message was signed with the message key, but the endpoint seems to verify signatures with the signing keys. */
+      /**
+       * Whether the message was signed with the message key, but the endpoint seems to verify signatures with the signing keys.
+       */
       readonly expectsSigningKeys?: true;
-      /** The endpoint reported that it does not want such messages. */
+      /** Whether the endpoint reported that it does not want such messages. */
       readonly unwanted?: true;
     }
   /** No acceptable response: network error, timeout, response too long, or a blocked address. */

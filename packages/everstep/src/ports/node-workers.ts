@@ -5,9 +5,9 @@ import type { WorkerStatus } from './workers.js';
 /** A node with a lease that is not leaving. */
 export interface ClusterMember {
   readonly nodeId: string;
-  /** URL at which workers reach this node; null if it has no address of its own. */
+  /** URL at which workers reach this node; null if it has none. */
   readonly url: string | null;
-  /** Changes when the pools of the node change. */
+  /** Version of the pools of the node, which changes with them. */
   readonly workersVersion: number;
 }
 
@@ -20,7 +20,7 @@ export interface PoolName {
 /** The workers of one app that are connected to one node. */
 export interface NodePool extends PoolName {
   readonly nodeId: string;
-  /** Requests that they handle at the same time. */
+  /** Number of requests that the workers handle at the same time. */
   readonly slots: number;
   readonly workflows: readonly string[];
 }
@@ -44,7 +44,7 @@ export interface NodeWorkers {
   poolsOf(nodeIds: readonly string[]): Promise<readonly NodePool[]>;
   /** Returns the connections of an instance to all nodes except this one, as they were last published. */
   connectionsElsewhere(instanceId: string): Promise<readonly WorkerStatus[]>;
-  /** Has no effect if this node has lost its lease. */
+  /** Publishes the pools of this node. Has no effect if the node has lost its lease. */
   publishPools(changes: PoolChanges): Promise<void>;
   /** Notifies the other nodes. Never rejects; the notification can be lost. */
   notify(change: SharedChange): void;

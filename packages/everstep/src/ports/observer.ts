@@ -15,15 +15,15 @@ export interface ObservedDelivery {
   readonly durationMs: number;
   /** HTTP status of the response, or the cause of a failure without one. */
   readonly outcome: number | string;
-  /** HTTP method. Without effect for a request to a worker. */
+  /** HTTP method. It has no effect for a request to a worker. */
   readonly method: string;
   /** Span of the attempt; absent if none is exported. */
   readonly span?: AttemptSpan;
-  /** Whether the attempt was one of the step of its message. If not, the code of the run was between steps. */
+  /** Whether the attempt was for the step of its message. If not, the code of the run was between steps. */
   readonly isOfStep: boolean;
 }
 
-/** What became of spans: `dropped` did not fit in the queue, `failed` were not accepted by the receiver. */
+/** What happened to spans: `dropped` did not fit in the queue, `failed` were not accepted by the receiver. */
 export type SpanResult = 'exported' | 'failed' | 'dropped';
 
 /** How many deliveries wait and are in flight. */
@@ -36,32 +36,35 @@ export interface KeyCounts {
 export interface GateCounts extends KeyCounts {
   readonly kind: 'key' | 'queue';
   readonly name: string;
-  /** When the one that waits longest was offered, Unix ms; null if none waits. */
+  /** Time when the delivery that waits longest was offered, Unix ms; null if none waits. */
   readonly oldestSince: number | null;
 }
 
 export interface Observer {
-  /** Units became durable. `runOf` returns a run that is in memory. A run that has just ended is still there, with its open tasks. */
+  /**
+   * Called when units became durable. `runOf` returns a run that is in memory. A run that has just ended is still there, with
+   * its open tasks.
+   */
   committed(units: readonly CommitUnit[], runOf: (runKey: string) => Run | null): void;
-  /** The store finished a batch. `results` is null if it failed. */
+  /** Called when the store has finished a batch. `results` is null if it failed. */
   batchWritten(units: number, results: readonly CommitResult[] | null, durationMs: number): void;
-  /** The embedded store has synced its log to the disk. */
+  /** Called when the embedded store has synced its log to the disk. */
   logSynced(durationMs: number): void;
-  /** PostgreSQL has answered a COMMIT and the statements that were sent with it. */
+  /** Called when PostgreSQL has responded to a COMMIT and the statements that were sent with it. */
   databaseCommitted(durationMs: number): void;
-  /** A call of the store failed. `operation` is its name in the code. */
+  /** Called when a call of the store has failed. `operation` is its name in the code. */
   storeFailed(operation: string): void;
-  /** An operation on the documents of search indexes has ended. */
+  /** Called when an operation on the documents of search indexes has ended. */
   searched(operation: string, result: 'ok' | 'failed', durationMs: number): void;
-  /** A delivery was sent, so many milliseconds after it was due. */
+  /** Called when a delivery was sent, with the time since it became due. */
   deliverySent(waitedMs: number): void;
-  /** A delivery has ended. */
+  /** Called when a delivery has ended. */
   delivered(delivery: ObservedDelivery): void;
-  /** A tick of a schedule has started runs so many milliseconds after its time, or was skipped. */
+  /** Called when a tick of a schedule has started runs, with the delay since its time, or was skipped. */
   scheduleTicked(result: 'started' | 'skipped', delayMs: number): void;
-  /** Spans were exported, or lost. */
+  /** Called when spans were exported or lost. */
   spansExported(result: SpanResult, count: number): void;
-  /** A request of the HTTP API was answered. `route` is null for an unknown path. */
+  /** Called when the HTTP API has responded to a request. `route` is null for an unknown path. */
   answered(request: {
     readonly method: string;
     readonly route: string | null;

@@ -20,14 +20,16 @@ export interface StepCall {
   readonly open: readonly StepTask[];
   /** Payload of the run; present exactly when `request.input` is. */
   readonly payload?: RunPayload;
-  /** False: the endpoint must still introduce itself. */
+  /** Whether the endpoint has introduced itself. If not, it must still do so. */
   readonly introduced: boolean;
-  /** The user's headers to forward, lower-case names. */
+  /** Headers of the user to forward, with lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** Maximum size of the reply. A longer one is cut off and fails the attempt. Absent: the limit of the service applies. */
+  readonly maxReplyBytes?: number;
   /** Span of this attempt; absent if none is exported. Its context is in the request. */
   readonly span?: AttemptSpan;
-  /** The run redacts data, so error messages must not quote the response. */
+  /** Whether the run redacts data, so that error messages must not quote the response. */
   readonly hidesData: boolean;
   /**
    * Settles when the response is recorded or dropped. Until then its bytes count as in memory. Absent: they count
@@ -41,14 +43,14 @@ export type StepAnswer =
   | {
       readonly kind: 'reply';
       readonly reply: StepReply;
-      /** The raw response, for the dead letter if this is the last attempt. */
+      /** HTTP status of the raw response, for the dead letter if this is the last attempt. */
       readonly status: number | null;
       readonly responseHeaders: Readonly<Record<string, readonly string[]>>;
       readonly responseBody: Uint8Array;
       /** The request that was sent. */
       readonly sent?: SentRequest;
     }
-  /** The exchange succeeded with an empty response: the endpoint submits its results in separate requests. */
+  /** The request succeeded with an empty response: the endpoint submits its results in separate requests. */
   | {
       readonly kind: 'silent';
       readonly status: number;
@@ -59,16 +61,16 @@ export type StepAnswer =
     }
   | { readonly kind: 'failure'; readonly failure: DeliveryFailure };
 
-/** A check whether an endpoint's current code would replay a run. The endpoint executes no step. */
+/** A check of whether an endpoint's current code would replay a run. The endpoint executes no step. */
 export interface ReplayCheck {
   readonly instanceId: string;
   readonly dialect: DialectName;
   readonly workflowUrl: string;
   readonly request: CheckRequest;
-  /** The user's headers to forward, lower-case names. */
+  /** Headers of the user to forward, with lower-case names. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** The run redacts data, so messages must not quote an invalid response. */
+  /** Whether the run redacts data, so that messages must not quote an invalid response. */
   readonly hidesData: boolean;
 }
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const SOURCES = fileURLToPath(new URL('../../src/ports/stores/', import.meta.url));
 const MAX_METHODS = 14;
 const MAX_CORE_METHODS = 60;
-/** The interfaces that drive runs. Histories serve the logs; upkeep works in the background. */
+/** The interfaces that drive runs. The history interfaces serve the logs; upkeep works in the background. */
 const CORE = [
   'RunStore',
   'TaskStore',
@@ -32,7 +32,7 @@ function methodCounts(): ReadonlyMap<string, number> {
   return counts;
 }
 
-test('each store interface has fewer than 15 methods, and those of the core at most 60 together', () => {
+test('each store interface has fewer than 15 methods, and the core interfaces have at most 60 together', () => {
   const counts = methodCounts();
   assert.deepEqual(
     [...counts].filter(([, count]) => count > MAX_METHODS),

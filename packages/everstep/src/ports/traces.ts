@@ -18,14 +18,14 @@ export interface AttemptSpan extends SpanReference {
 /** What one attempt sends, and the span for it. */
 export interface AttemptTrace {
   readonly context: TraceContext;
-  /** Absent if no span is exported. */
+  /** Span of the attempt; absent if none is exported. */
   readonly span?: AttemptSpan;
 }
 
 export interface Traces {
   /** Returns the trace of an attempt of a task of the run; undefined if nothing is sent. */
   ofAttempt(run: Run, task: AttemptedTask): AttemptTrace | undefined;
-  /** Returns the trace of a run that a step of this run creates; `messageId` is that of the step. */
+  /** Returns the trace of a run that a step of this run creates; `messageId` is the message id of the step. */
   ofInvoked(run: Run, messageId: string): RunTrace | undefined;
   /** Returns the trace of a notification that a step of this run makes; undefined if no span links to it. */
   ofNotified(run: Run, messageId: string): TraceContext | undefined;
@@ -33,7 +33,7 @@ export interface Traces {
 
 const passedOn = ({ settings: { trace } }: Run): RunTrace | undefined => (trace?.isLinked ? undefined : trace);
 
-/** Traces are not exported: the context of the trigger is passed on. */
+/** Traces that are not exported: the context of the trigger is passed on. */
 export const PASSED_ON: Traces = {
   ofAttempt(run) {
     const trace = passedOn(run);

@@ -13,12 +13,12 @@ export type MoveOutcome =
   | { readonly kind: 'too-many-instants'; readonly now: number; readonly fired: number; readonly instants: number }
   /** The service was still working on an instant after this time. The clock is at that instant. */
   | { readonly kind: 'not-quiet'; readonly now: number; readonly fired: number; readonly waitedMs: number }
-  /** The caller disconnected. The clock stays where it was. */
+  /** The caller disconnected. The clock stays at its last time. */
   | { readonly kind: 'given-up'; readonly now: number; readonly fired: number };
 
 /** A clock that can be advanced. */
 export interface VirtualTime {
-  /** Unix ms. */
+  /** Returns the time of the clock, Unix ms. */
   now(): number;
   /**
    * Advances the clock. Due work happens in order: at each instant the service works until it is quiet, before the

@@ -11,11 +11,11 @@ export interface WorkerPresence {
   capacityOf(pool: string): number;
   /** Calls the listener when the connections of a pool have changed. */
   onChange(listener: (change: WorkerChange) => void): void;
-  /** Absent if this process is alone on its store. */
+  /** Which nodes have workers; absent if no other process uses the store. */
   readonly nodes?: WorkerNodes;
 }
 
-/** Several nodes: which of them has a worker. */
+/** Several nodes: which of them have a worker. */
 export interface WorkerNodes {
   /** Whether a worker that is connected to this node serves the workflow. */
   isServedHere(instanceId: string, url: string): boolean;
@@ -40,11 +40,11 @@ export interface WorkerStatus {
   readonly sdk: string;
   /** Node that the worker is connected to. */
   readonly nodeId: string;
-  /** Unix ms. */
+  /** Time when the worker connected, Unix ms. */
   readonly connectedAt: number;
   readonly inFlight: number;
   readonly maxConcurrency: number;
-  /** Whether it accepts no new work. */
+  /** Whether the worker accepts no new work. */
   readonly isDraining: boolean;
   /** Name of the error of the last failed request; null if none has failed. */
   readonly lastError: string | null;
@@ -65,7 +65,7 @@ export const poolName = (instanceId: string, app: string): string => `${instance
 export const poolOf = (instanceId: string, url: string): string =>
   `${instanceId} ${url.slice(0, url.indexOf('/', WORKER_SCHEME.length))}`;
 
-/** Accepts no workers: deliveries to worker URLs wait. */
+/** Workers of a service that accepts none: deliveries to worker URLs wait. */
 export const NO_WORKERS: WorkerPresence & WorkerDirectory = {
   missingSince: (_instanceId, url) => (isWorkerUrl(url) ? 0 : null),
   capacityOf: () => 0,

@@ -10,7 +10,7 @@ import type { Store } from '../ports/stores/store.js';
 import { rotateSecrets } from './rotating.js';
 
 export interface OfflineRotation extends RotateRequest {
-  /** Absolute path. */
+  /** Absolute path of the data directory. */
   readonly dataDir: string;
   readonly store: StoreSetting;
   readonly secretsKeys: SecretKeys | null;
@@ -29,8 +29,8 @@ async function openStore(store: StoreSetting, log: Log): Promise<Store> {
 }
 
 /**
- * A database is changed directly, even while nodes use it. Rejects with BackupError, SecretsError, StoreOpenError or
- * StartError, whose messages are for the operator.
+ * Rotates the secrets. A database is changed directly, even while nodes use it. Rejects with BackupError, SecretsError,
+ * StoreOpenError or StartError, whose messages are for the operator.
  */
 export async function rotateFromOutside(options: OfflineRotation): Promise<RotateAnswer> {
   const { dataDir, store: setting, secretsKeys, log, endTokens, onlyEncrypt } = options;

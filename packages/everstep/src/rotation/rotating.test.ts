@@ -90,7 +90,7 @@ test('a cursor stays valid across one rotation but not two', async (t) => {
   await assert.rejects(createCursorSeal(accounts).open(scope, cursor), /cursor is invalid/);
 });
 
-test('all secrets are encrypted under the current key, and without keys to replace only that happens', async (t) => {
+test('all secrets are encrypted under the current key, and nothing else happens without keys to replace', async (t) => {
   const { store, accounts, rotate } = await openWorld(t);
   await accounts.secret({ name: 'cursor-key', value: 'one' });
   await accounts.secret({ name: SEARCH_TOKEN_KEY, value: 'derives tokens' });

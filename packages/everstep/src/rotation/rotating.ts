@@ -10,13 +10,13 @@ export interface RotatingOptions extends RotateRequest {
   /** The opened store, with sealed secrets. */
   readonly store: Pick<Store, 'accounts' | 'searchIndexes'>;
   readonly sealer: Sealer;
-  /** Unix ms. */
+  /** Current time, Unix ms. */
   readonly now: number;
 }
 
 /**
- * Safe on a store in use: a value is replaced only if it is unchanged, and services read keys again every few
- * seconds. If it is interrupted, run it again. Rejects with SecretsError.
+ * Rotates the secrets. This is safe on a store in use: a value is replaced only if it is unchanged, and services read keys
+ * again every few seconds. If it is interrupted, run it again. Rejects with SecretsError.
  */
 export async function rotateSecrets(options: RotatingOptions): Promise<RotateAnswer> {
   const { store, sealer, now, endTokens, onlyEncrypt } = options;

@@ -105,7 +105,7 @@ export class ScriptedSender implements MessageSender {
   }
 }
 
-/** For tests that send only steps. */
+/** A sender for tests that send only steps. */
 export const noMessages = new ScriptedSender(({ url }) => {
   throw new Error(`unexpected message to ${url}`);
 });
@@ -121,7 +121,7 @@ export const progress = (request: StepRequest, more: Partial<ProgressReply>): Pr
   ...more,
 });
 
-/** A workflow of `length` sequential steps, whose worker can hold the run. */
+/** Returns a workflow of `length` sequential steps, whose worker can hold the run. */
 export const inARow =
   (length: number, hold: string | null = null) =>
   ({ request }: StepCall): StepReply => {
@@ -132,7 +132,7 @@ export const inARow =
     return progress(request, { done, planned: [{ stepId: stepId + 1, name: `s${stepId + 1}`, type: 'Run' }], ...through });
   };
 
-/** Digest of the first `length` recorded steps of the run. */
+/** Returns the digest of the first `length` recorded steps of the run. */
 export async function recordedDigest(store: Store, runKey: string, length: number): Promise<number> {
   const steps = await store.loadJournal({ runKey, from: 0 });
   return steps
@@ -143,7 +143,7 @@ export async function recordedDigest(store: Store, runKey: string, length: numbe
 export interface Bench {
   readonly store: Store;
   readonly clock: StandingClock;
-  /** The runtime that runs; another one after `restart`. */
+  /** The runtime in use; another one after `restart`. */
   readonly runtime: Runtime;
   /** Stops the runtime and starts another one on the same store, as a restart of the process does. */
   restart(): Promise<void>;

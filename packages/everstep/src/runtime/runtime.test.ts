@@ -28,7 +28,7 @@ test('a run goes from trigger to result, with its headers and its payload', asyn
     const record = await endOf(bench, run);
     assert.equal(record?.status, 'succeeded');
     assert.equal(record?.result, '3');
-    assert.equal(caller.calls.length, 3, 'one exchange per step');
+    assert.equal(caller.calls.length, 3, 'one request per step');
     assert.deepEqual(caller.calls[0]?.forwardHeaders, { 'x-a': 'b' });
     assert.deepEqual(caller.calls[0]?.request.input?.body, { encoding: 'utf8', data: '{"n":1}' });
   });
@@ -256,7 +256,7 @@ class Gate {
   }
 }
 
-test('does not deliver a task again that is found due while its successor is written, and delivers the successor', async () => {
+test('does not deliver a task again if it is found due while its successor is written, and delivers the successor', async () => {
   const written = new Gate();
   const slow = (store: Store): Store =>
     new Proxy(store, {
@@ -311,10 +311,10 @@ test('does not deliver a task again that is found due while its successor is wri
   );
 });
 
-test('drives a run once that a scan finds before its trigger is answered', async () => {
+test('drives a run only once if a scan finds it before the response to its trigger', async () => {
   let open = (): void => {};
   let gate: Promise<void> = Promise.resolve();
-  // Commits are visible in the store before they are answered, as during a sync of the disk.
+  // Commits are visible in the store before the response, as during a sync of the disk.
   const slow = (store: Store): Store =>
     new Proxy(store, {
       get(target, property, receiver) {

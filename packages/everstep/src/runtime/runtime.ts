@@ -1,4 +1,4 @@
-/** The workflow service on one store: a record of the services that act on runs, and the background work. */
+/** The workflow service on one store: an object with the services that act on runs, and the background work. */
 
 import { newId } from '../engine/ids.js';
 import { AT_ONCE } from '../fairness/work-slices.js';

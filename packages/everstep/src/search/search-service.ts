@@ -55,7 +55,7 @@ export interface SearchService {
     request: { readonly name: string; readonly region: string; readonly type: SearchType; readonly teamId?: string },
   ): Promise<Outcome<IssuedSearchIndex>>;
   rename(principal: Principal, request: { readonly indexId: string; readonly name: string }): Promise<Outcome<null>>;
-  /** Requires rights on both sides. A personal account as target is `invalid`. */
+  /** Transfers an index. Requires rights in both accounts. A personal account as target is `invalid`. */
   transfer(principal: Principal, move: { readonly indexId: string; readonly accountId: string }): Promise<Outcome<null>>;
   /** When it resolves, the old tokens are refused. */
   resetPassword(principal: Principal, indexId: string): Promise<Outcome<IssuedSearchIndex>>;
@@ -84,7 +84,7 @@ export interface SearchServiceOptions {
   readonly plans?: Plans;
   readonly indexes: SearchIndexStore;
   readonly documents: SearchDocuments;
-  /** Unix ms. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
   readonly random: Random;
   readonly log: Log;

@@ -19,18 +19,18 @@ export const KEY_RINGS = Object.freeze({
 export type KeyRingName = (typeof KEY_RINGS)[keyof typeof KEY_RINGS]['name'];
 
 const KEY_BYTES = 32;
-/** How long another process may use an outdated ring. */
+/** Time for which another process may use an outdated ring. */
 const CACHED_MS = 3_000;
 /** A new key is used only after this time, when every process has read the new ring despite clock differences. */
 const OVERLAP_MS = 60_000;
 
 export interface RingKey {
   readonly key: string;
-  /** Unix ms from which the next key is used; null: this is the current key. */
+  /** Time from which the next key is used, Unix ms; null: this is the current key. */
   readonly until: number | null;
 }
 
-/** Oldest key first, current key last. */
+/** Keys of a ring: the oldest key is first, and the current key is last. */
 export type Ring = readonly RingKey[];
 
 const newKey = (): string => randomBytes(KEY_BYTES).toString('base64url');
@@ -64,7 +64,7 @@ export function rotated(ring: Ring, rotation: { readonly now: number; readonly m
 export interface KeyRingOptions {
   readonly accounts: Pick<AccountStore, 'secret'>;
   readonly name: KeyRingName;
-  /** A monotonic clock in ms. */
+  /** Returns the time of a monotonic clock in ms. */
   readonly elapsedMs?: () => number;
 }
 

@@ -6,7 +6,10 @@ import type { AccountStore, InstanceKeys, QueueInstance, SigningKeyPairs } from 
 import { isSealed, type Sealer } from './sealed-values.js';
 
 const secretName = (name: string): string => `secret/${name}`;
-/** The current and the next key share a name, because a rotation makes the next key the current one. */
+/**
+ * Returns the name under which signing keys are sealed. The current and the next key share it, because a rotation makes the
+ * next key the current one.
+ */
 const signingKeyName = (instanceId: string): string => `queue_instance/${instanceId}/signing-key`;
 const keyPairName = (instanceId: string): string => `queue_instance/${instanceId}/key-pair`;
 
@@ -15,7 +18,7 @@ const mapPairs = ({ current, next }: SigningKeyPairs, of: (key: string) => strin
   next: of(next),
 });
 
-/** Maps each secret of an instance with `of`. */
+/** Returns the secrets of an instance, each mapped with `of`. */
 function mapSecrets<Secrets extends InstanceKeys>(
   instanceId: string,
   secrets: Secrets,
@@ -37,7 +40,10 @@ const valuesOf = ({ currentSigningKey, nextSigningKey, keyPairs }: InstanceKeys)
   ...(keyPairs ? [keyPairs.current, keyPairs.next] : []),
 ];
 
-/** Seals everything that is written and opens everything that is read. Methods reject with SecretsError. */
+/**
+ * Returns an account store that seals everything that is written and opens everything that is read. Methods reject with
+ * SecretsError.
+ */
 export function sealAccounts(accounts: AccountStore, { seal, open }: Sealer): AccountStore {
   const openSecret = (name: string, value: string): string => open(secretName(name), value);
   const openInstance = (instance: QueueInstance): QueueInstance => mapSecrets(instance.instanceId, instance, open);
@@ -76,7 +82,7 @@ export function sealAccounts(accounts: AccountStore, { seal, open }: Sealer): Ac
 }
 
 export interface StoredSecrets {
-  /** False if the store contains any secret. A new store contains none. */
+  /** Whether the store contains no secret. A new store contains none. */
   readonly isEmpty: boolean;
   readonly isSealed: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * Encryption of stored secrets: AES-256-GCM with a random nonce. The name of a value (table, row and column) is
- * authenticated too, so a sealed value is valid only in its own place.
+ * Encryption of stored secrets: AES-256-GCM with a random nonce. The name of a value (table, row and column) is authenticated
+ * too, so a sealed value is valid only in its own row and column.
  *
  * A sealed value is `enc1.<key id>.<base64url of nonce, ciphertext and tag>`.
  */
@@ -51,7 +51,7 @@ export interface Sealer {
   isCurrent(value: string): boolean;
 }
 
-/** Leaves values plain, and refuses sealed ones. */
+/** A sealer without a key: leaves values plain, and refuses sealed ones. */
 export const NO_KEY: Sealer = Object.freeze({
   seal: (_name, plain) => plain,
   open(name, value) {
@@ -64,7 +64,7 @@ export const NO_KEY: Sealer = Object.freeze({
   isCurrent: (value) => !isSealed(value),
 } satisfies Sealer);
 
-/** Seals under the first key (32 bytes each), and opens values sealed under any of them. */
+/** Returns a sealer that seals under the first key (32 bytes each), and opens values sealed under any of them. */
 export function createSealer(keys: readonly [Uint8Array, ...Uint8Array[]]): Sealer {
   const byId = new Map(keys.map((key) => [keyIdOf(key), key]));
   const [current] = keys;
@@ -76,7 +76,7 @@ export function createSealer(keys: readonly [Uint8Array, ...Uint8Array[]]): Seal
       throw new SecretsError(
         'secrets-key-wrong',
         `The store is encrypted under the key ${id} (${name}), but the configured keys are ${[...byId.keys()].join(', ')}. ` +
-          'Add the right key to EVERSTEP_SECRETS_KEY or its file.',
+          'Add the correct key to EVERSTEP_SECRETS_KEY or its file.',
       );
     const bytes = Buffer.from(text, 'base64url');
     try {

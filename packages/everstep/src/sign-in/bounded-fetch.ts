@@ -1,4 +1,4 @@
-/** Requests to the identity provider, with a timeout and a size limit for answers. */
+/** Requests to the identity provider, with a timeout and a size limit for responses. */
 
 export interface ProviderRequest {
   readonly method: string;
@@ -43,7 +43,7 @@ async function readBounded({ body }: ProviderAnswer, maxBytes: number): Promise<
   return new Uint8Array(Buffer.concat(chunks));
 }
 
-/** Does not follow redirects. Rejects if the answer is late or too long. */
+/** Returns a fetch that does not follow redirects. It rejects if the response is late or too long. */
 export const boundedFetch =
   ({ timeoutMs, maxBytes }: FetchBounds, send: ProviderFetch = fetch) =>
   async (url: string, { signal, body, method = 'GET', headers }: RequestInit): Promise<Response> => {

@@ -1,4 +1,4 @@
-/** An identity provider for tests that can give invalid answers. */
+/** An identity provider for tests that can send invalid responses. */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
@@ -23,7 +23,7 @@ export interface HostileProvider {
   overrides: Overrides;
   /** Parameters of the requests to the token endpoint. */
   readonly asked: URLSearchParams[];
-  /** Answers an authorization request: returns the query with which the browser comes back. */
+  /** Handles an authorization request: returns the query with which the browser returns. */
   authorize(url: string): string;
   close(): Promise<void>;
 }

@@ -9,7 +9,7 @@ const MS_PER_SECOND = 1_000;
 /** Cache time of the provider's metadata. */
 const FRESH_MS = 60 * 60_000;
 
-/** Values of a sign-in that its answer must match. */
+/** Values of a sign-in that the response of the identity provider must match. */
 export interface SignInChecks {
   readonly state: string;
   readonly nonce: string;
@@ -66,7 +66,7 @@ export class IdentityProvider {
 
   /**
    * Returns the claims of the ID token for the code, completed with claims of the userinfo endpoint. Rejects with
-   * ProviderUnavailableError, or with another error if the answer is invalid.
+   * ProviderUnavailableError, or with another error if the response is invalid.
    */
   async claims(query: string, { state, nonce, verifier }: SignInChecks): Promise<Claims> {
     const { oidc, config } = await this.discover();

@@ -1,5 +1,5 @@
 /**
- * The state of a sign-in in progress, sealed in a cookie. The answer of the identity provider is therefore accepted
+ * The state of a sign-in in progress, sealed in a cookie. The response of the identity provider is therefore accepted
  * only in the browser that started the sign-in, and any node can handle it.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
@@ -16,7 +16,7 @@ export interface SignInState {
   readonly returnTo: string;
   /** The user who links the identity; null for a sign-in. */
   readonly linkTo: string | null;
-  /** Unix ms. */
+  /** Expiry in Unix milliseconds. */
   readonly expiresAt: number;
 }
 

@@ -1,4 +1,4 @@
-/** Tests single sign-on against an identity provider that gives invalid answers. */
+/** Tests single sign-on against an identity provider that sends invalid responses. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { apiKeyOf, createPeople, emailOf, type People } from '../accounts/people.fixture.js';
@@ -155,7 +155,7 @@ describe('single sign-on', () => {
     assert.equal(await world.store.accounts.findUserByEmail({ email: 'ann@corp.test' }), null);
   });
 
-  test('refuses an answer that is too long', async () => {
+  test('refuses a response that is too long', async () => {
     const api = await open();
     await fails(api, 'sso-invalid', { body: JSON.stringify({ id_token: 'x'.repeat(2 ** 21) }) });
   });
@@ -169,7 +169,7 @@ describe('single sign-on', () => {
     await fails(api, 'sso-domain', { claims: { email: 'ann@corp.test.other.test' } });
   });
 
-  test('accepts an answer once, in the browser that started, in time, and with the right state and issuer', async () => {
+  test('accepts a response once, in time, in the browser that started the sign-in, and with the right state and issuer', async () => {
     const api = await open();
     const [first, second] = [await begin(api), await begin(api)];
     const query = provider.authorize(first.url);

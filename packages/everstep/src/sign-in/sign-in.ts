@@ -1,4 +1,4 @@
-/** Sign-in with the identity provider: the start, and the answer. */
+/** Sign-in with the identity provider: starts it, and handles the response of the provider. */
 import type { AccountService, StartedSession } from '../accounts/account-service.js';
 import { LIMITS } from '../config/limits.js';
 import type { SignInSettings } from '../config/sign-in-settings.js';
@@ -36,7 +36,7 @@ export interface SignInOptions {
   readonly settings: SignInSettings | null;
   readonly store: Pick<AccountStore, 'secret'>;
   readonly accounts: Pick<AccountService, 'signIn' | 'signInFailed' | 'loginWaitMs'>;
-  /** Unix ms. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
   /** A monotonic clock in ms. */
   readonly elapsedMs: () => number;
@@ -47,7 +47,7 @@ export interface SignInOptions {
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** States that were already answered, until they expire. A state is accepted only once. */
+/** States that were already used, until they expire. A state is accepted only once. */
 class UsedStates {
   private readonly used = new Map<string, number>();
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { addCounts, HOUR_MS, noCounts, startOfHour } from '../engine/insights/counts.js';
 import type { RunRecord, Store } from '../ports/stores/store.js';
 
-/** Rejects if the counters of all workflow runs are not those of `runs`, which are all since `from` (Unix ms). */
+/** Rejects if the counters of all workflow runs are not those of `runs`, which are all runs since `from` (Unix ms). */
 export async function checkCounters(
   { insights }: Pick<Store, 'insights'>,
   instanceId: string,

@@ -7,7 +7,7 @@ export class DeliveryLedger {
   private readonly deliveries = new Map<string, number>();
   private tooEarly = 0;
 
-  /** Returns the caller with recording. `isForbidden` returns whether nothing may currently be delivered. */
+  /** Returns a caller that records all deliveries. `isForbidden` returns whether nothing may currently be delivered. */
   watch(caller: StepCaller & MessageSender, isForbidden: () => boolean): StepCaller & MessageSender {
     const check = (): void => {
       if (isForbidden()) this.tooEarly++;

@@ -26,7 +26,7 @@ export class StoreOutages {
   private readonly onStart: () => void;
   private until = Number.NEGATIVE_INFINITY;
 
-  /** `onStart` is called for each period. */
+  /** Creates the outages. `onStart` is called for each of them. */
   constructor(clock: Pick<Clock, 'now'>, random: SeededRandom, faults: StoreFaults, onStart: () => void) {
     this.clock = clock;
     this.random = random;
@@ -34,7 +34,7 @@ export class StoreOutages {
     this.onStart = onStart;
   }
 
-  /** True while the store rejects writes and has rejected one, so that the service knows. */
+  /** Whether the store rejects writes and has rejected one, so that the service knows. */
   get isNoticed(): boolean {
     return this.clock.now() < this.until;
   }
@@ -51,7 +51,7 @@ export class StoreOutages {
   }
 }
 
-/** Returns the store with faults. Once `dead` returns true, no call reaches the store and no call is answered. */
+/** Returns the store with faults. Once `dead` returns true, no call reaches the store and no call returns. */
 export function faultyStore(
   store: Store,
   random: SeededRandom,

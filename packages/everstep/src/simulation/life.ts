@@ -15,7 +15,7 @@ const LONGEST_STALL_MS = 6_000;
 
 export interface Life {
   readonly runtime: Runtime;
-  /** Where workers connect; null if it calls them over HTTP. */
+  /** Where workers connect; null if the service calls them over HTTP. */
   readonly door: ServiceDoor | null;
   kill(): void;
 }
@@ -29,7 +29,7 @@ export interface LifeOptions {
   /** Calls the app over HTTP, and the simulated API. */
   readonly caller: FaultyCaller;
   readonly deliveries: DeliveryLedger;
-  /** Returns its node; null if it is alone on the store. */
+  /** Returns the node of the service; null if no other process uses the store. */
   readonly nodeOf: (dead: () => boolean) => SimulatedNode | null;
   readonly onOutage: () => void;
   readonly acceptsWorkers: boolean;

@@ -11,7 +11,7 @@ const DELIVERED: readonly Task['kind'][] = ['advance', 'step', 'call', 'callback
 export class MessageLedger {
   private readonly messageIds = new Set<string>();
 
-  /** Returns the store with counting. Applied writes are counted even if the response is lost on its way to the service. */
+  /** Returns a store that counts messages. Applied writes are counted even if the response is lost on its way to the service. */
   watch(store: Store): Store {
     return {
       ...store,
@@ -30,7 +30,7 @@ export class MessageLedger {
     };
   }
 
-  /** Checks that the instance is billed for each message once. */
+  /** Checks that each message is billed to the instance once. */
   async check(store: Store, instanceId: string): Promise<void> {
     const usage = await store.accounts.usage({ instanceId, fromMonth: '0000-01' });
     const counted = usage.reduce((sum, { messages }) => sum + messages, 0);

@@ -86,7 +86,7 @@ class World {
     return Object.assign(life, { runtime });
   }
 
-  /** The endpoint of the queue. It checks that all earlier messages have ended. */
+  /** Receives a message of the queue, and checks that all earlier messages have ended. */
   private async deliver({ url, serviceHeaders }: Message, isDead: () => boolean): Promise<MessageAnswer> {
     const { random, clock } = this;
     const lose = this.faulty && random.chance(FAULTS.lose);
@@ -123,7 +123,7 @@ class World {
     assert.fail('the world does not come to rest');
   }
 
-  /** Publishes until it is acknowledged. The deduplication id prevents a second message. */
+  /** Publishes a message until it is acknowledged. The deduplication id prevents a second message. */
   async publish(n: number): Promise<void> {
     let acknowledged = false;
     const attempt = (): void => {

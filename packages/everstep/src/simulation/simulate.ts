@@ -1,4 +1,4 @@
-/** Simulates whole worlds: orders, forks, recovery from the DLQ, and the checks at the end. */
+/** Simulates worlds: orders, forks, recovery from the DLQ, and the checks at the end. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type RecordedOut, StepHistory, witnessedEnd } from '../../../sdk/dist/testing/step-history.fixture.js';
@@ -23,7 +23,7 @@ export interface Plan {
 export const violated = (store: EmbeddedStore): readonly string[] =>
   store.checkConsistency().flatMap(({ id, examples }) => examples.map((what) => `${id}: ${what}`));
 
-/** Plays the world of a seed to its end and checks it. Rejects with the first problem. */
+/** Runs the world of a seed to its end and checks it. Rejects with the first problem. */
 export async function simulate(
   seed: number,
   faults: WorldFaults,
@@ -52,7 +52,7 @@ export async function simulate(
 const only = process.env.SIMULATION_SEED;
 const count = Number(process.env.SIMULATION_SEEDS ?? 9);
 
-/** Plays the worlds of the seeds that the environment selects. */
+/** Runs the worlds of the seeds that the environment selects. */
 export async function simulateSeeds(context: TestContext, faults: WorldFaults, plan: Plan): Promise<void> {
   const worlds = Math.ceil(count * plan.share);
   const seeds = only === undefined ? Array.from({ length: worlds }, (_, i) => i + 1) : [Number(only)];

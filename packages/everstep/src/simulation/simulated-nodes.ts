@@ -147,7 +147,7 @@ export class SimulatedNode implements Cluster {
   now(): number {
     return this.options.clock.now();
   }
-  /** There are no queued messages here. */
+  /** Returns no messages, because there are no queued messages here. */
   async claimQueued(): Promise<readonly []> {
     return [];
   }
@@ -156,7 +156,7 @@ export class SimulatedNode implements Cluster {
     return [];
   }
   wake(): void {}
-  /** There are no limits and no queued messages here. */
+  /** Returns this node, because there are no limits and no queued messages here. */
   async gateHolderOf(): Promise<string> {
     return this.nodeId;
   }

@@ -14,8 +14,8 @@ const OUTAGES: StoreFaults = { refuse: 0, loseAnswer: 0, outage: { chance: 0.02,
 const EVERYTHING: Plan = { workflows: Object.keys(WORKFLOWS), orders: 12, withinMs: 30_000, share: 1 };
 
 /**
- * Nodes look at the clock all the time, so a day is too long. More runs receive decisions while their steps are in
- * flight.
+ * Nodes check the clock all the time, so a simulated day would take too long. More runs receive decisions while their steps are
+ * in flight.
  */
 const FOR_NODES: Plan = {
   workflows: [...EVERYTHING.workflows.filter((name) => name !== 'naps'), 'disturbed', 'disturbed', 'disturbed', 'disturbed'],

@@ -1,6 +1,6 @@
 /**
- * The app of a world with every workflow. Each workflow checks that a step starts only after the steps before it are
- * recorded, except those of its checkpoint, and records the results that its code has seen.
+ * The app of a world, with all workflows. Each workflow checks that a step starts only after the steps before it are recorded,
+ * except those of its checkpoint. It also records the results that its code has seen.
  */
 import assert from 'node:assert/strict';
 import { createEndpoint } from '@everstep/sdk';

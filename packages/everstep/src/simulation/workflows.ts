@@ -1,6 +1,6 @@
-/** Workflows of every shape whose results depend only on their input, so that a run can be checked under any faults. */
+/** Workflows of all kinds whose results depend only on their input, so that a run can be checked under any faults. */
 
-/** The part of the SDK's context that they use. A plain implementation returns the expected result. */
+/** The part of the SDK's context that the workflows use. A plain implementation returns the expected result. */
 export interface StepContext {
   readonly payload: { readonly seed: number };
   run(name: string, step: () => number | Promise<number>): Promise<number>;
@@ -49,7 +49,7 @@ const naps: SimulatedWorkflow = async (ctx) => {
   return { value };
 };
 
-/** A race between a step and a long sleep. The one that is recorded first wins, and the other stays open. */
+/** A race between a step and a long sleep. The first of them to be recorded wins, and the other stays open. */
 const race: SimulatedWorkflow = async (ctx) => {
   const value = await ctx.run('before', () => mix(ctx.payload.seed, 3));
   await Promise.race([ctx.run('quick', () => 1), ctx.sleep('slow', 1_000_000)]);
@@ -63,7 +63,7 @@ const approval: SimulatedWorkflow = async (ctx) => {
   return ctx.run('after', () => value + 2);
 };
 
-/** The event is sent to the run by id, usually before the run waits for it. */
+/** A workflow that waits for an event that is sent by id, usually before the run waits for it. */
 const letter: SimulatedWorkflow = async (ctx) => {
   await ctx.sleep('nap', 1 + (ctx.payload.seed % 10));
   const read = await ctx.waitForEvent('letter', LETTER_EVENT, 10_000_000);
@@ -75,14 +75,20 @@ const caller: SimulatedWorkflow = async (ctx) => {
   return { values };
 };
 
-/** Its result does not contain the invoked result, because that run may fail permanently. World.check examines it. */
+/**
+ * A workflow that invokes another one. Its result does not contain the invoked result, because that run may fail permanently.
+ * World.check examines it.
+ */
 const parent: SimulatedWorkflow = async (ctx) => {
   const [, value] = await Promise.all([ctx.invoke('child', 'sequence'), ctx.run('beside', () => mix(ctx.payload.seed, 9))]);
   await ctx.invoke('second child', 'nothing');
   return { value };
 };
 
-/** Receives events that it does not wait for, so that other nodes decide on the run while its steps are in flight. */
+/**
+ * A workflow that receives events for which it does not wait, so that other nodes decide on the run while its steps are in
+ * flight.
+ */
 const disturbed: SimulatedWorkflow = async (ctx) => {
   let value = mix(ctx.payload.seed, 11);
   for (let i = 0; i < 5; i++) value = await ctx.run(`think ${i}`, () => value + i);

@@ -37,11 +37,11 @@ export interface WorldFaults {
   readonly store: StoreFaults;
   /** Probability that the service is killed, each time the clock advances. */
   readonly crash: number;
-  /** Several nodes share the store. Absent: there is one process. */
+  /** Faults of several nodes that share the store. Absent: there is one process. */
   readonly nodes?: NodeFaults;
-  /** The workers connect to the service. Absent: the service calls the app over HTTP. */
+  /** Faults of connections, if the workers connect to the service. Absent: the service calls the app over HTTP. */
   readonly connections?: ConnectionFaults;
-  /** The faults give no reason to deliver an attempt twice. */
+  /** Whether the faults give no reason to deliver an attempt twice. */
   readonly attemptsOnce?: true;
 }
 
@@ -84,7 +84,7 @@ export class World {
   readonly deliveries = new DeliveryLedger();
   /** Number of reported notifications of a waiting run, by run key. */
   private readonly notifications = new Map<string, number>();
-  /** Notifications whose outcome no client received. */
+  /** Number of notifications whose outcome no client received. */
   private unanswered = 0;
   recovered = 0;
   forked = 0;
@@ -97,7 +97,7 @@ export class World {
   private callers: FaultyCaller[] = [];
   private nodes = 0;
   private readonly shared: SharedByNodes | null;
-  /** The URLs of the workflows without their names. */
+  /** URL of the workflows without their names. */
   private readonly base: string;
   private readonly network: FrameNetwork | null;
   private readonly connected: ConnectedApp | null;
@@ -218,7 +218,7 @@ export class World {
       this.clock.setTimer(this.clock.now() + afterMs + this.random.below(10_000), () => this.writeTo(order));
   }
 
-  /** Sends events to the run that it does not wait for. */
+  /** Sends the run events for which it does not wait. */
   private disturb(order: Order, left = UNRELATED_EVENTS): void {
     if (left === 0) return;
     const content = numberEvent(left);
@@ -257,7 +257,7 @@ export class World {
       const content = numberEvent(seed);
       await this.life.runtime.events.notify({ instanceId: INSTANCE, eventId: LETTER_EVENT, workflowRunId, content });
     };
-    // Its response may be lost. It is sent again later.
+    // The response may be lost. The event is sent again later.
     send().catch(() => {});
   }
 
@@ -374,14 +374,14 @@ export class World {
 
   /** Forks runs, whatever their outcome, each from a random step. Every fork must reach the result of its workflow. */
   async fork(count: number): Promise<void> {
-    // No letters are sent to forks.
+    // No events are sent to forks.
     const runs = (await this.runs()).filter(({ workflowUrl }) => workflowUrl !== `${this.base}letter`);
     for (let i = 0; i < count && runs.length > 0; i++) {
       const { key: runKey } = runs[this.random.below(runs.length)] ?? assert.fail();
       const steps = await this.store.loadJournal({ runKey, from: 0 });
       const fromStep = 1 + this.random.below(steps.length + 1);
       const fork = { input: null, results: [], workflowRunId: null, note: null, by: { actor: 'a client', address: '' } };
-      // Its response may be lost.
+      // The response may be lost.
       this.life.runtime.runs.fork({ runKey, fromStep, ...fork }).catch(() => {});
     }
     await this.run(() => this.atRest());
@@ -401,14 +401,11 @@ export class World {
       const where = `the fork of ${run.origin.workflowRunId} from step ${run.origin.stepId} (${run.workflowUrl})`;
       assert.equal(last?.status, 'succeeded', `${where} succeeded: ${last?.error}`);
       const expected = await expectedResult(new URL(run.workflowUrl).pathname.slice(1), { seed });
-      assert.deepEqual(resultOf(last), expected, `${where} has the right result`);
+      assert.deepEqual(resultOf(last), expected, `${where} has the correct result`);
     }
   }
 
-  /**
-   * Checks that every acknowledged order has a run that succeeded with the right result, and that each journal is
-   * valid.
-   */
+  /** Checks that every acknowledged order has a run that succeeded with the correct result, and that each journal is valid. */
   async check(problemsOf: HistoryCheck): Promise<void> {
     const runs = await this.runs();
     for (const run of runs) {
@@ -441,7 +438,7 @@ export class World {
           last = runs.find((other) => other.key === key);
         }
         assert.equal(last?.status, 'succeeded', `${order.id} (${order.workflow}) succeeded: ${last?.error}`);
-        assert.deepEqual(resultOf(last), expected, `${order.id} (${order.workflow}) has the right result`);
+        assert.deepEqual(resultOf(last), expected, `${order.id} (${order.workflow}) has the correct result`);
       }
     }
   }

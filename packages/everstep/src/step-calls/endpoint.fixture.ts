@@ -68,7 +68,7 @@ const server = createServer((request, response) => {
   });
 });
 server.on('connection', () => endpoint.connections++);
-// Without an address to look up, the server listens at once.
+// Without an address to look up, the server listens immediately.
 const { port } = server.listen(0).address() as AddressInfo;
 
 /** The next response of the endpoint, and the requests that it received. */

@@ -1,4 +1,4 @@
-/** Failures of deliveries without a usable answer, for step calls and messages. */
+/** Failures of deliveries without a usable response, for step calls and messages. */
 import { valuesOf } from '../answers/endpoint-failure.js';
 import { keptOf } from '../answers/http-advice.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
@@ -9,7 +9,7 @@ const BACKOFF = { kind: 'backoff' } as const;
 
 export type FailedAnswer = Extract<StepAnswer, { readonly kind: 'failure' }>;
 
-/** Returns a failure without a complete answer. */
+/** Returns a failure without a complete response. */
 export function failureWithoutAnswer(
   cause: DeliveryFailure['cause'],
   message: string,
@@ -21,7 +21,7 @@ export function failureWithoutAnswer(
   };
 }
 
-/** Returns a failure for an answer that is too long or cannot be decoded. It is retried. */
+/** Returns a failure for a response that is too long or cannot be decoded. It is retried. */
 export function unusableAnswer({ status, headers, body }: HttpAnswer, message: string): FailedAnswer {
   return {
     kind: 'failure',
@@ -29,7 +29,7 @@ export function unusableAnswer({ status, headers, body }: HttpAnswer, message: s
   };
 }
 
-/** Returns the failure for an answer that was cut off at a limit. */
+/** Returns the failure for a response that was cut off at a limit. */
 export function answerTooLong(answer: HttpAnswer, maxBytes: number, limit: string): FailedAnswer {
   return unusableAnswer(answer, `the endpoint answered ${answer.status} with more than ${maxBytes} bytes (${limit})`);
 }

@@ -35,7 +35,7 @@ async function rawServer(parts: readonly string[]): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
-test('a message is sent with its method, URL and body, and every status counts as an answer', async () => {
+test('a message is sent with its method, URL and body, and every status counts as a response', async () => {
   const bodies: readonly (readonly [method: string, sent: string | null])[] = [
     ['GET', null],
     ['POST', 'a=1'],
@@ -62,7 +62,7 @@ test('a message is sent with its method, URL and body, and every status counts a
   }
 });
 
-test('an answer to HEAD has headers and no body, even if it claims to be encoded', async () => {
+test('a response to HEAD has headers and no body, even if it claims to be encoded', async () => {
   const headers = { 'content-length': '1234', 'content-encoding': 'gzip', etag: '"1"' };
   const answer = await sendTo(answering(200, headers), { method: 'HEAD' });
   assert.equal(endpoint.received[0]?.method, 'HEAD');
@@ -72,7 +72,7 @@ test('an answer to HEAD has headers and no body, even if it claims to be encoded
   assert.deepEqual(answer.headers.etag, ['"1"']);
 });
 
-test('answers with 204 or 304 have no body', async () => {
+test('responses with 204 or 304 have no body', async () => {
   for (const status of [204, 304]) {
     const answer = await sendTo(answering(status, {}));
     assert.equal(answer.status, status);
@@ -80,7 +80,7 @@ test('answers with 204 or 304 have no body', async () => {
   }
 });
 
-test('a redirect is an answer and is not followed', async () => {
+test('a redirect is a response and is not followed', async () => {
   for (const status of [301, 302, 303, 307, 308]) {
     const answer = await sendTo(answering(status, { location: `${endpoint.origin}/elsewhere` }));
     assert.equal(answer.status, status);
@@ -89,7 +89,7 @@ test('a redirect is an answer and is not followed', async () => {
   }
 });
 
-test('answer headers have lower-case names and all their values', async () => {
+test('response headers have lower-case names and all their values', async () => {
   const answer = await sendTo((response) => {
     response.writeHead(200, { 'X-Mixed-Case': 'Yes', 'Set-Cookie': ['a=1; Path=/', 'b=2'] }).end();
   });
@@ -158,7 +158,7 @@ test('headers of the message are sent, except connection and framing headers', a
   assert.equal(headers['x-empty'], '');
 });
 
-test("the request contains the service's user agent and asks for an unencoded answer, unless the message overrides it", async () => {
+test("the request contains the service's user agent and requests an unencoded response, unless the message overrides it", async () => {
   await sendTo(answering(200, {}));
   const own = endpoint.received[0]?.headers ?? {};
   assert.match(own['user-agent'] ?? '', /^Everstep\/\d+\.\d+\.\d+/);
@@ -175,7 +175,7 @@ test('the later of two headers whose names differ only in case is sent', async (
   assert.equal(endpoint.received[0]?.headers['x-key'], 'second');
 });
 
-test('only a message that asks for it is signed, over its body, and its own headers cannot replace the signature', async () => {
+test('only a message that requests it is signed, over its body, and its own headers cannot replace the signature', async () => {
   await sendTo(answering(200, {}), { body: Buffer.from('secret') });
   assert.equal(endpoint.received[0]?.headers['svc-signature'], undefined);
 
@@ -262,7 +262,7 @@ test('a view of a larger buffer is sent without the rest of the buffer', async (
   assert.equal(endpoint.received[0]?.body.toString(), '[part]');
 });
 
-test('a chunked answer is assembled, and its trailers are dropped', async () => {
+test('a chunked response is assembled, and its trailers are dropped', async () => {
   const url = await rawServer([
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-late\r\n\r\n',
     '3\r\nabc\r\n',
@@ -273,7 +273,7 @@ test('a chunked answer is assembled, and its trailers are dropped', async () => 
   assert.equal(answer.headers['x-late'], undefined);
 });
 
-test('an answer that ends with its connection is complete', async () => {
+test('a response that ends with its connection is complete', async () => {
   const answer = await sendTo((response) => {
     response.socket?.end('HTTP/1.0 200 OK\r\nx-a: b\r\n\r\nto the end');
   });
@@ -297,7 +297,7 @@ test('a server that offers a protocol upgrade is handled like any other', async 
   assert.equal(textOf(await sendTo(answering(200, offer, 'as ever'))), 'as ever');
 });
 
-test('a slow answer is accepted until the timeout', async () => {
+test('a slow response is accepted until the timeout', async () => {
   const answer = await sendTo((response) => {
     response.writeHead(200);
     let left = 5;
@@ -311,7 +311,7 @@ test('a slow answer is accepted until the timeout', async () => {
   assert.equal(textOf(answer), '.....');
 });
 
-test('an empty answer is accepted', async () => {
+test('an empty response is accepted', async () => {
   const answer = await sendTo(answering(200, { 'content-length': '0', 'content-encoding': 'gzip' }));
   assert.equal(answer.body.byteLength, 0);
 });

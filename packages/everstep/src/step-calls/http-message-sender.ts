@@ -1,4 +1,4 @@
-/** Sends plain messages over HTTP. Every status counts as an answer. Redirects are not followed. */
+/** Sends plain messages over HTTP. Every status counts as a response. Redirects are not followed. */
 import { valuesOf } from '../answers/endpoint-failure.js';
 import { headerOf } from '../answers/http-advice.js';
 import { DIALECTS } from '../dialects/index.js';
@@ -117,7 +117,7 @@ export class HttpMessageSender implements MessageSender {
   }
 }
 
-/** Returns whether the answer looks like a rejected signature, from a message receiver or a workflow endpoint. */
+/** Returns whether the response looks like a rejected signature, from a message receiver or a workflow endpoint. */
 function refusesSignature(outcome: AskedOutcome): boolean {
   if (outcome.kind === 'failure') return false;
   const { status, headers } = outcome.answer;

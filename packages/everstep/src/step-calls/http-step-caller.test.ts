@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import type { StepRequest } from '@everstep/sdk/protocol';
 import { decodeJwt, jwtVerify } from 'jose';
 import { LIMITS } from '../config/limits.js';
+import type { WorkSlices } from '../fairness/work-slices.js';
 import type { StepCall } from '../ports/step-caller.js';
 import { sampleStep } from '../stores/conformance/samples.js';
 import {
@@ -199,7 +201,7 @@ test('after close every call fails, including calls in progress', async () => {
   assert.match(failureOf(await closing.call(stepCall(), new AbortController().signal)).message, /stopping/);
 });
 
-test('long journals and answers are processed in slices, short ones at once', async () => {
+test('long journals and responses are processed in slices, and short ones at once', async () => {
   const slices: string[] = [];
   const caller = callerWith({
     slices: {
@@ -222,4 +224,73 @@ test('long journals and answers are processed in slices, short ones at once', as
   assert.equal(await call(10, { recorded }), 1);
   assert.equal(await call(mebibyte, { recorded }), 2);
   await caller.close();
+});
+
+const LONG_JOURNAL: StepRequest = {
+  ...REQUEST,
+  journal: {
+    ...{ from: 0, length: 3, digest: 7, worker: 'w' },
+    entries: [
+      { stepId: 1, name: 'a', type: 'Run', out: JSON.stringify('x'.repeat(300_000)) },
+      { stepId: 2, name: 'b', type: 'Run' },
+      { stepId: 3, name: 'c', type: 'Run', out: JSON.stringify('ü"'.repeat(200_000)) },
+    ],
+  },
+};
+const RECORDED = LONG_JOURNAL.journal.entries.map((entry) => ({ ...sampleStep(entry.stepId), out: entry.out ?? null }));
+
+test('a long journal is encoded in slices, and the request and its signature are the same', async () => {
+  let slices = 0;
+  const run: WorkSlices['run'] = (_instanceId, work) => {
+    slices++;
+    return work();
+  };
+  const inSlices = callerWith({ slices: { run } });
+  endpoint.respond = answering(200, SPOKEN, JSON.stringify({ ...REPLY, base: 3 }));
+  endpoint.received = [];
+  const answer = await inSlices.call(stepCall({ request: LONG_JOURNAL, recorded: RECORDED }), new AbortController().signal);
+  await inSlices.close();
+  assert.equal(answer.kind, 'reply');
+  assert.ok(slices > 1, `${slices} slices`);
+  const [request] = endpoint.received;
+  assert.ok(request);
+  assert.deepEqual(JSON.parse(request.body.toString()), LONG_JOURNAL);
+  assert.deepEqual(
+    [request.headers['content-length'], request.headers['transfer-encoding']],
+    [String(request.body.length), undefined],
+  );
+  const { body } = decodeJwt(String(request.headers['svc-signature']));
+  assert.equal(body, createHash('sha256').update(request.body).digest('base64url'));
+});
+
+test('a slice lasts until the long reply is recorded', async () => {
+  let record = (): void => {};
+  const recorded = new Promise<void>((resolve) => {
+    record = resolve;
+  });
+  const ended: Promise<unknown>[] = [];
+  const run: WorkSlices['run'] = (_instanceId, work) => {
+    const slice = work();
+    ended.push(slice);
+    return slice;
+  };
+  const inSlices = callerWith({ slices: { run } });
+  const reply = {
+    ...REPLY,
+    done: [{ stepId: 1, name: 'a', type: 'Run', out: JSON.stringify('x'.repeat(300_000)) }],
+    planned: [],
+  };
+  endpoint.respond = answering(200, SPOKEN, JSON.stringify(reply));
+  const answer = await inSlices.call(stepCall({ answerRecorded: recorded }), new AbortController().signal);
+  await inSlices.close();
+  assert.equal(answer.kind, 'reply');
+  assert.equal(ended.length, 1);
+  assert.equal(await Promise.race([ended[0], 'still going']), 'still going');
+  record();
+  await ended[0];
+});
+
+test('a reply that is longer than the call allows fails the attempt', async () => {
+  const failure = failureOf(await callWith(answering(200, SPOKEN, 'x'.repeat(1_001)), { maxReplyBytes: 1_000 }));
+  assert.equal(failure.message, 'the endpoint answered 200 with more than 1000 bytes (maxReplyBytes)');
 });

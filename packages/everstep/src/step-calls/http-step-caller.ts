@@ -1,10 +1,14 @@
-/** Sends one signed POST to the workflow URL for each step. The dialect encodes the request and interprets the answer. */
+/** Sends one signed POST to the workflow URL for each step. The dialect encodes the request and interprets the response. */
+import type { AnswerHeaders } from '../answers/http-advice.js';
 import { LIMITS } from '../config/limits.js';
+import { type StepCodec, sentBytesOf } from '../dialects/dialect.js';
 import { DIALECTS } from '../dialects/index.js';
-import type { WorkSlices } from '../fairness/work-slices.js';
+import { LONG_BYTES, type WorkSlices } from '../fairness/work-slices.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import type { Destinations, DestinationsOptions } from './exchanges/destinations.js';
+import type { BodyParts } from './exchanges/exchange.js';
+import { buildLongBody } from './exchanges/long-body.js';
 import { sentRequest, withSent } from './exchanges/sent-request.js';
 import { answerTooLong, failureWithoutAnswer } from './failed-answer.js';
 import { Signer, type SignerOptions } from './signatures/signer.js';
@@ -14,19 +18,13 @@ const unknownVerdict = (message: string): ReplayVerdict => ({ outcome: 'cannot-t
 
 /** Options that everything that sends requests needs. */
 export interface OutboundOptions extends DestinationsOptions, SignerOptions {
-  /** Loads an instance before its data is needed; null if it is already loaded. */
+  /** Loads an instance before its data is needed. Returns null if it is already loaded. */
   readonly prepare?: (instanceId: string) => Promise<void> | null;
   /** Returns the region of an instance for receivers that expect it; null if unknown. */
   readonly regionOf?: (instanceId: string) => string | null;
   /** Encodes and decodes long bodies in slices. If absent, they are processed at once. */
   readonly slices?: Pick<WorkSlices, 'run'>;
 }
-
-/** Processing a shorter body takes a few ms at maxBytes. */
-const LONG_BYTES = 1024 * 1024;
-
-/** Returns the size of the results to send. The other parts are short or limited by the payload size. */
-const sentBytes = ({ recorded }: StepCall): number => recorded.reduce((sum, { out }) => sum + (out?.length ?? 0), 0);
 
 export class HttpStepCaller implements StepCaller {
   private readonly options: OutboundOptions;
@@ -67,10 +65,25 @@ export class HttpStepCaller implements StepCaller {
     return this.destinations.close();
   }
 
-  /** Runs work on this many bytes, in slices if there are many. */
-  private inSlice<Result>(instanceId: string, bytes: number, work: () => Result): Result | Promise<Result> {
+  /** Runs work on this many bytes, in a slice if there are many. The slice lasts until `end`, which includes the commit. */
+  private inSlice<Result>(instanceId: string, bytes: number, work: () => Result, end?: Promise<void>): Result | Promise<Result> {
     const { slices } = this.options;
-    return slices && bytes >= LONG_BYTES ? slices.run(instanceId, async () => work()) : work();
+    if (!slices || bytes < LONG_BYTES) return work();
+    return new Promise((resolve, reject) => {
+      const slice = slices.run(instanceId, async () => {
+        resolve(work());
+        await end;
+      });
+      slice.catch(reject);
+    });
+  }
+
+  /** Returns the body of a request, in parts that were built in slices if it is long. */
+  private bodyOf(call: StepCall, steps: StepCodec): Uint8Array | Promise<Uint8Array | BodyParts> {
+    const bytes = sentBytesOf(call);
+    const { slices } = this.options;
+    if (!slices || bytes < LONG_BYTES || !steps.bodyParts) return this.inSlice(call.instanceId, bytes, () => steps.body(call));
+    return buildLongBody(steps.bodyParts(call), (work) => slices.run(call.instanceId, work));
   }
 
   private async ask(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
@@ -116,13 +129,15 @@ export class HttpStepCaller implements StepCaller {
     const unknown = signer.learnWorkflowOrigin(instanceId, target.origin);
     if (unknown) await unknown;
     const { steps } = DIALECTS[dialect];
-    const body = await this.inSlice(instanceId, sentBytes(call), () => steps.body(call));
+    const body = await this.bodyOf(call, steps);
     const signatures = signer.sign({ instanceId, dialect, url: target.url, kind: 'step', body, key: null });
     const region = options.regionOf?.(instanceId) ?? null;
     const headers = steps.headers(call, { url: target.url, userAgent: USER_AGENT, signatures, region });
     const { timeoutMs, answerRecorded: recorded } = call;
-    const { maxReplyBytes: maxAnswerBytes } = LIMITS;
-    const request = { method: 'POST', path: target.path, headers, body, timeoutMs, maxAnswerBytes, onSent, recorded } as const;
+    const { maxReplyBytes: maxAnswerBytes = LIMITS.maxReplyBytes } = call;
+    const neededBytes = (given: AnswerHeaders) => (steps.isReply(given) ? maxAnswerBytes : LIMITS.maxKeptResponseBytes);
+    const sending = { method: 'POST', path: target.path, headers, body, timeoutMs, onSent, recorded } as const;
+    const request = { ...sending, maxAnswerBytes, neededBytes };
     const startedAt = options.now();
     const outcome = await destinations.ask(instanceId, target, request, signal);
     const endedAt = options.now();
@@ -131,7 +146,7 @@ export class HttpStepCaller implements StepCaller {
       case 'answered': {
         const { answer: received } = outcome;
         const read = () => steps.read(received, call, endedAt);
-        const answer = await this.inSlice(instanceId, received.body.length, read);
+        const answer = await this.inSlice(instanceId, received.body.length, read, recorded);
         return answer.kind === 'failure' ? withSent(answer, sent) : { ...answer, sent };
       }
       case 'too-long':

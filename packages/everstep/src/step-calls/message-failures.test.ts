@@ -20,7 +20,7 @@ async function failureWith(respond: Respond, changes: Partial<Message> = {}): Pr
   return failureOf(await sender.send(message(changes), unaborted()));
 }
 
-test('an answer of exactly the limit is accepted; one more byte is a failure that names the limit', async () => {
+test('a response of exactly the limit is accepted; one more byte is a failure that names the limit', async () => {
   const maxAnswerBytes = LIMITS.maxKeptResponseBytes * 2;
   const body = 'z'.repeat(maxAnswerBytes + 1);
   endpoint.respond = answering(200, {}, body.slice(1));
@@ -44,7 +44,7 @@ test('an answer of exactly the limit is accepted; one more byte is a failure tha
   assert.deepEqual(failure.responseHeaders['set-cookie'], ['a=1', 'b=2']);
 });
 
-test('if only the status matters, a long answer is truncated and an encoded one stays encoded', async () => {
+test('if only the status matters, a long response is truncated and an encoded one stays encoded', async () => {
   const maxAnswerBytes = 1000;
   const accepted = async (respond: Respond) => {
     endpoint.respond = respond;
@@ -59,7 +59,7 @@ test('if only the status matters, a long answer is truncated and an encoded one 
   assert.equal(Buffer.from(broken.body).toString(), 'not gzip');
 });
 
-test('an endless answer is cut off at the limit, and its connection is closed', async () => {
+test('an endless response is cut off at the limit, and its connection is closed', async () => {
   let closed: Promise<void> = Promise.resolve();
   const failure = await failureWith((response) => {
     closed = new Promise((resolve) => response.once('close', resolve));
@@ -74,7 +74,7 @@ test('an endless answer is cut off at the limit, and its connection is closed', 
   await closed;
 });
 
-test('a message without a complete answer in time is a timeout that states the limit', async () => {
+test('a message without a complete response in time is a timeout that states the limit', async () => {
   for (const stall of [() => {}, (response: ServerResponse) => response.writeHead(200).write('{')]) {
     const failure = await failureWith(stall, { timeoutMs: 60 });
     assert.equal(failure.cause, 'timeout');
@@ -101,7 +101,7 @@ test('a canceled message ends at once and closes its connection', async () => {
   assert.equal(endpoint.received.length, 1, 'a message canceled before it starts is not sent');
 });
 
-test('a connection closed before or within the answer is a failure, never a shorter answer', async (t) => {
+test('a connection closed before or within the response is a failure, never a shorter response', async (t) => {
   const partialAnswers = [
     '',
     'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc',
@@ -144,7 +144,7 @@ test('an invalid request is refused permanently, and header values are not shown
 test('blocked addresses are refused permanently, both in the URL and after name resolution', async (t) => {
   const policy = createAddressPolicy({ allowLoopback: false, allow: [] });
   const strict = senderWith({ addressPolicyOf: () => policy });
-  // Skips the check of the URL, so that only the connection is checked.
+  // The policy skips the check of the URL, so that only the connection is checked.
   const uncheckedUrls = senderWith({ addressPolicyOf: () => ({ ...policy, check: () => ({ ok: true }) }) });
   t.after(() => Promise.all([strict.close(), uncheckedUrls.close()]));
   endpoint.received = [];

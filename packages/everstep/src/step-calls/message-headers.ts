@@ -25,7 +25,7 @@ const URL_HEADER = 'Workflow-Url';
 const MAX_SHOWN_NAME_LENGTH = 100;
 
 export type MessageHeaders =
-  /** Alternating names and values. */
+  /** Headers as alternating names and values, or the reason why they are invalid. */
   { readonly ok: true; readonly pairs: string[] } | { readonly ok: false; readonly message: string };
 
 export interface MessageHeadersInput {
@@ -57,7 +57,7 @@ export function messageHeaders(input: MessageHeadersInput): MessageHeaders {
       sent.set(key, [name, value]);
   }
   if (!sent.has('user-agent')) sent.set('user-agent', ['user-agent', input.userAgent]);
-  // An encoded answer must be decoded here, so it is only requested by messages that ask for it.
+  // An encoded response must be decoded here, so it is only requested by messages that ask for it.
   if (!sent.has('accept-encoding')) sent.set('accept-encoding', ['accept-encoding', 'identity']);
   if (!sent.has('traceparent') && !sent.has('tracestate'))
     for (const [name, value] of Object.entries(input.trace ?? {})) sent.set(name, [name, value]);

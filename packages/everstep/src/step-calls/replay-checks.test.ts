@@ -114,7 +114,7 @@ for (const [what, respond, changes, message] of [
   });
 }
 
-test('errors of a run with redaction do not quote the answer', async () => {
+test('errors of a run with redaction do not quote the response', async () => {
   assert.ok(!(await ask(answering(503, {}, 'secret words'), { hidesData: true })).message.includes('secret'));
 });
 

@@ -23,7 +23,7 @@ import { NameError } from './names/index.js';
 
 sharesEndpoint();
 
-test('every other answer is a failure with a cause, a retry decision and advice', async (t) => {
+test('every other response is a failure with a cause, a retry decision and advice', async (t) => {
   const html = { 'content-type': 'text/html' };
   const inTenSeconds = new Date(Math.floor(NOW / 1000) * 1000 + 10_000).toUTCString();
   const backoff = { kind: 'backoff' };
@@ -121,12 +121,12 @@ test('every other answer is a failure with a cause, a retry decision and advice'
       assert.deepEqual(failure.retry, retry);
       assert.match(failure.message, message);
       assert.equal(typeof failure.status, 'number');
-      assert.equal(endpoint.received.length, 1, 'no request is followed or repeated');
+      assert.equal(endpoint.received.length, 1, 'no redirect is followed, and no request is repeated');
     });
   }
 });
 
-test('errors of a run with redaction do not quote the answer', async () => {
+test('errors of a run with redaction do not quote the response', async () => {
   const wrong = { ...REPLY, planned: [{ stepId: 1, name: 'a', type: 'secret' }] };
   const answers: readonly Respond[] = [
     answering(500, {}, 'a secret'),
@@ -143,7 +143,7 @@ test('errors of a run with redaction do not quote the answer', async () => {
   }
 });
 
-test('only the beginning of a long answer is stored, and repeated headers keep all values', async () => {
+test('only the beginning of a long response is stored, and repeated headers keep all values', async () => {
   const body = 'y'.repeat(LIMITS.maxKeptResponseBytes + 10);
   const answer = await callWith((response) => response.writeHead(500, { 'set-cookie': ['a=1', 'b=2'] }).end(body));
   const failure = failureOf(answer);
@@ -151,7 +151,7 @@ test('only the beginning of a long answer is stored, and repeated headers keep a
   assert.deepEqual(failure.responseHeaders['set-cookie'], ['a=1', 'b=2']);
 });
 
-test('an answer over the limit is cut off, and the error names the limit', async () => {
+test('a response over the limit is cut off, and the error names the limit', async () => {
   let closed: Promise<void> = Promise.resolve();
   const answer = await callWith((response) => {
     closed = new Promise((resolve) => response.once('close', resolve));
@@ -170,7 +170,21 @@ test('an answer over the limit is cut off, and the error names the limit', async
   await closed;
 });
 
-test('an endpoint that does not answer in time is a timeout that states the limit', async () => {
+test('a response without the header of the step protocol is received only as far as it is stored', async () => {
+  let closed: Promise<void> = Promise.resolve();
+  const answer = await callWith((response) => {
+    closed = new Promise((resolve) => response.once('close', resolve));
+    // The other bytes never arrive.
+    response.writeHead(200, { 'content-type': 'text/html', 'content-length': 30_000_000 });
+    response.write('z'.repeat(LIMITS.maxKeptResponseBytes + 1));
+  });
+  const failure = failureOf(answer);
+  assert.match(failure.message, /answered 200 without the header Svc-Workflow-Protocol/);
+  assert.equal(failure.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
+  await closed;
+});
+
+test('an endpoint that does not respond in time is a timeout that states the limit', async () => {
   for (const stall of [() => {}, (response: ServerResponse) => response.writeHead(200, SPOKEN).write('{')]) {
     const failure = failureOf(await callWith(stall, { timeoutMs: 60 }));
     assert.equal(failure.cause, 'timeout');

@@ -1,7 +1,7 @@
 /** Accounts and their resources, whose tables are nearly the same in both stores. */
 import { type CopiedTable, same, sameWithoutRowid } from './copied-table.js';
 
-/** Referenced tables come first. */
+/** Tables of accounts. Referenced tables come first. */
 export const ACCOUNTS: readonly CopiedTable[] = [
   sameWithoutRowid('secret', { name: 'text', value: 'text' }),
   same('account_user', {
@@ -55,7 +55,7 @@ export const ACCOUNTS: readonly CopiedTable[] = [
       workflow_origins: 'text',
       signed_origins: 'text',
     },
-    // Usage counted without a price already has the first price.
+    // Usage that was counted without a price already has the first price.
     select: 'SELECT q.*, q.price AS first_price FROM queue_instance q ORDER BY q.seq',
     allOf: 'queue_instance',
   },

@@ -6,7 +6,7 @@ const SUM_BITS = 128;
 
 export interface Sum {
   readonly rows: number;
-  /** In hex. */
+  /** Checksum in hexadecimal. */
   readonly checksum: string;
 }
 

@@ -29,37 +29,37 @@ export const columnList = (columns: Columns, alias: string, ...but: readonly str
     .map((name) => `${alias}.${name}`)
     .join(', ');
 
-/** A table that is the same in both stores. */
+/** Returns a table that is the same in both stores. */
 export const same = (table: string, columns: Columns): CopiedTable => ({
   table,
   columns,
   select: `SELECT ${columnList(columns, 'x')} FROM ${table} x ORDER BY x.rowid`,
   allOf: table,
 });
-/** The same, for a table without row numbers. */
+/** Returns a table that is the same in both stores and has no row numbers. */
 export const sameWithoutRowid = (table: string, columns: Columns): CopiedTable => ({
   ...same(table, columns),
   select: `SELECT ${columnList(columns, 'x')} FROM ${table} x`,
 });
-/** A table that refers to its instance by number in the embedded store. */
+/** Returns a table that refers to its instance by number in the embedded store. */
 export const ofInstance = (table: string, columns: Columns): CopiedTable => ({
   table,
   columns: { instance_id: 'text', ...columns },
   select: `SELECT t.instance_id, ${columnList(columns, 'x')} FROM ${table} x JOIN tenant t ON t.seq = x.tenant`,
   allOf: table,
 });
-/** A table that refers to its run by number in the embedded store. */
+/** Returns a table that refers to its run by number in the embedded store. */
 export const ofRun = (table: string, columns: Columns, more = ''): CopiedTable => ({
   table,
   columns: { ...KEY, ...columns, ...(more === '' ? {} : { place: 'bigint' }) },
   select: `SELECT ${OF_RUN}, ${columnList(columns, 'x', ...Object.keys(KEY))}${more} FROM ${table} x ${runOf('x')}`,
   allOf: table,
 });
-/** Sums of the embedded store that are not yet added to the table; `columns` are SQL on the fields of `x`. */
+/** Returns SQL for the sums of the embedded store that are not yet added to the table; `columns` are SQL on the fields of `x`. */
 export const unsettled = (table: SummedTable, columns: string): string =>
   `SELECT ${columns}, 1 AS shard FROM (${UNSETTLED_SUMS}) x WHERE x.summed = '${table}'`;
 
-/** A table of counts, which has several rows per count in PostgreSQL, so that commits do not wait for each other. */
+/** Returns a table of counts, which has several rows per count in PostgreSQL, so that commits do not wait for each other. */
 export const counted = (table: SummedTable, columns: Columns, further: string): CopiedTable => ({
   table,
   columns: { ...columns, shard: 'integer' },

@@ -33,7 +33,7 @@ const BODY = {
 };
 const [runs = 100_000, steps = 5] = process.argv.slice(2).map(Number);
 
-/** Of 100 runs, 90 have succeeded, 5 have failed and 5 are active. */
+/** Returns the unit of a run. Of 100 runs, 90 have succeeded, 5 have failed and 5 are active. */
 function unitOf(n: number): CommitUnit {
   const run = sampleRun(n, { settings: { labels: [`customer-${n % 50}`] } });
   const recorded = Array.from({ length: steps }, (_, index) => ({

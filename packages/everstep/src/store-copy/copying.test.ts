@@ -1,4 +1,4 @@
-/** Copies an embedded store with all kinds of data, and compares the answers of both stores. */
+/** Copies an embedded store with all kinds of data, and compares the results of queries to both stores. */
 import assert from 'node:assert/strict';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -139,7 +139,7 @@ async function fill(store: Store): Promise<void> {
 }
 
 /** Queries everything that was stored. */
-async function answers(store: Store): Promise<unknown> {
+async function queryAll(store: Store): Promise<unknown> {
   const { accounts } = store;
   const page = { order: 'newest-first', after: null, horizon: null, limit: 50 } as const;
   const of = async (instanceId: string) => ({
@@ -221,7 +221,7 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
   });
   after(() => rm(directory, { recursive: true, force: true }));
 
-  test('gives the same answers in every state', async () => {
+  test('returns the same results in every state', async () => {
     const copied = await copy(directory, schema.url);
     assert.equal(copied.changedTexts, 0);
     assert.deepEqual(
@@ -240,7 +240,7 @@ describe('a copy of an embedded store in PostgreSQL', { skip: typeof schemas ===
       await openPostgresStore({ url: schema.url, log: LOG }),
     ];
     try {
-      assert.deepEqual(await answers(to), await answers(from));
+      assert.deepEqual(await queryAll(to), await queryAll(from));
       const page = { instanceId: INSTANCE, filter: {}, order: 'newest-first', horizon: null, limit: 2 } as const;
       const { next } = await from.listRuns({ ...page, after: null });
       assert.ok(next);

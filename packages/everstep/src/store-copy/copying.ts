@@ -17,16 +17,16 @@ const SIZE_AT_ONCE = 4 * 1024 * 1024;
 const DOCUMENTS_AT_ONCE = 200;
 const DOCUMENT = { id: 'text', content: 'text', metadata: 'text' } as const satisfies Columns;
 
-/** PostgreSQL does not support this character in texts. */
+/** A character that PostgreSQL does not support in texts. */
 const NUL = /\0/g;
 const NUL_REPLACEMENT = '\uFFFD';
 
-/** `reading` refers to the verification of written rows. */
+/** Progress of a copy. `reading` refers to the verification of written rows. */
 export interface CopyProgress {
   readonly doing: 'writing' | 'reading';
   readonly what: string;
   readonly done: number;
-  /** Null: unknown until the end. */
+  /** Total number; null while it is unknown. */
   readonly of: number | null;
 }
 
@@ -44,7 +44,7 @@ export interface CopiedRows extends Sum {
 
 export interface Copied {
   readonly source: CopySource['kind'];
-  /** By table, with the same count and checksum on both sides. */
+  /** Copied tables, with the same count and checksum on both sides. */
   readonly tables: readonly CopiedRows[];
   /** Number of texts with a NUL character, which PostgreSQL does not support. It is replaced by U+FFFD. */
   readonly changedTexts: number;
@@ -111,7 +111,7 @@ async function writeTable(copying: Copying, { table, columns, select, allOf, fur
   return sum.get();
 }
 
-/** Rejects with CopyError if the database returns other rows than were written. */
+/** Compares the rows in the database with the written ones. Rejects with CopyError if they differ. */
 async function assertSame(
   { options }: Copying,
   what: string,
@@ -194,8 +194,8 @@ async function copyAll(copying: Copying): Promise<Copied> {
 }
 
 /**
- * Rejects with CopyError, BackupError or StoreOpenError, whose messages are for the operator. Nothing was copied
- * then, unless the message says that the result is unknown.
+ * Copies the store. Rejects with CopyError, BackupError or StoreOpenError, whose messages are for the operator. Nothing was
+ * copied then, unless the message says that the result is unknown.
  */
 export async function copyStore(options: CopyOptions): Promise<Copied> {
   const { from, to, signal } = options;

@@ -32,7 +32,7 @@ export const REPAIRS: readonly CopiedTable[] = [
   {
     table: 'repair',
     columns: { instance_id: 'text', ...REPAIR, driver: 'text', driven_until: 'bigint' },
-    // Without a driver: the first node that scans takes over active repairs.
+    // Repairs are copied without a driver: the first node that scans takes over active repairs.
     select: `SELECT t.instance_id, ${columnList(REPAIR, 'x')}, NULL AS driver, NULL AS driven_until
       FROM repair x JOIN tenant t ON t.seq = x.tenant`,
     allOf: 'repair',

@@ -8,7 +8,7 @@ import { CopyError } from './copy-error.js';
 
 export interface CopySource {
   readonly store: WholeFile;
-  /** Returns null if the index has no documents. */
+  /** Opens an index; null if it has no documents. */
   openIndex(indexId: string): WholeIndex | null;
   readonly kind: 'stopped-service' | 'back-up';
   close(): void;

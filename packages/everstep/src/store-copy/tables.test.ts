@@ -14,7 +14,7 @@ const RESET_COLUMNS: Readonly<Record<string, readonly string[]>> = { active_run:
 /** Tables of the embedded store that PostgreSQL does not need: instance numbers, and internal indexes and counters. */
 const NOT_COPIED = ['counter', 'tenant', 'facet', 'sqlite_sequence'];
 
-test('every table and column of PostgreSQL is copied or filled differently', {
+test('every table and column of PostgreSQL is either copied or filled in another way', {
   skip: typeof schemas === 'string' ? schemas : false,
 }, async () => {
   if (typeof schemas === 'string') return;

@@ -74,7 +74,7 @@ const RUNS: readonly CopiedTable[] = [
     select: `SELECT ${OF_RUN}, r.workflow_run_id, r.seq AS place, r.created_at, ${IS_MESSAGE}, r.queue
       FROM run r JOIN tenant t ON t.seq = r.tenant WHERE r.status = 'active' ORDER BY r.seq`,
     allOf: null,
-    // A message has its own id, which never needs to be checked for being free.
+    // A message has its own id, which needs no check of whether it is free.
     rowsOf: (row) => [{ ...row, claim: row.message === 1 ? row.run_key : SOLE }],
   },
   {
@@ -121,7 +121,7 @@ const RUNS: readonly CopiedTable[] = [
   {
     table: 'task',
     columns: TASK,
-    // Unclaimed: the node that is started claims due tasks.
+    // Tasks are unclaimed: the node that is started claims due tasks.
     select: `SELECT ${OF_RUN}, ${columnList(TASK, 'x', ...Object.keys(KEY), 'claimed_by', 'wanted_by')},
       NULL AS claimed_by, NULL AS wanted_by FROM task x ${runOf('x')}`,
     allOf: 'task',
@@ -262,7 +262,7 @@ const CONTROLS: readonly CopiedTable[] = [
 ];
 
 export const COPIED_TABLES: readonly CopiedTable[] = [...ACCOUNTS, ...CONTROLS, ...RUNS, ...DEAD_LETTERS, ...REPAIRS];
-/** Tables of the database that are filled differently: those of its nodes and their workers, and of search documents. */
+/** Tables of the database that are filled in another way: those of its nodes and their workers, and of search documents. */
 export const FILLED_SEPARATELY: readonly string[] = [
   'schema_version',
   'node',

@@ -16,13 +16,13 @@ export interface Tracing {
 }
 
 export interface TracingOptions extends Pick<SpanExporterOptions, 'clock' | 'log'> {
-  /** Unix ms, by the clock of the service. */
+  /** Returns the time of the service's clock, Unix ms. */
   readonly now: () => number;
-  /** The other observer of the service. It is also notified of exported spans. */
+  /** The other observer of the service, which is also notified of exported spans. */
   readonly observer: Observer;
 }
 
-/** `settings` null: no spans are created, and the observer is the given one. */
+/** Creates the traces of this process. `settings` null: no spans are created, and the observer is the given one. */
 export function createTracing(settings: TracingSettings | null, { clock, log, now, observer }: TracingOptions): Tracing {
   if (!settings) return { traces: PASSED_ON, observer, close: async () => {} };
   const traces = new RunTraces(createSampler(settings.sampler, settings.ratio));

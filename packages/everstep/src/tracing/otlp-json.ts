@@ -4,7 +4,7 @@ import type { Span, SpanAttributes } from './span.js';
 const KINDS = { internal: 1, client: 3, producer: 4 } as const satisfies Readonly<Record<Span['kind'], number>>;
 const STATUS_ERROR = { code: 2 };
 const NANOS_OF_MS = 6;
-/** Fractions of a millisecond that are kept. */
+/** Number of digits of a fraction of a millisecond that are kept. */
 const FRACTION_DIGITS = 3;
 
 /** Returns the decimal text of a time in nanoseconds. A number cannot represent it exactly. */

@@ -13,7 +13,7 @@ import type { Span } from './span.js';
 import { observeSpans } from './span-observer.js';
 import { TracedApp, treeOf } from './span-tree.fixture.js';
 
-/** A process, whose spans are collected. What the process before it had in memory is lost. */
+/** Starts a process and collects its spans. What the previous process had in memory is lost. */
 async function startProcess(store: Store, clock: StandingClock, spans: Span[]) {
   const now = () => clock.now();
   const traces = new RunTraces(createSampler('parentbased_traceidratio', 1));

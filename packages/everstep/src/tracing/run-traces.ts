@@ -9,8 +9,8 @@ import { attemptSpanId, runSpanId, stepSpanId, traceIdOf } from './span-ids.js';
 /** Properties that determine the position of a run in traces. */
 export type TracedRun = Pick<Run, 'key' | 'origin' | 'settings'>;
 
-/** Where a run belongs. */
-export interface RunPlace {
+/** The position of a run in traces. */
+export interface RunPosition {
   readonly traceId: string;
   readonly isSampled: boolean;
   /** Span id of the parent of its trigger; null if the trace starts with it. */
@@ -27,7 +27,7 @@ export class RunTraces implements Traces {
     this.sampler = sampler;
   }
 
-  placeOf(run: TracedRun): RunPlace {
+  positionOf(run: TracedRun): RunPosition {
     const { trace } = run.settings;
     const reported = reportedKey(run);
     const parent = trace && !trace.isLinked ? parseTraceparent(trace.traceparent) : null;
@@ -47,7 +47,7 @@ export class RunTraces implements Traces {
       links.push({ traceId: linked.traceId, spanId: linked.spanId, attributes: { 'everstep.link': 'schedule-created-by' } });
     if (origin?.kind === 'resume' || origin?.kind === 'restart' || origin?.kind === 'fork') {
       // The run has the trace setting of the run that it continues.
-      const { traceId } = this.placeOf({ key: origin.runKey, origin: null, settings });
+      const { traceId } = this.positionOf({ key: origin.runKey, origin: null, settings });
       const attributes = { 'everstep.link': `${origin.kind}-of`, 'everstep.run.id': origin.workflowRunId };
       links.push({ traceId, spanId: runSpanId(origin.runKey), attributes });
     }
@@ -55,7 +55,7 @@ export class RunTraces implements Traces {
   }
 
   ofAttempt(run: Run, { kind, messageId, retried }: AttemptedTask): AttemptTrace {
-    const { traceId, isSampled } = this.placeOf(run);
+    const { traceId, isSampled } = this.positionOf(run);
     const spanId = attemptSpanId(messageId, retried);
     const context = this.contextOf(run, { traceId, spanId, isSampled });
     if (!isSampled) return { context };
@@ -64,7 +64,7 @@ export class RunTraces implements Traces {
   }
 
   ofInvoked(run: Run, messageId: string): AttemptTrace['context'] {
-    const { traceId, isSampled } = this.placeOf(run);
+    const { traceId, isSampled } = this.positionOf(run);
     return this.contextOf(run, { traceId, spanId: stepSpanId(messageId), isSampled });
   }
 

@@ -10,7 +10,7 @@ const VALUES = 16 ** DIGITS;
 
 type Root = (traceId: string) => boolean;
 
-/** Samples a trace in every process that uses the same ratio, and with each larger ratio too. */
+/** Returns a sampler that samples the same traces in every process with the same ratio, and also with each larger ratio. */
 const byRatio =
   (ratio: number): Root =>
   (traceId) =>
@@ -21,7 +21,7 @@ const rootOf = (name: SamplerName, ratio: number): Root => {
   return name.endsWith('always_off') ? () => false : byRatio(ratio);
 };
 
-/** `ratio`: from 0 to 1. */
+/** Returns the sampler with this name. `ratio`: from 0 to 1. */
 export function createSampler(name: SamplerName, ratio: number): Sampler {
   const root = rootOf(name, ratio);
   return name.startsWith('parentbased_') ? (traceId, parent) => parent ?? root(traceId) : root;

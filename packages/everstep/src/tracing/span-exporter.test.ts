@@ -238,7 +238,7 @@ test('closing exports what is queued, and gives up a receiver that does not resp
   });
 });
 
-test('a receiver that cannot be reached fails the export when its time is over', async () => {
+test('an export fails after its timeout if the receiver cannot be reached', async () => {
   await withExporter({ url: 'http://127.0.0.1:1/', timeoutMs: 900 }, async ({ exporter, warnings, result }) => {
     exporter.add(SPAN);
     exporter.add(SPAN);

@@ -1,6 +1,6 @@
 /**
- * Exports spans in batches. Work never waits for it: the queue is limited, one request is in flight at a time, and spans that do
- * not fit or cannot be exported in time are dropped and counted.
+ * Exports spans in batches. Work never waits for it: the queue is limited, and one request is in flight at a time. Spans that
+ * do not fit or cannot be exported in time are dropped and counted.
  */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -15,7 +15,7 @@ import type { Span, SpanSink } from './span.js';
 
 const compressed = promisify(gzip);
 
-/** Statuses after which the same request can succeed. */
+/** Statuses after which the same request can succeed when it is repeated. */
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const FIRST_DELAY_MS = 1_000;
 const SECOND_MS = 1_000;
@@ -98,7 +98,7 @@ export class SpanExporter implements SpanSink {
     });
   }
 
-  /** Never rejects. */
+  /** Exports the queued spans. Never rejects. */
   private exportNow(): Promise<void> {
     this.cancelTimer?.();
     this.cancelTimer = null;

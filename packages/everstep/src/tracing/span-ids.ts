@@ -1,6 +1,6 @@
 /**
- * Ids of traces and spans. They are derived from keys and ids that are stored, so that every node and every process returns the
- * same ones, before and after a crash. Keys contain 80 random bits, so the id of a trace cannot be guessed.
+ * Ids of traces and spans. They are derived from stored keys and ids, so that every node and every process returns the same
+ * ids, before and after a crash. Keys contain 80 random bits, so the id of a trace cannot be guessed.
  */
 import { hash } from 'node:crypto';
 

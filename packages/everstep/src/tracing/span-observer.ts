@@ -7,7 +7,7 @@ import type { RecordedStep, Run, StepTask, Task } from '../engine/runs/run.js';
 import type { CommitUnit, StoreWrite } from '../engine/writes.js';
 import type { ObservedDelivery, Observer } from '../ports/observer.js';
 import { isWorkerUrl } from '../ports/workers.js';
-import type { RunPlace, RunTraces } from './run-traces.js';
+import type { RunPosition, RunTraces } from './run-traces.js';
 import type { Span, SpanAttributes, SpanLink, SpanSink } from './span.js';
 import { runSpanId, stepSpanId, triggerSpanId } from './span-ids.js';
 
@@ -77,7 +77,7 @@ interface EndedStep {
   readonly verb: string;
   readonly type: string | undefined;
   readonly messageId: string;
-  /** Unix ms. */
+  /** Time when the step started, Unix ms. */
   readonly startMs: number;
   readonly endMs: number;
   readonly outcome: 'failed' | 'canceled' | undefined;
@@ -88,7 +88,7 @@ interface EndedStep {
 /** Data from which spans are created. */
 export type SpanPoints = Pick<Observer, 'committed' | 'delivered'>;
 
-/** Makes spans and passes them on. */
+/** Creates spans and passes them on. */
 class SpanObserver implements SpanPoints {
   private readonly traces: RunTraces;
   private readonly sink: SpanSink;
@@ -149,11 +149,11 @@ class SpanObserver implements SpanPoints {
   }
 
   private created(run: Run): void {
-    const place = this.traces.placeOf(run);
-    if (!place.isSampled) return;
-    this.add(run, place, {
+    const position = this.traces.positionOf(run);
+    if (!position.isSampled) return;
+    this.add(run, position, {
       spanId: triggerSpanId(run.key),
-      parentSpanId: place.parentSpanId,
+      parentSpanId: position.parentSpanId,
       name: run.origin?.kind ?? (run.settings.message ? 'publish' : 'trigger'),
       kind: 'producer',
       startMs: run.createdAt,
@@ -163,19 +163,19 @@ class SpanObserver implements SpanPoints {
   }
 
   private recorded(run: Run, step: RecordedStep): void {
-    const place = this.traces.placeOf(run);
-    if (!place.isSampled) return;
+    const position = this.traces.positionOf(run);
+    if (!position.isSampled) return;
     const { stepId, name, type, messageId, createdAt, completedAt, notifiedBy } = step;
     const verb = STEP_VERBS[type] ?? 'step';
-    this.step(run, place, {
+    this.step(run, position, {
       ...{ stepId, name, verb, type, messageId },
       ...{ startMs: createdAt, endMs: completedAt, outcome: undefined, notifiedBy },
     });
   }
 
   private ended(run: Run, state: Run['status'], endMs: number, unit: readonly StoreWrite[]): void {
-    const place = this.traces.placeOf(run);
-    if (!place.isSampled) return;
+    const position = this.traces.positionOf(run);
+    if (!position.isSampled) return;
     const failed = unit.find(
       (write) => write.kind === 'record-attempt' && write.runKey === run.key && write.attempt.retryAt === null,
     );
@@ -184,10 +184,10 @@ class SpanObserver implements SpanPoints {
       if (!isStepTask(task)) continue;
       const { slot: stepId, name, kind, messageId, createdAt: startMs } = task;
       const outcome = messageId === attempt?.messageId ? 'failed' : 'canceled';
-      this.step(run, place, { stepId, name, verb: TASK_VERBS[kind], type: undefined, messageId, startMs, endMs, outcome });
+      this.step(run, position, { stepId, name, verb: TASK_VERBS[kind], type: undefined, messageId, startMs, endMs, outcome });
     }
     const { message } = run.settings;
-    this.add(run, place, {
+    this.add(run, position, {
       spanId: runSpanId(run.key),
       parentSpanId: triggerSpanId(run.key),
       name: message ? 'message' : short(`run ${bareUrl(run.workflowUrl).path}`),
@@ -205,10 +205,10 @@ class SpanObserver implements SpanPoints {
     });
   }
 
-  private step(run: Run, place: RunPlace, step: EndedStep): void {
+  private step(run: Run, position: RunPosition, step: EndedStep): void {
     const { stepId, name, verb, type, messageId, startMs, endMs, outcome, notifiedBy } = step;
     const notifier = notifiedBy && parseTraceparent(notifiedBy.traceparent);
-    this.add(run, place, {
+    this.add(run, position, {
       spanId: stepSpanId(messageId),
       parentSpanId: runSpanId(run.key),
       name: short(`${verb} ${name}`),
@@ -228,7 +228,7 @@ class SpanObserver implements SpanPoints {
     });
   }
 
-  private add({ settings: { trace } }: Run, { traceId }: RunPlace, span: Omit<Span, 'traceId' | 'tracestate'>): void {
+  private add({ settings: { trace } }: Run, { traceId }: RunPosition, span: Omit<Span, 'traceId' | 'tracestate'>): void {
     const tracestate = trace?.isLinked ? undefined : trace?.tracestate;
     this.sink.add({ traceId, tracestate, ...span });
   }

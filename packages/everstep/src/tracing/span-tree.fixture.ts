@@ -45,13 +45,13 @@ export interface TracedBench extends Bench {
   readonly app: TracedApp;
   readonly sender: ScriptedSender;
   readonly spans: readonly Span[];
-  /** Lets time pass, and everything happen that is then due. */
+  /** Advances the clock, and waits until everything that is then due is done. */
   pass(ms: number): Promise<void>;
 }
 
 const ACCEPTED = { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() } as const;
 
-/** `sampler`: as in createSampler, with its ratio. */
+/** Runs `work` with a traced runtime in memory. `sampler`: a result of createSampler. */
 export async function withSpans(
   workflows: Workflows,
   work: (bench: TracedBench) => Promise<void>,

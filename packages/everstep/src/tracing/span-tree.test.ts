@@ -11,7 +11,7 @@ const SECOND = 1_000;
 const RETRYING = { ...SETTINGS, maxRetries: 1, retryDelay: '3000' };
 const EVENT = { kind: 'data', body: { encoding: 'utf8', data: 'payload-secret' } } as const;
 
-/** Every kind of step. The second one fails once; the last one fails until `isFixed`. */
+/** Returns a workflow with every kind of step. The second step fails once; the last one fails until `isFixed`. */
 function everyStep(state: { isFixed: boolean }): Workflows {
   let tries = 0;
   return {
@@ -70,14 +70,14 @@ test('a run has the span of each step, attempt, wait and call, with the times at
     assert.equal(new Set(started.map(({ spanId }) => spanId)).size, started.length);
     assert.doesNotMatch(JSON.stringify(started), /secret/);
 
-    // What is sent refers to the spans of the attempts.
+    // The trace contexts of requests are those of the spans of their attempts.
     const attempts = started.filter(({ name }) => name === 'attempt').map(({ traceId, spanId }) => `00-${traceId}-${spanId}-01`);
     const sent = [...app.calls.map(({ request }) => request.trace), ...sender.sent.map(({ trace }) => trace?.context)];
     assert.deepEqual(new Set(sent.map((context) => context?.traceparent)), new Set(attempts));
   });
 });
 
-test('a resumed run has a trace of its own, which links to the failed run', async () => {
+test('a resumed run has a separate trace, which links to the failed run', async () => {
   const state = { isFixed: false };
   await withSpans({ '/flow': everyStep(state)['/flow'] ?? (() => 0), '/child': () => 1 }, async (bench) => {
     const { pass, spans, runtime } = bench;
@@ -103,7 +103,7 @@ test('a resumed run has a trace of its own, which links to the failed run', asyn
   });
 });
 
-test('a run belongs to the trace of its trigger, and a resumed run too', async () => {
+test('a run and its resumed run belong to the trace of the trigger', async () => {
   const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
   const trace = { traceparent: `00-${parent.traceId}-${parent.spanId}-01`, tracestate: 'a=1' };
   let isFixed = false;
@@ -156,7 +156,7 @@ test('a canceled run has spans of the steps that were open', async () => {
   });
 });
 
-test('the span of a wait links to what notified it: a request, or a step of another run', async () => {
+test('the span of a wait links to the request or the step that notified it', async () => {
   const flows: Workflows = {
     '/flow': (context) => context.waitForEvent('approval', 'approved'),
     '/notifier': (context) => context.notify('approve', 'approved', 'yes'),

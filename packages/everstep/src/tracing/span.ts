@@ -1,16 +1,16 @@
 /** A span that has ended. */
 export interface Span {
-  /** 32 hexadecimal digits. */
+  /** Id of the trace, 32 hexadecimal digits. */
   readonly traceId: string;
-  /** 16 hexadecimal digits. */
+  /** Id of the span, 16 hexadecimal digits. */
   readonly spanId: string;
-  /** Null: the span is the first of its trace. */
+  /** Id of the parent; null if the span is the first of its trace. */
   readonly parentSpanId: string | null;
   readonly name: string;
   readonly kind: 'internal' | 'client' | 'producer';
-  /** Unix ms. */
+  /** Time when the span started, Unix ms. */
   readonly startMs: number;
-  /** Unix ms. */
+  /** Time when the span ended, Unix ms. */
   readonly endMs: number;
   readonly attributes: SpanAttributes;
   readonly isError?: boolean;
@@ -18,7 +18,7 @@ export interface Span {
   readonly tracestate?: string | undefined;
 }
 
-/** Never contain payloads, headers, secrets, or the path of a URL that may contain one. */
+/** Attributes of a span. They never contain payloads, headers, secrets, or the path of a URL that may contain one. */
 export type SpanAttributes = Readonly<Record<string, string | number | undefined>>;
 
 /** Another span that led to this one without being its parent. */

@@ -23,7 +23,7 @@ export async function openAccounts({ config, store, accounts, node, cluster, clo
   return { authority, started, exclusively, accountChanged };
 }
 
-/** What limits depend on, and what exists only after them. */
+/** Inputs of the limits that exist only after them. */
 export interface LimitsOptions {
   readonly onSpending: (instanceId: string) => void;
   /** Returns the bytes of the search documents of an account. */
@@ -39,7 +39,7 @@ export async function openLimits(
   await exclusively(() => recordPrices({ accounts, plans, now, random }));
   const limits = await createLimits({
     ...{ accounts, plans, now, refusals, onSpending, documentBytes },
-    // When a virtual clock advances, earlier reads are outdated.
+    // When a virtual clock advances, earlier readings are outdated.
     elapsedMs: virtualClock ? now : elapsedMs,
     maxTimeoutMs: config.maxTimeoutMs,
     ...(node ? { sharedDailyRuns: node.sharedDailyRuns } : {}),

@@ -1,13 +1,16 @@
-/** The addresses of the service. They are final when it listens, because a port may be chosen then. Nothing is decided before. */
+/**
+ * The addresses of the service. They are final only when it listens, because a port may be chosen then. Nothing reads them
+ * before.
+ */
 import { localUrl } from '../bootstrap/listeners.js';
 import type { Config } from '../config/config.js';
 import type { OwnListener } from '../step-calls/addresses/address-policy.js';
 
 /** Where the service listens. */
 export interface Listening {
-  /** The runtime API, as this machine reaches it. */
+  /** URL of the runtime API, as this machine reaches it. */
   readonly url: string;
-  /** The management API and the dashboard, as this machine reaches them. */
+  /** URL of the management API and the dashboard, as this machine reaches them. */
   readonly managementUrl: string;
   readonly listeners: readonly OwnListener[];
 }
@@ -21,7 +24,7 @@ export class Addresses {
     this.listening = { url: localUrl(config, config.host, config.port), managementUrl: '', listeners: [] };
   }
 
-  /** The service listens. */
+  /** Called when the service listens. */
   set(listening: Listening): void {
     this.listening = listening;
   }
@@ -30,7 +33,7 @@ export class Addresses {
     return this.listening.listeners;
   }
 
-  /** The runtime API, as endpoints and clients reach it. */
+  /** URL of the runtime API, as endpoints and clients reach it. */
   get publicUrl(): string {
     return this.config.publicUrl ?? this.listening.url;
   }

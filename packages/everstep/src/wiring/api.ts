@@ -15,7 +15,7 @@ import type { Outgoing } from './outgoing.js';
 /** Directory of the dashboard in the published package. */
 const DASHBOARD_DIRECTORY = fileURLToPath(new URL('../../static', import.meta.url));
 
-/** What is not known from the other parts. */
+/** Dependencies of the APIs that other parts do not provide. */
 type OwnDependencies = Pick<
   HttpApiDependencies,
   | 'service'
@@ -52,7 +52,7 @@ export async function apiDependencies(
     dialectOperations: UPSTASH_API,
     ...(virtualClock ? { virtualTime: virtualClock } : {}),
     dashboard: await readDashboard(DASHBOARD_DIRECTORY),
-    // A host without a region means the region of this installation.
+    // Without a region, a host belongs to the region of this installation.
     defaultRegion: config.region,
     trustedProxies: config.trustedProxies,
     queryTokens: config.queryTokens,
@@ -66,7 +66,7 @@ export interface Served extends Listening {
   close(): Promise<void>;
 }
 
-/** Starts both APIs on one address or two. Rejects with StartError when an address is not available. */
+/** Starts both APIs on one address or two. Rejects with StartError if an address is not available. */
 export async function serve(config: Config, dependencies: HttpApiDependencies): Promise<Served> {
   const [runtime, management] = [{ host: config.host, port: config.port }, managementListener(config)];
   const apis: HttpApi[] = [];

@@ -2,7 +2,7 @@
 export class Closers {
   private readonly closers: (() => Promise<void>)[] = [];
 
-  /** `close` is called before those that were added earlier. */
+  /** Adds a function. It is called before those that were added earlier. */
   add(close: () => Promise<void>): void {
     this.closers.push(close);
   }

@@ -1,4 +1,4 @@
-/** What everything else is built on: the log, metrics, the store with its secrets, clocks and randomness. */
+/** The parts on which all others depend: the log, metrics, the store with its secrets, clocks and randomness. */
 import type { Logger } from 'pino';
 import { openDataDir } from '../bootstrap/data-dir.js';
 import { findPortsFree, managementListener } from '../bootstrap/listeners.js';
@@ -31,7 +31,7 @@ export interface FoundationOptions {
   readonly whenIdle: () => Promise<void>;
 }
 
-/** Everything that does not need the store. Rejects with StartError if a file or a port is not available. */
+/** Creates everything that does not need the store. Rejects with StartError if a file or a port is not available. */
 export async function prepare(config: Config, given: Logger | undefined) {
   const log = given ?? createServiceLog({ level: config.logLevel, format: config.mode === 'serve' ? 'json' : 'text' });
   const plans = await readPlans(config.plansFile, config.newInstancePlan);
@@ -41,7 +41,10 @@ export async function prepare(config: Config, given: Logger | undefined) {
   return { config, log, logLevel: new LogLevelSwitch(log, config.logLevel), plans, tls };
 }
 
-/** Rejects with StartError if the store cannot be opened, and with StoreUnavailableError if this may succeed later. */
+/**
+ * Opens the store. Rejects with StartError if the store cannot be opened, and with StoreUnavailableError if this may succeed
+ * later.
+ */
 export async function openFoundation(prepared: Prepared, options: FoundationOptions) {
   const { config, log } = prepared;
   const metrics = config.metricsAddress || config.metricsToken !== null ? createMetrics(config.metricsNames) : null;
@@ -75,7 +78,10 @@ export async function openFoundation(prepared: Prepared, options: FoundationOpti
       : openFile(config.store.file, config, log, { onDiskFailure, observer });
   }
 
-  /** `clock`: for decisions. `steadyClock`: never virtual. `upkeepClock`: for what must not hold a virtual clock back. */
+  /**
+   * Creates the clocks. `clock` is for decisions. `steadyClock` is never virtual. `upkeepClock` is for work for which a virtual
+   * clock does not wait.
+   */
   async function openClocks(store: Store) {
     // Nodes use the time of their database, whatever the clocks of their machines say.
     const wall = cluster ? { wall: () => cluster.now() } : {};

@@ -24,14 +24,14 @@ const SEARCH_DIRECTORY = 'search';
 /** The documents of search indexes, and the command socket that backs them up with the store. */
 export interface OpenedDocuments {
   readonly documents: SearchDocuments;
-  /** Null for a database, which has its own backup tools. */
+  /** Command socket; null for a database, which has its own backup tools. */
   readonly control: ControlChannel | null;
 }
 
 /** An opened store. */
 export interface Opened {
   readonly store: Store;
-  /** Null for an embedded store. */
+  /** Node of the cluster; null for an embedded store. */
   readonly node: OpenedNode | null;
   readonly openDocuments: (
     onFailure: (error: Error) => void,
@@ -76,8 +76,8 @@ export async function openFile(
 }
 
 /**
- * Rejects with StoreUnavailableError if the database cannot be reached and the server may wait for it. In development mode that
- * is a StartError, because the URL is more likely to be wrong.
+ * Opens a database. Rejects with StoreUnavailableError if it cannot be reached and the server may wait for it. In development
+ * mode this is a StartError, because the URL is more likely to be wrong.
  */
 export async function openDatabase(
   url: string,
@@ -87,7 +87,7 @@ export async function openDatabase(
 ): Promise<Opened> {
   if (virtualClock)
     throw new StartError('A virtual clock requires the embedded store; nodes on a database use the time of the database.');
-  // Loaded only here: a server with an embedded store starts faster without it.
+  // The modules are loaded only here, so that a server with an embedded store starts faster.
   const [{ openPostgresNode, StoreOpenError: PostgresOpenError }, { openPostgresSearchDocuments }] = await Promise.all([
     import('../stores/postgres/index.js'),
     import('../stores/postgres/search/index.js'),

@@ -20,7 +20,7 @@ import type { Foundation } from './foundation.js';
 
 export type Outgoing = ReturnType<typeof openOutgoing>;
 
-/** `ownListeners`: the addresses of this service, which it does not call. */
+/** Opens the outgoing connections. `ownListeners`: the addresses of this service, which it does not call. */
 export function openOutgoing(
   base: Foundation,
   { authority }: AccountParts,
@@ -55,7 +55,7 @@ export function openOutgoing(
 
   const pools = new WorkerPools(steadyClock);
   const clusterWorkers = cluster && new ClusterWorkers({ local: pools, board: cluster, clock: steadyClock, log });
-  const overConnections = new WorkerStepCaller({ pools, others: outbound, now: machineTime });
+  const overConnections = new WorkerStepCaller({ pools, others: outbound, now: machineTime, slices });
   const mail = new MailSender(overConnections, { settings: config.mail, now: machineTime, log });
   return {
     ...{ slices, replies, addressPolicyOf, pools, clusterWorkers },

@@ -12,7 +12,7 @@ function hashOf(text: string): number {
 }
 
 /**
- * Returns the node for a run; null without pools. A node with more slots gets more runs. As long as a node has workers, its runs
+ * Returns the node for a run; null without pools. A node with more slots gets more runs. While a node has workers, its runs
  * stay with it, whichever other nodes come and go (rendezvous hashing).
  */
 export function chooseNode(pools: readonly Pick<NodePool, 'nodeId' | 'slots'>[], runKey: string): string | null {

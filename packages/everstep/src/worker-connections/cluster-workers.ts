@@ -18,13 +18,13 @@ import { chooseNode } from './choose-node.js';
 import { localDirectory, statusOf } from './local-directory.js';
 import type { WorkerPools } from './worker-pools.js';
 
-/** Interval at which a node publishes at most. */
+/** Minimum interval at which a node publishes. */
 const PUBLISH_EVERY_MS = 100;
 /** Interval at which the requests in flight and the last errors are published for display. */
 const STATUS_EVERY_MS = 5_000;
 const POLL_MS = 2_000;
 const RETRY_MS = 1_000;
-/** Apps without a worker on another node whose last one is remembered. */
+/** Maximum number of apps without a worker on another node for which the end of the last worker is remembered. */
 const MAX_REMEMBERED = 10_000;
 
 interface OtherNode {
@@ -32,7 +32,7 @@ interface OtherNode {
   readonly pools: readonly NodePool[];
 }
 
-/** What was published of a pool. */
+/** The published state of a pool. */
 interface Published extends PoolName {
   readonly visible: string;
   readonly connections: string;
@@ -54,7 +54,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private others = new Map<string, OtherNode>();
   /** The pools of other nodes by their name. */
   private elsewhere = new Map<string, readonly NodePool[]>();
-  /** When the last worker of a pool on another node was lost, Unix ms. */
+  /** Times when the last worker of a pool on another node was lost, Unix ms. */
   private readonly endedAt = new Map<string, number>();
   private readonly published = new Map<string, Published>();
   private publishedAs = '';
@@ -78,7 +78,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     });
   }
 
-  /** The node must have joined the cluster. */
+  /** Starts to publish and to poll. The node must have joined the cluster. */
   async start(): Promise<void> {
     this.running = true;
     await this.refresh();
@@ -115,7 +115,10 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     return Math.max(here, this.endedAt.get(poolName(instanceId, named.app)) ?? 0);
   }
 
-  /** While workers are connected to this node, only their slots count: this node sends its deliveries to them. */
+  /**
+   * Returns the number of slots of a pool. While workers are connected to this node, only their slots count: this node sends
+   * its deliveries to them.
+   */
   capacityOf(pool: string): number {
     const here = this.options.local.capacityOf(pool);
     if (here > 0) return here;
@@ -131,7 +134,10 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     return named && chooseNode(this.candidates(instanceId, named), runKey);
   }
 
-  /** The connections to other nodes are those that were last published: a few seconds old. */
+  /**
+   * Returns the connections of an instance. The connections to other nodes are those that were last published, a few seconds
+   * ago.
+   */
   async connectionsOf(instanceId: string): Promise<readonly WorkerStatus[]> {
     const { local, board } = this.options;
     const here = await localDirectory(local, () => board.nodeId).connectionsOf(instanceId);
@@ -250,7 +256,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     const { board, clock, local, log } = this.options;
     const { nodeId } = board;
     const isNewNode = nodeId !== this.publishedAs;
-    // What was published under an earlier id of this node was removed together with its lease.
+    // The pools that were published under an earlier id of this node were removed together with its lease.
     if (isNewNode) this.published.clear();
     this.publishedAs = nodeId;
     const isStatusDue = clock.now() >= this.nextStatusAt;

@@ -7,12 +7,12 @@ import { WorkerPools } from './worker-pools.js';
 export const HEARTBEAT_MS = 10_000;
 const PROFILE: WorkerProfile = { app: 'shop', workflows: ['order'], maxConcurrency: 2, workerId: 'w', sdk: 'test' };
 
-/** Lets everything continue that waits for promises only. */
+/** Resolves when everything that waits only for promises has continued. */
 export const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** One connection. The test reads what the service sent, and answers. */
+/** One connection. The test reads what the service sends, and replies. */
 export class PlayedWorker {
   readonly link: WorkerLink;
   /** The messages of the service, parsed. */
@@ -65,15 +65,15 @@ export class PlayedWorker {
   send(...frames: readonly WorkerFrame[]): void {
     this.link.receive(JSON.stringify(frames));
   }
-  /** Answers a request; the newest one by default. */
+  /** Replies to a request; the newest one by default. */
   answer(id = this.received.at(-1) ?? 0, reply: StepReply = { protocol: 1, kind: 'journal-needed' }): void {
     this.send({ kind: 'answer', id, reply });
   }
-  /** The transport is gone. */
+  /** Ends the transport. */
   lose(): void {
     this.link.end();
   }
-  /** The end of a turn: frames are sent. */
+  /** Ends a turn, so that frames are sent. */
   async turn(): Promise<void> {
     await settled();
     while (this.world.clock.runTurn()) await settled();
@@ -83,14 +83,14 @@ export class PlayedWorker {
 export class ConnectedWorkers {
   readonly clock = new SimulatedClock(1_800_000_000_000);
   readonly pools = new WorkerPools(this.clock);
-  /** How many were made: part of their ids. */
+  /** Number of connections so far, which is part of their ids. */
   connections = 0;
 
   connect(profile: Partial<WorkerProfile> = {}): PlayedWorker {
     return new PlayedWorker(this, profile);
   }
 
-  /** Lets time pass, with all timers that fire meanwhile. */
+  /** Advances the clock, with all timers that fire meanwhile. */
   async pass(ms: number): Promise<void> {
     const until = this.clock.now() + ms;
     let isOver = false;

@@ -21,7 +21,7 @@ interface Asked {
   readonly abort: () => void;
 }
 
-/** Sends a request whose outcomes are collected. */
+/** Sends a request and collects its outcomes. */
 function ask({ link }: PlayedWorker, recorded?: Promise<void>): Asked {
   const outcomes: ExchangeOutcome[] = [];
   const controller = new AbortController();
@@ -33,7 +33,7 @@ function ask({ link }: PlayedWorker, recorded?: Promise<void>): Asked {
 const repeat = (count: number, frame: WorkerFrame): readonly WorkerFrame[] => Array.from({ length: count }, () => frame);
 const reasonOf = ({ ends }: PlayedWorker): string | undefined => ends[0]?.reason;
 
-test('closes a connection that sends frames in a loop that the service did not ask for', () => {
+test('closes a connection that sends unexpected frames in a loop', () => {
   const strangers: readonly WorkerFrame[] = [
     { kind: 'pong' },
     { kind: 'received', through: 0 },
@@ -64,14 +64,14 @@ test('permits as many unexpected frames again after each heartbeat interval', as
   assert.equal(reasonOf(worker), undefined);
 });
 
-test('a long frame that the service did not ask for counts by its size', () => {
+test('a long unexpected frame counts by its size', () => {
   const worker = new ConnectedWorkers().connect();
   const text = 'x'.repeat(LIMITS.maxUnexpectedWorkerFrames * 1024);
   worker.link.receive(`[{"kind":"answer","id":1,"reply":"${text}"}]`);
   assert.equal(reasonOf(worker), UNASKED);
 });
 
-test('answers to requests, the first pong after a ping and late answers are not limited', async () => {
+test('replies to requests, the first pong after a ping and late replies are not limited', async () => {
   const world = new ConnectedWorkers();
   const worker = world.connect({ maxConcurrency: 10 });
   for (let n = 0; n < LIMITS.maxUnexpectedWorkerFrames; n++) {
@@ -91,7 +91,7 @@ test('answers to requests, the first pong after a ping and late answers are not 
   worker.link.close(1000, 'end');
 });
 
-test('an answer that is sent twice has no effect, and its id is not used again', async () => {
+test('a reply that is sent twice has no effect, and its id is not used again', async () => {
   const worker = new ConnectedWorkers().connect();
   const asked = ask(worker);
   await worker.turn();
@@ -129,7 +129,7 @@ test('closes a connection whose message is malformed, too deep, or has too many 
   }
 });
 
-test('calls back when the answers of a message are recorded', async () => {
+test('calls back when the replies in a message are recorded', async () => {
   const worker = new ConnectedWorkers().connect();
   let record = (): void => {};
   const first = ask(worker, new Promise<void>((resolve) => (record = resolve)));
@@ -175,7 +175,7 @@ test('closes a connection that reads nothing for too long, but not one that read
   const world = new ConnectedWorkers();
   const worker = world.connect();
   for (let n = 0; n < 20; n++) {
-    // It reads, although something is always unsent.
+    // The worker reads, although some bytes are always unsent.
     ask(worker).abort();
     worker.link.tell({ kind: 'cancel', id: 1_000 });
     worker.unsentBytes = 10;
@@ -246,7 +246,7 @@ test('a hello with a value of the wrong kind is rejected with a reason', () => {
   for (const name of Object.keys(HELLO)) {
     for (const value of wrong) {
       const read = readHello(JSON.stringify([{ ...HELLO, [name]: value }]));
-      // A token may have any characters, because it is only compared, and numbers of versions are compared too.
+      // A token may have any characters, because it is only compared; so are version numbers.
       const isText = typeof value === 'string' && (name === 'token' || (value === '' && name !== 'app'));
       if (read.ok) assert.ok(isText && name !== 'kind', `${name}: ${JSON.stringify(value)}`);
       else assert.ok(read.message.length < 300, read.message);

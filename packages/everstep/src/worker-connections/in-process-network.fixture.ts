@@ -33,7 +33,7 @@ function accept(node: NodeOfNetwork, hello: HelloFrame, socket: FrameSocket, con
 }
 
 export class InProcessNetwork {
-  /** The node that a host name reaches; null: the connection fails. */
+  /** Returns the node that a host name reaches; null: the connection fails. */
   route: (host: string) => NodeOfNetwork | null;
   readonly dialed: string[] = [];
   private connections = 0;

@@ -1,4 +1,4 @@
-/** Failure notices to workers, and their answers. */
+/** Failure notices to workers, and the replies to them. */
 import type { FailureNotice, NoticeAnswer } from '@everstep/sdk/protocol';
 import { LIMITS } from '../config/limits.js';
 
@@ -6,15 +6,15 @@ type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Returns a notice that the service has built as the function of a workflow expects it: a notice for a failure callback has
- * the error text in its body only.
+ * Returns a notice of the service in the form that the function of a workflow expects. A notice for a failure callback has the
+ * error text only in its body.
  */
 export function readNotice(value: unknown): FailureNotice {
   const notice = value as FailureNotice;
   return notice.error === undefined ? { ...notice, error: Buffer.from(notice.body, 'base64').toString('utf8') } : notice;
 }
 
-/** Returns the answer to a notice, or null if it is malformed. */
+/** Returns the reply to a notice, or null if it is malformed. */
 export function readNoticeAnswer(value: unknown): NoticeAnswer | null {
   if (!isFields(value)) return null;
   if (value.kind === 'handled') return { kind: 'handled' };

@@ -1,4 +1,4 @@
-/** Reads the messages of workers. A worker is another party's program, so everything is checked before it is used. */
+/** Reads the messages of workers. A worker is a program of another party, so everything is checked before it is used. */
 import {
   CONNECTION_VERSION,
   type HelloFrame,
@@ -19,7 +19,7 @@ export type ReceivedFrame =
   | { readonly kind: 'received'; readonly through: number }
   | { readonly kind: 'pong' }
   | { readonly kind: 'drain' }
-  /** A kind that this version does not know. A newer worker sends it only as additional information. */
+  /** A kind that this version does not support. A newer worker sends it only as additional information. */
   | { readonly kind: 'unknown' };
 
 type Fields = Readonly<Record<string, unknown>>;

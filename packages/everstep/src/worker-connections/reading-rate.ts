@@ -7,10 +7,10 @@ export class ReadingRate {
   private readonly patienceMs: number;
   private sentLength = 0;
   private readLength = 0;
-  /** When the worker last read something, or had read everything, Unix ms. */
+  /** Time when the worker last read something, or had read everything, Unix ms. */
   private lastReadAt: number;
 
-  /** `patienceMs`: time to read nothing, in addition to the time for the unsent bytes. */
+  /** Creates the check. `patienceMs`: how long the worker may read nothing, in addition to the time for the unsent bytes. */
   constructor(now: number, patienceMs: number) {
     this.lastReadAt = now;
     this.patienceMs = patienceMs;

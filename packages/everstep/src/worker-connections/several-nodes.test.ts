@@ -22,7 +22,7 @@ const ORDER = 'worker://shop/order';
 const RESULT_TIMEOUT_MS = 30_000;
 const UNTIL_MS = 20_000;
 
-/** Calls of the endpoint over HTTP. */
+/** Endpoint over HTTP that must not be called. */
 const noEndpoint = new ScriptedCaller(({ workflowUrl }) => {
   throw new Error(`unexpected request to ${workflowUrl}`);
 });
@@ -54,7 +54,7 @@ suite('workers and several nodes', {
   });
   after(() => database?.close());
 
-  /** `ownUrl`: whether the node has an address of its own. */
+  /** Starts a node. `ownUrl`: whether the node has its own address. */
   async function startNode(host: string, { ownUrl = false, leaseMs = 60_000 } = {}): Promise<Node> {
     const { url } = await schema;
     database ??= new Database({ url, log: quiet });
@@ -94,7 +94,7 @@ suite('workers and several nodes', {
     return node;
   }
 
-  /** Connects an app that runs three steps. It counts the runs in progress. */
+  /** Connects an app that runs three steps, and counts the runs in progress. */
   function startApp(host: string, options: { readonly maxConcurrency?: number } = {}) {
     const seen = { inProgress: 0, most: 0, steps: 0 };
     const workflow = serve<{ readonly n: number }, number>(async (ctx) => {
@@ -150,12 +150,12 @@ suite('workers and several nodes', {
     assert.notEqual(here.workers.missingSince(INSTANCE, ORDER), null);
     const { app, seen } = startApp('two');
     await app.connected;
-    // Triggered before this node knows of the worker.
+    // The run is triggered before this node knows of the worker.
     const early = await trigger(here, 1);
     await elsewhere(here);
     assert.equal(here.workers.missingSince(INSTANCE, ORDER), null);
     const listed = async () => (await here.workers.connectionsOf(INSTANCE)).map(({ app: name, nodeId }) => [name, nodeId]);
-    // A worker that had to connect again is listed twice until the end of its first connection is known here.
+    // A worker that had to connect again is listed twice until this node knows of the end of its first connection.
     await until(async () => (await listed()).length === 1);
     assert.deepEqual(await listed(), [['shop', there.nodeId()]]);
     const runs = [early, await trigger(here, 2), await trigger(there, 3)];
@@ -219,7 +219,7 @@ suite('workers and several nodes', {
     await app.connected;
     await elsewhere(here);
     const lost = there.nodeId();
-    // Other nodes have removed it, because it did not renew its lease in time. It joins again under a new id.
+    // Other nodes have removed this node, because it did not renew its lease in time. It joins again under a new id.
     await database?.execute(statement('DELETE FROM node WHERE node_id = $1'), [lost]);
     await until(() => there.nodeId() !== lost && here.workers.nodeFor(INSTANCE, ORDER, 'any') === there.nodeId());
     const run = await trigger(here, 4);

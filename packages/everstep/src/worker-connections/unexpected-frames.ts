@@ -1,6 +1,6 @@
 /**
- * Limits the frames that a worker sends although the service did not ask for them. All other frames are limited by the
- * requests that it gets.
+ * Limits the frames that a worker sends without a request of the service. All other frames are limited by the requests that it
+ * gets.
  */
 import { LIMITS } from '../config/limits.js';
 
@@ -8,17 +8,17 @@ const KiB = 1024;
 
 export class UnexpectedFrames {
   private credit: number = LIMITS.maxUnexpectedWorkerFrames;
-  /** Ids of requests that were given up before they were answered, oldest first. */
+  /** Ids of requests that were given up before a reply arrived, oldest first. */
   private readonly late = new Set<number>();
 
-  /** The service gives up a request. Its answer may still arrive once. */
+  /** Called when the service gives up a request. Its reply may still arrive once. */
   expectLate(id: number): void {
     this.late.add(id);
     const [oldest] = this.late;
     if (oldest !== undefined && this.late.size > LIMITS.maxLateWorkerAnswers) this.late.delete(oldest);
   }
 
-  /** Returns whether the request was given up and is answered for the first time. */
+  /** Returns whether the request was given up and this is the first reply to it. */
   takeLate(id: number): boolean {
     return this.late.delete(id);
   }

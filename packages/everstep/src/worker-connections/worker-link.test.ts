@@ -4,10 +4,10 @@ import type { StepRequest } from '@everstep/sdk/protocol';
 import { ConnectedWorkers, HEARTBEAT_MS, type PlayedWorker, settled } from './connected-workers.fixture.js';
 import type { ExchangeOutcome } from './worker-link.js';
 
-/** Its content does not matter to a connection. */
+/** Returns a request whose content does not matter to a connection. */
 const requestOf = (data: unknown) => ({ kind: 'step', workflow: 'order', request: data as StepRequest }) as const;
 
-/** A request whose outcome is noted when it is known. */
+/** Sends a request, and notes its outcome when it is known. */
 function ask({ link }: PlayedWorker, { timeoutMs = 60_000, data = {} as unknown } = {}) {
   const control = new AbortController();
   const asked = { outcome: null as ExchangeOutcome | null, sent: 0, abort: () => control.abort() };
@@ -47,7 +47,7 @@ it('splits frames over several messages when they are long', async () => {
   assert.deepEqual(worker.received, [1, 2, 3, 4, 5]);
 });
 
-it('cancels a request that times out, and ignores its late answer', async () => {
+it('cancels a request that times out, and ignores its late reply', async () => {
   const world = new ConnectedWorkers();
   const worker = world.connect();
   const asked = ask(worker, { timeoutMs: 1_000 });
@@ -79,7 +79,7 @@ it('times out each request at its own time', async () => {
   assert.deepEqual(outcomes(), ['timed-out', 'timed-out', 'timed-out', 'replied']);
 });
 
-it('cancels a request that is aborted, and does not send it if it is not sent yet', async () => {
+it('cancels a request that is aborted, and does not send it if it is still unsent', async () => {
   const worker = new ConnectedWorkers().connect();
   const early = ask(worker);
   early.abort();
@@ -113,7 +113,7 @@ it('knows which of the lost requests had started', async () => {
   assert.equal((await worker.link.exchange(requestOf({}), { timeoutMs: 1, signal: new AbortController().signal })).kind, 'lost');
 });
 
-it('does not believe that a worker has started what was not sent', async () => {
+it('does not accept that a worker has started an unsent request', async () => {
   const worker = new ConnectedWorkers().connect();
   worker.send({ kind: 'received', through: 1_000 });
   const asked = ask(worker);
@@ -123,7 +123,7 @@ it('does not believe that a worker has started what was not sent', async () => {
   assert.deepEqual(asked.outcome, { kind: 'lost', started: false });
 });
 
-it('does not send requests when it closes, but the frames before', async () => {
+it('sends other unsent frames when it closes, but no requests', async () => {
   const worker = new ConnectedWorkers().connect();
   const asked = ask(worker);
   worker.link.tell({ kind: 'ping' });
@@ -156,7 +156,7 @@ it('closes the connection of a worker that is silent for too long, and its reque
   assert.deepEqual(worker.ends, []);
   await world.pass(2 * HEARTBEAT_MS);
   assert.deepEqual([worker.ends.length, asked.outcome], [1, { kind: 'lost', started: false }]);
-  // Nothing is left that would wake up.
+  // No timer is left.
   assert.equal(world.clock.advance(), false);
 });
 
@@ -178,7 +178,7 @@ it('closes a drained connection when the last request has ended, however it ende
   }
 });
 
-it('sends no more work to a worker that drains, and accepts its answers', async () => {
+it('sends no more work to a worker that drains, and accepts its replies', async () => {
   const world = new ConnectedWorkers();
   const worker = world.connect();
   const asked = ask(worker);

@@ -13,6 +13,8 @@ import { UnexpectedFrames } from './unexpected-frames.js';
 export interface FrameSocket {
   /** Sends a message. Never throws; a message on a closed socket is dropped. */
   send(message: string): void;
+  /** Sends a long message part by part. Messages that are sent later follow it. Absent: the parts are joined. */
+  sendParts?(parts: readonly string[]): void;
   /** Ends the connection after the messages that were sent. `code`: WebSocket close code. */
   close(code: number, reason: string): void;
   /** Returns the number of bytes that are not sent yet. Absent: 0. */
@@ -24,9 +26,17 @@ export interface FrameSocket {
 /** What a worker reported about itself, without its token. */
 export type WorkerProfile = Omit<HelloFrame, 'kind' | 'token' | 'connection' | 'protocol'>;
 
+/** A `step` frame whose request is JSON text in parts, because it is long. */
+export interface LongStepRequest {
+  readonly kind: 'long-step';
+  readonly workflow: string;
+  readonly requestParts: readonly string[];
+}
+
 /** A request to a worker. The connection adds the id. */
 export type WorkerRequest =
   | Omit<Extract<ServiceFrame, { kind: 'step' }>, 'id'>
+  | LongStepRequest
   | Omit<Extract<ServiceFrame, { kind: 'check' }>, 'id'>
   | Omit<Extract<ServiceFrame, { kind: 'notice' }>, 'id'>;
 
@@ -37,7 +47,7 @@ export type ExchangeOutcome =
   | { readonly kind: 'too-long'; readonly bytes: number }
   | { readonly kind: 'timed-out' }
   | { readonly kind: 'aborted' }
-  /** The connection ended. `started`: the worker had started the work, as far as is known. */
+  /** The connection ended. `started`: whether the worker had started the work, as far as is known. */
   | { readonly kind: 'lost'; readonly started: boolean };
 
 export interface ExchangeOptions {
@@ -50,11 +60,11 @@ export interface ExchangeOptions {
 }
 
 interface Exchange {
-  /** When it times out, Unix ms. */
+  /** Time when the request times out, Unix ms. */
   readonly deadline: number;
   readonly finish: (outcome: ExchangeOutcome) => void;
   readonly recorded: Promise<void> | undefined;
-  /** Ends it, and lets the worker know that nothing waits for its answer. */
+  /** Ends the request, and notifies the worker that nothing waits for its reply. */
   readonly cancel: (outcome: ExchangeOutcome) => void;
   /** Called when the request is sent; null once it is. */
   unsent: (() => void) | null;
@@ -62,7 +72,8 @@ interface Exchange {
 
 /** A frame that is sent at the end of the turn. `exchange`: it is the request of this exchange. */
 interface OutgoingFrame {
-  readonly text: string;
+  /** In parts if it is long: then it is a message of its own. */
+  readonly text: string | readonly string[];
   readonly exchange: Exchange | null;
 }
 
@@ -73,7 +84,7 @@ export interface WorkerLinkOptions {
   readonly socket: FrameSocket;
   readonly clock: Clock;
   readonly heartbeatMs: number;
-  /** The number of free slots, or whether it accepts work, has changed. */
+  /** Called when the number of free slots, or whether the connection accepts work, has changed. */
   readonly changed: (link: WorkerLink) => void;
   /** Called once, when the connection has ended. `reason` contains no text from the worker. */
   readonly ended: (link: WorkerLink, reason: string) => void;
@@ -88,12 +99,18 @@ const MESSAGE_LENGTH = 1024 * 1024;
 const nothing = (): void => {};
 const READS_TOO_SLOWLY = 'the worker reads too slowly';
 
+function textOf(request: WorkerRequest, id: number): string | readonly string[] {
+  if (request.kind !== 'long-step') return JSON.stringify({ ...request, id });
+  const { workflow, requestParts } = request;
+  return [`${JSON.stringify({ kind: 'step', workflow, id }).slice(0, -1)},"request":`, ...requestParts, '}'];
+}
+
 export class WorkerLink {
   readonly connectionId: string;
   readonly instanceId: string;
   readonly profile: WorkerProfile;
   readonly connectedAt: number;
-  /** Why the last failed request failed; null if none has. */
+  /** Name of the error of the last failed request; null if none has failed. */
   lastError: string | null = null;
   private readonly options: WorkerLinkOptions;
   private readonly workflows: ReadonlySet<string>;
@@ -103,14 +120,14 @@ export class WorkerLink {
   private cancelUnread: (() => void) | null = null;
   private pings = 0;
   private lastId = 0;
-  /** All work up to this id has started. */
+  /** Id up to which all work has started. */
   private started = 0;
   private outgoing: OutgoingFrame[] = [];
   private flushing = false;
   private lastReceivedAt: number;
   private lastSentAt: number;
   private cancelHeartbeat: () => void;
-  /** When the deadlines are checked next. One timer is enough for all requests, most of which end long before. */
+  /** Time when the deadlines are checked next. One timer is enough for all requests, because most of them end long before. */
   private deadlinesAt = Number.POSITIVE_INFINITY;
   private cancelDeadlines = nothing;
   private workerDrains = false;
@@ -134,7 +151,7 @@ export class WorkerLink {
   get inFlight(): number {
     return this.exchanges.size;
   }
-  /** Whether it accepts new work. */
+  /** Whether the connection accepts new work. */
   get isOpen(): boolean {
     return !this.closed && !this.workerDrains && !this.serviceDrains;
   }
@@ -148,7 +165,7 @@ export class WorkerLink {
     return this.workflows.has(workflow);
   }
 
-  /** Sends a frame that expects no answer. */
+  /** Sends a frame that expects no reply. */
   tell(frame: Exclude<ServiceFrame, { readonly kind: WorkerRequest['kind'] }>): void {
     this.send({ text: JSON.stringify(frame), exchange: null });
   }
@@ -187,29 +204,29 @@ export class WorkerLink {
       this.exchanges.set(id, exchange);
       this.checkDeadlinesAt(exchange.deadline);
       signal.addEventListener('abort', onAborted);
-      this.send({ text: JSON.stringify({ ...request, id }), exchange });
+      this.send({ text: textOf(request, id), exchange });
     });
   }
 
-  /** Handles a message of the worker. `onRecorded` is called when all answers in it are recorded or dropped. */
+  /** Handles a message of the worker. `onRecorded` is called when all replies in it are recorded or dropped. */
   receive(text: string, onRecorded?: () => void): void {
     const recorded = onRecorded ? new Set<Promise<void>>() : null;
     this.takeAll(text, recorded);
     if (onRecorded) void Promise.all(recorded ?? []).then(onRecorded);
   }
 
-  /** Counts a message that the service did not ask for, and closes the connection if there are too many. */
+  /** Counts a message that the service did not request, and closes the connection if there are too many. */
   unasked(bytes: number): void {
     if (!this.closed && !this.unexpected.allow(bytes))
       this.close(CLOSE.policy, 'the worker sent too many frames that the service did not ask for');
   }
 
-  /** The transport has sent what was unsent. */
+  /** Called when the transport has sent what was unsent. */
   drained(): void {
     if (!this.closed) this.options.changed(this);
   }
 
-  /** Sends no more work. The connection ends when the work in flight is answered. */
+  /** Sends no more work. The connection ends when the work in flight is done. */
   drain(): void {
     if (this.closed || this.serviceDrains) return;
     this.serviceDrains = true;
@@ -221,14 +238,14 @@ export class WorkerLink {
   /** Ends the connection. Work in flight is lost. */
   close(code: number, reason: string): void {
     if (this.closed) return;
-    // A worker must not start work whose answer would be lost.
+    // A worker must not start work whose reply would be lost.
     this.outgoing = this.outgoing.filter(({ exchange }) => exchange === null);
     this.flush();
     this.options.socket.close(code, reason.slice(0, MAX_REASON_LENGTH));
     this.end(reason);
   }
 
-  /** The transport has ended the connection. */
+  /** Called when the transport has ended the connection. */
   end(reason = 'the connection was closed'): void {
     if (this.closed) return;
     this.closed = true;
@@ -280,7 +297,7 @@ export class WorkerLink {
     }
   }
 
-  /** Returns false if the service does not wait for the answer. */
+  /** Ends the exchange of a reply. Returns false if the service does not wait for it. */
   private finish(id: number, outcome: ExchangeOutcome, recorded: Set<Promise<void>> | null): boolean {
     this.started = Math.max(this.started, Math.min(id, this.lastId));
     const exchange = this.exchanges.get(id);
@@ -299,7 +316,7 @@ export class WorkerLink {
   }
 
   /**
-   * Closes the connection if the worker does not read the requests that it got before the last one was given up: they use
+   * Closes the connection if the worker does not read the requests that were sent before the last one was given up. They use
    * memory without a slot.
    */
   private expectToBeRead(): void {
@@ -311,7 +328,7 @@ export class WorkerLink {
     });
   }
 
-  /** A draining worker closes the connection itself. */
+  /** Closes the connection if the service drains it and no work is in flight. A draining worker closes the connection itself. */
   private closeIfDrained(): void {
     if (this.serviceDrains && this.exchanges.size === 0) this.close(CLOSE.goingAway, 'the service stops');
   }
@@ -332,14 +349,16 @@ export class WorkerLink {
     if (outgoing.length === 0 || this.closed) return;
     this.outgoing = [];
     let message = '';
+    const writeMessage = (): void => {
+      if (message !== '') this.write(message);
+      message = '';
+    };
     for (const { text } of outgoing) {
-      if (message !== '' && message.length + text.length > MESSAGE_LENGTH) {
-        this.write(message);
-        message = '';
-      }
-      message += message === '' ? text : `,${text}`;
+      if (typeof text !== 'string' || message.length + text.length > MESSAGE_LENGTH) writeMessage();
+      if (typeof text === 'string') message += message === '' ? text : `,${text}`;
+      else this.writeParts(['[', ...text, ']']);
     }
-    this.write(message);
+    writeMessage();
     this.lastSentAt = this.options.clock.now();
     for (const { exchange } of outgoing) {
       const onSent = exchange?.unsent;
@@ -352,6 +371,13 @@ export class WorkerLink {
   private write(frames: string): void {
     this.options.socket.send(`[${frames}]`);
     this.reading.sent(frames.length);
+  }
+
+  private writeParts(parts: readonly string[]): void {
+    const { socket } = this.options;
+    if (socket.sendParts) socket.sendParts(parts);
+    else socket.send(parts.join(''));
+    this.reading.sent(parts.reduce((sum, { length }) => sum + length, 0));
   }
 
   private checkDeadlinesAt(at: number): void {
@@ -377,7 +403,7 @@ export class WorkerLink {
         this.close(CLOSE.policy, READS_TOO_SLOWLY);
         return;
       }
-      // Its frames may be waiting to be read.
+      // The frames of the worker may be waiting to be read.
       if (this.options.socket.isPaused?.()) this.lastReceivedAt = now;
       if (now - this.lastReceivedAt > MISSED_HEARTBEATS * heartbeatMs) {
         this.close(CLOSE.policy, 'the worker did not send anything for too long');

@@ -14,7 +14,7 @@ function occupy(link: WorkerLink | null, workflow = 'order'): void {
   void link?.exchange(request, { timeoutMs: 60_000, signal: never });
 }
 
-/** Sends the request at once, as its callers do. Returns the chosen worker. */
+/** Sends the request immediately, as its callers do. Returns the chosen worker. */
 function sendTo(world: ConnectedWorkers, target = TARGET): WorkerLink | 'busy' | null {
   const picked = world.pools.pick(target);
   if (picked !== 'busy') occupy(picked, target.workflow);
@@ -106,7 +106,7 @@ it('assigns one waiting request to each slot that becomes free, in order', () =>
   assert.deepEqual(log.at(-1), 'third to a');
 });
 
-it('does not let a request wait behind one for another workflow', () => {
+it('does not make a request wait behind a request for another workflow', () => {
   const world = new ConnectedWorkers();
   const a = world.connect({ maxConcurrency: 1 });
   const b = world.connect({ maxConcurrency: 1, workflows: ['refund'] });
@@ -134,7 +134,7 @@ it('ends the wait of a request that is aborted, or that no connection serves any
   assert.equal(log.at(-1), 'late to none');
 });
 
-it('knows since when no worker serves a workflow', async () => {
+it('returns since when no worker serves a workflow', async () => {
   const world = new ConnectedWorkers();
   const { pools, clock } = world;
   const startedAt = clock.now();

@@ -4,9 +4,9 @@ import type { Clock } from '../ports/clock.js';
 import { poolName, type WorkerChange, type WorkerPresence } from '../ports/workers.js';
 import type { WorkerLink } from './worker-link.js';
 
-/** Apps without a connection whose last one is remembered. */
+/** Maximum number of apps without a connection for which the end of the last connection is remembered. */
 const MAX_REMEMBERED = 10_000;
-/** Runs whose connection is remembered, for each pool. */
+/** Maximum number of runs per pool whose connection is remembered. */
 const MAX_HELD_RUNS = 50_000;
 
 /** A request to a worker. */
@@ -14,22 +14,22 @@ export interface WorkerTarget {
   readonly instanceId: string;
   readonly app: string;
   readonly workflow: string;
-  /** Empty if it does not belong to a run that a worker may hold. */
+  /** Key of the run; empty if the request does not belong to a run that a worker may hold. */
   readonly runKey: string;
 }
 
 /** A request that waits for a free connection. */
 interface Waiting {
   readonly target: WorkerTarget;
-  /** Removes it from the list. */
+  /** Assigns a connection, or null, and removes the request from the list. */
   readonly assign: (link: WorkerLink | null) => void;
 }
 
 interface Pool extends WorkerChange {
-  /** Keyed by connection id. */
+  /** Connections, keyed by their id. */
   readonly links: Map<string, WorkerLink>;
   /**
-   * Id of the connection that last answered a run, by run key: it holds the run in memory. The ids of ended connections are
+   * Id of the connection that last replied for a run, by run key: it holds the run in memory. The ids of ended connections are
    * ignored, so that the end of a connection costs nothing for the runs that it held.
    */
   readonly holders: Map<string, string>;
@@ -42,7 +42,7 @@ export class WorkerPools implements WorkerPresence {
   private readonly startedAt: number;
   private readonly pools = new Map<string, Pool>();
   private readonly poolOf = new Map<WorkerLink, Pool>();
-  /** When the last connection of a pool ended, Unix ms. */
+  /** Times when the last connection of a pool ended, Unix ms. */
   private readonly endedAt = new Map<string, number>();
   private readonly listeners: ((change: WorkerChange) => void)[] = [];
 
@@ -88,7 +88,7 @@ export class WorkerPools implements WorkerPresence {
     this.notify(pool);
   }
 
-  /** The free slots of the connection, or whether it accepts work, have changed. */
+  /** Called when the free slots of the connection, or whether it accepts work, have changed. */
   slotsChanged(link: WorkerLink): void {
     const pool = this.poolOf.get(link);
     if (!pool) return;
@@ -96,7 +96,7 @@ export class WorkerPools implements WorkerPresence {
     if (!link.isOpen) this.notify(pool);
   }
 
-  /** The connection has ended. */
+  /** Removes a connection that has ended. */
   remove(link: WorkerLink): void {
     const pool = this.poolOf.get(link);
     if (!pool) return;
@@ -130,9 +130,9 @@ export class WorkerPools implements WorkerPresence {
   }
 
   /**
-   * Returns a connection that serves the workflow and has a free slot: the one that holds the run, otherwise the least
-   * loaded one. Returns 'busy' if all are full, and null if none serves it. Send the request before anything else happens,
-   * because only then its slot is taken.
+   * Returns a connection that serves the workflow and has a free slot: the one that holds the run, otherwise the least loaded
+   * one. Returns 'busy' if all are full, and null if none serves it. Callers must send the request before anything else
+   * happens, because the slot is taken only then.
    */
   pick({ instanceId, app, workflow, runKey }: WorkerTarget): WorkerLink | 'busy' | null {
     const pool = this.pools.get(poolName(instanceId, app));
@@ -173,7 +173,7 @@ export class WorkerPools implements WorkerPresence {
     signal.addEventListener('abort', onAborted);
   }
 
-  /** The connection has answered a request of the run; `holds`: it keeps the run in memory. */
+  /** Called when the connection has replied to a request of the run; `holds`: it keeps the run in memory. */
   answered(link: WorkerLink, runKey: string, holds: boolean): void {
     const holders = this.poolOf.get(link)?.holders;
     if (!holders) return;
@@ -187,7 +187,7 @@ export class WorkerPools implements WorkerPresence {
   /** Assigns free connections to waiting requests, in order. `changed`: only this connection has become free. */
   private assignWaiting({ waiting }: Pool, changed?: WorkerLink): void {
     for (const each of waiting) {
-      // The usual reason to stop: one slot has become free, and the first request has taken it.
+      // This is the usual reason to stop: one slot has become free, and the first request has taken it.
       if (changed?.isOpen && changed.free === 0) return;
       const link = this.pick(each.target);
       if (link !== 'busy') each.assign(link);

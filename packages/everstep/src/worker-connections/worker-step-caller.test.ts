@@ -3,6 +3,7 @@ import { it } from 'node:test';
 import type { FailureNotice, StepReply, StepRequest } from '@everstep/sdk/protocol';
 import type { Message, MessageAnswer } from '../ports/message-sender.js';
 import type { ReplayCheck, StepAnswer, StepCall } from '../ports/step-caller.js';
+import { sampleStep } from '../stores/conformance/samples.js';
 import { ConnectedWorkers, type PlayedWorker, settled } from './connected-workers.fixture.js';
 import { WorkerStepCaller } from './worker-step-caller.js';
 
@@ -31,7 +32,14 @@ class World extends ConnectedWorkers {
       messageSender: { send: () => assert.fail('not a worker URL') },
     },
     now: () => this.clock.now(),
+    slices: {
+      run: (_instanceId, work) => {
+        this.slices++;
+        return work();
+      },
+    },
   });
+  slices = 0;
 
   /** Starts a call, and notes its outcome when it is known. */
   call(more: Partial<StepCall> = {}, request: Partial<StepRequest> = {}) {
@@ -57,11 +65,11 @@ class World extends ConnectedWorkers {
   }
 }
 
-/** The failure of a call, in short. */
+/** Returns the failure of a call in short form. */
 const failureOf = (answer: StepAnswer | MessageAnswer | null) =>
   answer?.kind === 'failure' ? [answer.failure.cause, answer.failure.retry.kind] : [answer?.kind];
 
-it('answers a call with the reply of the worker, and calls onSent once, when the request is sent', async () => {
+it('resolves a call with the reply of the worker, and calls onSent once, when the request is sent', async () => {
   const world = new World();
   const worker = world.connect();
   const called = world.call();
@@ -74,6 +82,24 @@ it('answers a call with the reply of the worker, and calls onSent once, when the
   const { answer } = called;
   assert.ok(answer?.kind === 'reply');
   assert.deepEqual([answer.reply.kind, answer.status, answer.sent?.durationMs, called.sent], ['progress', 200, 40, 1]);
+});
+
+it('encodes a long journal in slices, and the worker receives the same request', async () => {
+  const world = new World();
+  const worker = world.connect();
+  const outs = ['x', 'y', 'z'].map((character) => JSON.stringify(character.repeat(200_000)));
+  const entries = outs.map((out, index) => ({ stepId: index + 1, name: 's', type: 'Run', out }) as const);
+  const journal = { from: 0, length: 3, entries };
+  const recorded = outs.map((out, index) => sampleStep(index, { out }));
+  const called = world.call({ recorded }, { journal, known: 4 });
+  world.call();
+  await worker.turn();
+  assert.ok(world.slices > 1, `${world.slices} slices`);
+  assert.equal(called.sent, 1);
+  const long = worker.frames.find((frame) => frame.kind === 'step' && frame.request.journal.length === 3);
+  const request = { ...REQUEST, journal, known: 4 };
+  assert.deepEqual(long, { kind: 'step', workflow: 'order', id: long && 'id' in long ? long.id : null, request });
+  assert.equal(worker.received.length, 2);
 });
 
 it('does not attempt a call while no worker serves the workflow', async () => {
@@ -124,7 +150,7 @@ it('counts the third loss before the start as a failed attempt', async () => {
   assert.deepEqual([failureOf(called.answer), called.sent], [['network', 'backoff'], 3]);
 });
 
-it('counts the third loss also if each loss leaves no worker, and the next attempt starts anew', async () => {
+it('also counts the third loss if each loss leaves no worker, and the next attempt starts a new count', async () => {
   const world = new World();
   const outcomes: (string | undefined)[] = [];
   for (let repetition = 1; repetition <= 6; repetition++) {
@@ -168,7 +194,7 @@ it('never has more requests at a worker than it accepts', async () => {
     for (const worker of [a, b]) {
       const answers = worker.received.map((id) => ({ kind: 'answer', id, reply: DONE }) as const);
       worker.send(...answers);
-      // Before anything else runs, all slots are free.
+      // All slots are free before anything else runs.
     }
   }
   assert.ok(calls.every(({ answer }) => answer?.kind === 'reply'));
@@ -217,7 +243,7 @@ it('passes on an abort, before and after the request is sent', async () => {
   );
 });
 
-it('rejects an invalid reply for good, and does not quote it for a run that redacts data', async () => {
+it('rejects an invalid reply permanently, and does not quote it for a run that redacts data', async () => {
   for (const hidesData of [false, true]) {
     const world = new World();
     const worker = world.connect();
@@ -253,7 +279,7 @@ const MESSAGE: Message = {
   body: new TextEncoder().encode(JSON.stringify(NOTICE)),
 };
 
-it('delivers failure notices, and answers as an endpoint would', async () => {
+it('delivers failure notices, and responds like an endpoint', async () => {
   const never = new AbortController().signal;
   for (const [outcome, status] of [
     [{ kind: 'handled' }, 200],
@@ -273,7 +299,7 @@ it('delivers failure notices, and answers as an endpoint would', async () => {
   assert.deepEqual(failureOf(refused), ['refused', 'never']);
 });
 
-it('returns no verdict for a replay check that no worker answers', async () => {
+it('returns no verdict for a replay check without a reply of a worker', async () => {
   const check: Omit<ReplayCheck, 'request' | 'timeoutMs'> = {
     ...{ instanceId: 'qi_1', dialect: 'native', workflowUrl: URL, forwardHeaders: {}, hidesData: false },
   };

@@ -5,22 +5,26 @@
 import { NON_RETRYABLE_STATUS, type NoticeAnswer, parseJson, parseWorkerUrl, type StepReply } from '@everstep/sdk/protocol';
 import { keptOf } from '../answers/http-advice.js';
 import { LIMITS } from '../config/limits.js';
+import { sentBytesOf } from '../dialects/dialect.js';
 import { fields, Problem } from '../dialects/frame-fields.js';
 import { readVerdict } from '../dialects/native/check-codec.js';
 import { readReply } from '../dialects/native/parse-reply.js';
+import { requestParts as nativeRequestParts } from '../dialects/native/step-codec.js';
 import type { SentRequest } from '../engine/runs/exchanges.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
+import { takeInSlices } from '../fairness/pieces.js';
+import { LONG_BYTES, type WorkSlices } from '../fairness/work-slices.js';
 import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import { isWorkerUrl } from '../ports/workers.js';
 import { readNotice, readNoticeAnswer } from './notices.js';
-import type { ExchangeOptions, ExchangeOutcome, WorkerLink, WorkerRequest } from './worker-link.js';
+import type { ExchangeOptions, ExchangeOutcome, LongStepRequest, WorkerLink, WorkerRequest } from './worker-link.js';
 import type { WorkerPools, WorkerTarget } from './worker-pools.js';
 
 /** After this many losses before a worker starts a request, the last one counts as a failed attempt. */
 const LOSSES_OF_ATTEMPT = 3;
-/** Requests whose losses are remembered. */
+/** Maximum number of requests whose losses are remembered. */
 const MAX_LOST_REQUESTS = 10_000;
 const METHOD = 'WORKER';
 const INVALID_REPLY = 'invalid reply';
@@ -44,7 +48,7 @@ function failureOf(
 interface Destination {
   readonly instanceId: string;
   readonly url: string;
-  /** Empty if it does not belong to a run that a worker may hold. */
+  /** Key of the run; empty if the request does not belong to a run that a worker may hold. */
   readonly runKey: string;
   /** Identifies the request when it is repeated without an attempt. */
   readonly requestKey: string;
@@ -53,7 +57,7 @@ interface Destination {
 /** A request that was passed to a connection. */
 interface Exchange {
   readonly link: WorkerLink;
-  /** Unix ms. */
+  /** Time when the request was sent, Unix ms. */
   readonly startedAt: number;
   readonly outcome: Promise<ExchangeOutcome>;
 }
@@ -80,15 +84,20 @@ function statusOf(reply: StepReply): number {
 
 export interface WorkerCallerOptions {
   readonly pools: WorkerPools;
-  /** For all URLs that are not worker URLs. */
+  /** Transports of all URLs that are not worker URLs. */
   readonly others: { readonly stepCaller: StepCaller; readonly messageSender: MessageSender };
-  /** Unix ms. */
+  /** Returns the current time, Unix ms. */
   readonly now: () => number;
+  /** Encodes long requests in slices. If absent, they are encoded at once. */
+  readonly slices?: Pick<WorkSlices, 'run'>;
 }
 
 export class WorkerStepCaller implements StepCaller, MessageSender {
   private readonly options: WorkerCallerOptions;
-  /** How often requests were lost before a worker started them. A request waits elsewhere while no worker is connected. */
+  /**
+   * Number of times that each request was lost before a worker started it. While no worker is connected, requests wait
+   * elsewhere.
+   */
   private readonly losses = new Map<string, number>();
 
   constructor(options: WorkerCallerOptions) {
@@ -112,7 +121,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
       if (!('outcome' in asked)) return unknown(asked.failure.message);
       const { outcome } = asked;
       const verdict = outcome.kind === 'replied' ? readVerdict(fields(outcome.reply, 'the reply'), check) : null;
-      return verdict ?? unknown('the worker did not answer the replay check');
+      return verdict ?? unknown('the worker did not respond to the replay check');
     } catch (error) {
       if (error instanceof Problem) return unknown(`the worker answered with an invalid frame: ${error.summary}`);
       if (error instanceof NotAttemptedError) return unknown(error.message);
@@ -147,15 +156,33 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     return this.options.others.stepCaller.close();
   }
 
+  private async longFrameOf(
+    { request, instanceId }: StepCall,
+    workflow: string,
+    slices: Pick<WorkSlices, 'run'>,
+  ): Promise<LongStepRequest> {
+    const requestParts: string[] = [];
+    const take = (part: string): number => {
+      requestParts.push(part);
+      return part.length;
+    };
+    await takeInSlices(nativeRequestParts(request), take, (work) => slices.run(instanceId, work));
+    return { kind: 'long-step', workflow, requestParts };
+  }
+
   private async callWorker(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepAnswer> {
     const { instanceId, workflowUrl: url, request, timeoutMs, hidesData, answerRecorded: recorded } = call;
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
     const { run, messageId, retried } = request;
-    const asked = await this.ask(
-      { instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` },
-      { kind: 'step', workflow, request },
-      { timeoutMs, signal, onSent, recorded },
-    );
+    const { slices } = this.options;
+    const isLong = slices !== undefined && sentBytesOf(call) >= LONG_BYTES;
+    const frame = isLong ? await this.longFrameOf(call, workflow, slices) : ({ kind: 'step', workflow, request } as const);
+    const asked = await this.ask({ instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` }, frame, {
+      timeoutMs,
+      signal,
+      onSent,
+      recorded,
+    });
     if (!('outcome' in asked)) return asked;
     const { outcome, link, sent } = asked;
     if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, { link, sent });
@@ -166,7 +193,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     }
     const parsed = outcome.kind === 'replied' ? readReply(outcome.reply, request, this.options.now()) : null;
     if (!parsed?.ok) {
-      const problem = parsed ? (hidesData ? parsed.summary : parsed.problem) : 'it is not an answer to a step';
+      const problem = parsed ? (hidesData ? parsed.summary : parsed.problem) : 'it is not a reply to a step';
       link.lastError = INVALID_REPLY;
       return failureOf('not-protocol', `the worker sent an invalid reply: ${problem}`, sent, NEVER);
     }
@@ -175,7 +202,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     if (reply.kind === 'failed') link.lastError = reply.error.name;
     const holds = (reply.kind === 'progress' || reply.kind === 'failed') && reply.hold !== undefined;
     this.options.pools.answered(link, request.run.key, holds);
-    // Only a failure is shown with its response. The reply itself has everything else.
+    // Only a failure is shown with its response. The reply itself contains everything else.
     const responseBody = isFailed
       ? keptOf(Buffer.from(JSON.stringify(outcome.kind === 'replied' ? outcome.reply : null)))
       : NO_BODY;

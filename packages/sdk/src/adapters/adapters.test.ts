@@ -224,9 +224,9 @@ describe('a body that was already parsed', () => {
 });
 
 describe('other requests', () => {
-  it('each adapter answers a GET with 405', async (test) => {
+  it('each adapter responds to a GET with 405', async (test) => {
     for (const [name, setUp] of signedSetups) {
-      // Express itself answers for routes that accept only POST.
+      // Express itself responds for routes that accept only POST.
       if (/express\.(raw|text)/.test(name)) continue;
       const send = name.includes('app router')
         ? () => toNextRoute(handler).GET(new Request('http://app/flow'))

@@ -13,6 +13,7 @@ import { type Call, jsonCall } from './transport.js';
 
 /** Options of a destination. */
 export interface AlertDestinationOptions {
+  /** Kind of the destination: `webhook`, `slack` or `email`. */
   readonly kind: AlertDestinationKind;
   /** Required for `webhook` and `slack`. */
   readonly url?: string;
@@ -24,17 +25,19 @@ export interface AlertDestinationOptions {
 
 /** Options of an alert rule. */
 export interface AlertRuleOptions {
+  /** Condition that opens an alert. */
   readonly condition: AlertCondition;
-  /** Names of destinations. */
+  /** Names of the destinations to notify. */
   readonly destinations: readonly string[];
   /** Default: notices are sent at any time. */
   readonly quietHours?: QuietHours;
-  /** Default: true. */
+  /** False keeps the rule without evaluating it. Default: true. */
   readonly enabled?: boolean;
 }
 
 /** Options of a lifecycle webhook. */
 export interface LifecycleWebhookOptions {
+  /** Events of runs that are sent. */
   readonly events: readonly LifecycleEvent[];
   /** Name of a destination of the kind `webhook`. */
   readonly destination: string;
@@ -42,13 +45,15 @@ export interface LifecycleWebhookOptions {
   readonly workflowUrl?: string;
   /** Only runs with this label. */
   readonly label?: string;
-  /** Default: true. */
+  /** False keeps the webhook without sending notices. Default: true. */
   readonly enabled?: boolean;
 }
 
-/** Options of a page of alerts. */
+/** Options for a page of alerts. */
 export interface AlertListOptions {
+  /** State of the alerts. Default: all. */
   readonly state?: 'open' | 'ended';
+  /** Cursor of the previous page, with the same state. */
   readonly cursor?: string;
   /** Number of alerts per page, 1 to 200. */
   readonly count?: number;
@@ -56,7 +61,7 @@ export interface AlertListOptions {
 
 const ALERTS = '/v2/alerts';
 
-/** Objects with a name. Methods reject with EverstepError. */
+/** Alert objects of one kind, which are identified by name. Methods reject with EverstepError. */
 class Named<Options extends object, Entry> {
   protected readonly call: <T>(call: Call) => Promise<T>;
   private readonly kind: 'destinations' | 'rules' | 'webhooks';
@@ -66,17 +71,18 @@ class Named<Options extends object, Entry> {
     this.kind = kind;
   }
 
-  /** Returns all of them. */
+  /** Returns all objects. */
   async list(): Promise<readonly Entry[]> {
     const listed = await this.call<Readonly<Record<string, readonly Entry[]>>>({ method: 'GET', path: `${ALERTS}/${this.kind}` });
     return listed[this.kind] ?? [];
   }
 
-  /** Creates or replaces the one with this name. */
+  /** Creates or replaces the object with this name. */
   put(name: string, options: Options): Promise<Entry> {
     return this.call(jsonCall('PUT', this.pathOf(name), options));
   }
 
+  /** Deletes the object with this name. */
   async delete(name: string): Promise<void> {
     await this.call({ method: 'DELETE', path: this.pathOf(name) });
   }
@@ -96,7 +102,9 @@ class AlertDestinations extends Named<AlertDestinationOptions, AlertDestination>
 
 /** Alerts. Use it through `Client.alerts`. Methods reject with EverstepError. */
 export class Alerts {
+  /** Destinations of notices. */
   readonly destinations: AlertDestinations;
+  /** Alert rules. */
   readonly rules: Named<AlertRuleOptions, AlertRule>;
   /** Lifecycle webhooks. */
   readonly webhooks: Named<LifecycleWebhookOptions, LifecycleWebhook>;

@@ -47,6 +47,7 @@ export interface ClientOptions {
 
 /** One trigger of a batch. */
 export interface BatchItem extends Omit<TriggerOptions, 'body' | 'waitForResult' | 'signal'> {
+  /** URL of the workflow. */
   readonly workflowUrl: string;
   /** Body of the trigger. Text is sent as it is, everything else as JSON. A batch cannot contain bytes. */
   readonly body?: unknown;
@@ -76,6 +77,7 @@ export class Client {
   readonly workers: Workers;
   /** Settings of the queue instance. */
   readonly settings: {
+    /** Returns the settings. */
     readonly get: () => Promise<InstanceSettings>;
     /** Changes the given settings and keeps the others. Returns all settings. */
     readonly update: (update: InstanceSettingsUpdate) => Promise<InstanceSettings>;
@@ -84,15 +86,16 @@ export class Client {
   readonly keys: {
     /** Returns the keys that sign requests of the service. */
     readonly get: () => Promise<SigningKeyPair>;
-    /** Replaces the current key by the next one, and creates a new next key. */
+    /** Makes the next key the current one, and creates a new next key. */
     readonly rotate: () => Promise<SigningKeyPair>;
   };
   /** Settings of signatures: origins, message keys and public keys. */
   readonly signatures: {
+    /** Returns the settings of signatures. */
     readonly get: () => Promise<SignatureSettings>;
     /** Changes the given settings and keeps the others. Returns all settings. */
     readonly update: (update: SignatureSettingsUpdate) => Promise<SignatureSettings>;
-    /** Replaces the current key pair by the next one, and creates a new next pair. */
+    /** Makes the next key pair the current one, and creates a new next pair. */
     readonly rotate: () => Promise<SignatureSettings>;
   };
   private readonly call: <T>(call: Call) => Promise<T>;
@@ -198,12 +201,12 @@ export class Client {
     return this.call(notifyCall(event));
   }
 
-  /** Returns the runs that wait for the event, the longest wait first; at most 1,000. */
+  /** Returns the runs that wait for the event, longest wait first; at most 1,000. */
   waiters(eventId: string): Promise<readonly Waiter[]> {
     return this.call({ method: 'GET', path: `/v2/waiters/${encodeURIComponent(eventId)}` });
   }
 
-  /** Returns one page of all waits for events, by event id. `count` is at most 1,000. Default: 100. */
+  /** Returns one page of all waits for events, ordered by event id. `count` is at most 1,000. Default: 100. */
   allWaiters(
     options: { readonly workflowUrl?: string; readonly count?: number; readonly cursor?: string } = {},
   ): Promise<EventWaiterPage> {

@@ -12,7 +12,9 @@ import type { Call } from './transport.js';
 
 /** Limits that apply until the key is unpinned. Absent limits keep their value. */
 export interface PinnedLimits {
+  /** Maximum number of deliveries in flight. */
   readonly parallelism?: number;
+  /** Maximum number of starts per period. */
   readonly rate?: number;
   /** Length of the period. Requires `rate`. Default: one second. */
   readonly period?: Duration;
@@ -20,8 +22,9 @@ export interface PinnedLimits {
 
 /** Limits to unpin. */
 export interface UnpinnedLimits {
+  /** Unpins the parallelism. */
   readonly parallelism?: boolean;
-  /** Includes its period. */
+  /** Unpins the rate and its period. */
   readonly rate?: boolean;
 }
 
@@ -69,7 +72,7 @@ export class FlowControl {
     return this.change(key, 'pin', { parallelism, rate, period: period === undefined ? undefined : durationText(period) });
   }
 
-  /** Lets triggers change the limits again: those set to true, or both if none is given. */
+  /** Unpins the limits that are set to true, or both if none is given. Triggers can then change them again. */
   unpin(key: string, { parallelism, rate }: UnpinnedLimits = {}): Promise<FlowControlEntry> {
     return this.change(key, 'unpin', { parallelism, rate });
   }
@@ -102,7 +105,7 @@ export class Destinations {
     this.call = call;
   }
 
-  /** Lists the destinations that are held, fail, or have waiting deliveries. */
+  /** Lists the destinations that are held, are failing, or have waiting deliveries. */
   async list(): Promise<readonly DestinationEntry[]> {
     return (await this.call<{ destinations: DestinationEntry[] }>({ method: 'GET', path: '/v2/destinations' })).destinations;
   }

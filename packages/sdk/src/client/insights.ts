@@ -14,19 +14,19 @@ import type {
 } from './generated/index.js';
 import { asLists, type Call } from './transport.js';
 
-/** Options of a summary of runs. `field`: the field whose most frequent values are returned. */
+/** Options for a summary of runs. `field`: the field whose most frequent values are returned. */
 export interface RunSummaryOptions extends RunFilter {
   /** Words to find in ids, labels, URLs and errors. Every word must match. */
   readonly q?: string;
   readonly field?: RunField;
 }
 
-/** Options of a summary of dead letters. `field`: the field whose most frequent values are returned. */
+/** Options for a summary of dead letters. `field`: the field whose most frequent values are returned. */
 export interface DeadLetterSummaryOptions extends DeadLetterFilter {
   readonly field?: DeadLetterField;
 }
 
-/** Options of a summary of messages. `field`: the field whose most frequent values are returned. */
+/** Options for a summary of messages. `field`: the field whose most frequent values are returned. */
 export interface MessageSummaryOptions extends MessageFilter {
   /** How the message ended. */
   readonly state?: 'DELIVERED' | 'FAILED' | 'CANCELED';

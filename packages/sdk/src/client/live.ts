@@ -48,7 +48,7 @@ export class Live {
     }
   }
 
-  /** Lists the processes of the service. There is one if it is alone on its store. */
+  /** Lists the nodes of the service. A service that is a single process has one node. */
   async nodes(): Promise<readonly ServiceNode[]> {
     const { nodes } = (await callApi(this.transport, { method: 'GET', path: '/v2/nodes' })) as {
       readonly nodes: readonly ServiceNode[];

@@ -29,7 +29,7 @@ export class Schedules {
     this.call = call;
   }
 
-  /** Creates a schedule that starts a run of the workflow at each tick. */
+  /** Creates a schedule that starts a run of the workflow at each run time. */
   async create(workflowUrl: string, options: ScheduleOptions): Promise<{ readonly scheduleId: string }> {
     const { cron, timezone, scheduleId } = options;
     const body = triggerBody(options.body);
@@ -66,7 +66,7 @@ export class Schedules {
     return this.call({ method: 'PATCH', path: `${pathOf(scheduleId)}/pause` });
   }
 
-  /** Resumes the schedule. Its next tick is the next time from now. */
+  /** Resumes the schedule. Run times that were missed are skipped. */
   resume(scheduleId: string): Promise<ScheduleEntry> {
     return this.call({ method: 'PATCH', path: `${pathOf(scheduleId)}/resume` });
   }
@@ -80,7 +80,7 @@ export class Schedules {
     return (await this.call<{ fires: readonly number[] }>(call)).fires;
   }
 
-  /** Starts a run now, as a tick would, even if the schedule is paused. */
+  /** Starts a run now, with the payload and settings of the schedule, even if the schedule is paused. */
   run(scheduleId: string): Promise<ScheduleRun> {
     return this.call({ method: 'POST', path: `${pathOf(scheduleId)}/run` });
   }

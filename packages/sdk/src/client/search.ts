@@ -23,7 +23,7 @@ export interface SearchClientOptions {
   readonly url?: string;
   /** A token of the index. Default: EVERSTEP_SEARCH_TOKEN. */
   readonly token?: string;
-  /** Login of a user who may use the index, instead of a token. `url` must then be at the management address. */
+  /** Login of a user who may use the index, instead of a token. `url` must then be a URL of the management API. */
   readonly login?: { readonly email: string; readonly apiKey: string };
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch;
@@ -42,7 +42,7 @@ export class SearchNamespace {
     this.name = name;
   }
 
-  /** Creates or replaces up to 1000 documents, either all or none. */
+  /** Creates or replaces up to 1,000 documents, either all or none. */
   async upsert(documents: SearchDocument | readonly SearchDocument[]): Promise<void> {
     await this.ask(this.at('upsert-data'), documents);
   }
@@ -57,12 +57,12 @@ export class SearchNamespace {
     return this.ask(this.at('fetch'), { ...choice, ...parts });
   }
 
-  /** Deletes documents and returns how many existed. */
+  /** Deletes documents and returns the number of deleted documents. */
   async delete(choice: DocumentChoice): Promise<number> {
     return (await this.ask<{ readonly deleted: number }>(this.at('delete'), choice)).deleted;
   }
 
-  /** Returns one page of the documents, by id. */
+  /** Returns one page of the documents, ordered by id. */
   range(options: DocumentRangeOptions): Promise<DocumentPage> {
     return this.ask(this.at('range'), options);
   }
@@ -103,12 +103,12 @@ export class SearchClient {
         .result;
   }
 
-  /** Returns a namespace, without a name the default one. It is created with its first document. */
+  /** Returns a namespace. Default: the unnamed namespace. A namespace is created with its first document. */
   namespace(name = ''): SearchNamespace {
     return new SearchNamespace(this.ask, name);
   }
 
-  /** Lists the namespaces, by name. */
+  /** Lists the namespaces, ordered by name. */
   namespaces(): Promise<readonly string[]> {
     return this.ask('/list-namespaces');
   }

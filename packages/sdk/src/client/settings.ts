@@ -5,6 +5,7 @@ import { NATIVE_PREFIX } from '../protocol.js';
 /** Flow control key of a run, and its limits. */
 export interface FlowControlSettings {
   readonly key?: string;
+  /** Maximum number of deliveries in flight. */
   readonly parallelism?: number;
   /** Number of starts per period. */
   readonly rate?: number;
@@ -20,7 +21,9 @@ export interface RunOverrides {
   readonly retryDelay?: string;
   /** Time before the first delivery. */
   readonly delay?: Duration;
+  /** Labels of the run. A label contains no comma. */
   readonly labels?: readonly string[];
+  /** Flow control key of the run, and its limits. */
   readonly flowControl?: FlowControlSettings;
   /** URL that is called when the run has failed permanently, with optional headers to send. */
   readonly failureCallback?: string | { readonly url: string; readonly headers?: Readonly<Record<string, string>> };
@@ -30,6 +33,7 @@ export interface RunOverrides {
 export interface TriggerOptions extends RunOverrides {
   /** Body of the trigger. Text and bytes are sent as they are, everything else as JSON. */
   readonly body?: unknown;
+  /** Content type of the body. Default: the type that the body is sent as. */
   readonly contentType?: string;
   /** Headers that are forwarded to the workflow. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -19,9 +19,9 @@ export const jsonCall = (method: Call['method'], path: string, body: object): Ca
   body: JSON.stringify(body),
 });
 
-/** How calls reach the API. */
+/** Address, credential and fetch function of the API. */
 export interface TransportOptions {
-  /** Without a trailing slash. */
+  /** Base URL of the API, without a trailing slash. */
   readonly baseUrl: string;
   /** Value of the Authorization header; empty for public operations. */
   readonly authorization: string;

@@ -1,4 +1,4 @@
-/** Checkpoints: steps in a row that one exchange executes and reports together. */
+/** Checkpoints: steps in a row that one request executes and reports together. */
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { WorkflowContext } from '../context.js';
@@ -369,7 +369,7 @@ describe('results of a checkpoint that are not recorded', () => {
     }
   });
 
-  it('are few if the service gives up: the exchange starts no further step when the message arrives again', async () => {
+  it('are few if the service gives up: no further step starts when the message arrives again', async () => {
     const executed = new Map<string, number>();
     let release = (): void => {};
     const { service, endpoint } = pair(async (context) => {

@@ -1,6 +1,6 @@
 /**
- * The results of one exchange. With a checkpoint, an exchange also executes the steps that follow the first one, within the
- * limits of the app and of the service. The service records all of them from one reply.
+ * The results of one request. With a checkpoint, the request also executes the steps that follow the first one, within the
+ * limits of the app and of the service. The service records all results from one reply.
  */
 import type { ExchangeHooks } from '../hooks/exchange-hooks.js';
 import type { CheckpointLimits, PlannedStep, RunEnd, StepRequest, StepResult } from '../protocol.js';
@@ -39,7 +39,7 @@ export function checkpointOf(options: CheckpointOptions | undefined): Checkpoint
   return { maxSteps, maxMs, now };
 }
 
-/** What an exchange has besides its request. */
+/** What is needed to handle a request, besides the request itself. */
 export interface ExchangeOptions {
   /** Null or absent: the workflow has no hooks. */
   readonly hooks?: ExchangeHooks | null;
@@ -50,19 +50,19 @@ export interface ExchangeOptions {
   readonly isAbandoned?: (() => boolean) | undefined;
 }
 
-/** The results of one exchange, in the order of their execution. */
+/** The results of one request, in the order of their execution. */
 export class ExchangeResults {
   readonly done: StepResult[] = [];
   /** Null: the workflow has no hooks. */
   readonly hooks: ExchangeHooks | null;
-  /** Null: the exchange has at most one result. */
+  /** Null: the request has at most one result. */
   private readonly checkpoint: Checkpoint | null;
   private readonly limits: CheckpointLimits;
   private readonly isAbandoned: () => boolean;
   private readonly startedAt: number;
   private chars = 0;
 
-  /** Call it at the start of the exchange. */
+  /** Call it when the request arrives. */
   constructor(
     checkpoint: Checkpoint | null,
     { checkpoint: limits }: Pick<StepRequest, 'checkpoint'>,
@@ -75,12 +75,12 @@ export class ExchangeResults {
     this.startedAt = this.checkpoint?.now() ?? 0;
   }
 
-  /** Time since the start of the exchange in ms; 0 if it does not matter. */
+  /** Returns the time since the request arrived in ms; 0 if the time does not matter. */
   get elapsedMs(): number {
     return this.checkpoint ? this.checkpoint.now() - this.startedAt : 0;
   }
 
-  /** Adds the result of a step that started `startedMs` after the exchange. */
+  /** Adds the result of a step that started `startedMs` after the request arrived. */
   add({ stepId, name, type }: PlannedStep, out: string | undefined, startedMs: number): void {
     this.chars += name.length + (out?.length ?? 0);
     // A test of the app may replace the clock.

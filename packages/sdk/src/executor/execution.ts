@@ -6,8 +6,8 @@
  * 1. Positions are assigned in the order of requests, starting at 1, and never reused.
  * 2. The code receives a result only when it is quiet, one result at a time, in journal order. The requested steps
  *    are therefore a function of the applied entries alone.
- * 3. Unconfirmed entries (`unconfirmed`) are results of one exchange, and the last applied ones.
- * 4. An exchange starts only after the entries that its request relies on are known to match the applied ones.
+ * 3. Unconfirmed entries (`unconfirmed`) are results of one request, and the last applied ones.
+ * 4. A request is handled only after the entries that it relies on are known to match the applied ones.
  *    Entries that were sent are compared directly, the others by their digest.
  * 5. Only the holder of the turn delivers results to the code.
  *
@@ -82,7 +82,7 @@ export class Execution {
   readonly name: string;
   /** Steps that are requested but not resolved, by position. */
   readonly pending = new Map<number, RequestedStep>();
-  /** Messages whose exchange is in progress on this execution. */
+  /** Ids of messages whose request is in progress on this execution. */
   readonly exchanges = new Set<string>();
   /** Number of positions assigned so far. */
   asked = 0;

@@ -1,7 +1,7 @@
 /**
- * Answers step requests. It finds or rebuilds the execution of the run, applies the journal of the request, executes
- * at most one step (with a checkpoint, also the steps that follow it), and reports how far the code progressed. It does not
- * depend on the transport.
+ * Handles step requests. An executor finds or rebuilds the execution of the run, applies the journal of the request and executes
+ * at most one step. With a checkpoint, it also executes the steps that follow. The reply reports how far the code progressed.
+ * Executors do not depend on the transport.
  */
 import { JournalMismatchError, retryAdvice } from '../errors.js';
 import { describeFailure } from '../failures/describe-failure.js';
@@ -42,7 +42,7 @@ export interface ExecutorOptions {
   readonly checkpoint?: Checkpoint | null;
 }
 
-/** Number of steps in one exchange after which other work can run. */
+/** Number of steps in one request after which other work can run. */
 const STEPS_PER_TURN = 25;
 
 const JOURNAL_NEEDED: StepReply = Object.freeze({ protocol: PROTOCOL_VERSION, kind: 'journal-needed' });
@@ -54,7 +54,7 @@ export function refusal(code: RefusedReply['code'], message: string): RefusedRep
 
 /** How far the code has progressed. */
 interface Progress {
-  /** True if the code continued past the results of the exchange. */
+  /** True if the code continued past the results of the request. */
   readonly advanced: boolean;
   readonly planned: readonly PlannedStep[];
   readonly settlement: Settlement | null;
@@ -79,7 +79,7 @@ function endOf(settlement: Exclude<Settlement, { readonly kind: 'failed' }>): Ru
   return result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
 }
 
-/** Answers the step requests of one workflow. */
+/** Handles the step requests of one workflow. */
 export class Executor {
   private readonly options: ExecutorOptions;
   private executions = 0;
@@ -274,7 +274,7 @@ export class Executor {
   private async nextStep(execution: Execution, request: StepRequest, results: ExchangeResults): Promise<RequestedStep | null> {
     if (!results.mayContinue) return null;
     if (results.done.length % STEPS_PER_TURN === 0) await nextTurn();
-    // The service may have given up this exchange.
+    // The service may no longer wait for the reply.
     const step = execution.dropped ? null : onlyNewStep(execution, request);
     if (step) step.executing = true;
     return step;

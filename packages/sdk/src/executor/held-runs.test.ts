@@ -286,7 +286,7 @@ describe('a held run', () => {
       collect();
     }
     assert.equal(refs[0]?.deref(), undefined);
-    assert.ok(refs[1]?.deref(), 'the held execution is not garbage');
+    assert.ok(refs[1]?.deref(), 'the held execution is not collected');
   });
 });
 

@@ -1,7 +1,6 @@
 /**
- * Live executions that are kept between requests, so that a step does not need to replay the journal. The least
- * recently used ones are removed first if there are too many, and each one is removed after it has been idle for a
- * while.
+ * Live executions that are kept between requests, so that a step does not need to replay the journal. If there are too many, the
+ * least recently used execution is removed first. An execution that has been idle for a while is removed too.
  */
 import type { Execution } from './execution.js';
 

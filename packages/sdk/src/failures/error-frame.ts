@@ -8,7 +8,7 @@ export const ERROR_BOUNDS = {
   stackLength: 4_096,
   causeStackLength: 1_536,
   causeMessageLength: 1_024,
-  /** Number of causes, from the error to the first one. */
+  /** Maximum number of causes of an error. */
   causes: 5,
   fileLength: 512,
   functionLength: 128,
@@ -17,7 +17,7 @@ export const ERROR_BOUNDS = {
 
 /** The place in the user's own code where an error was thrown. */
 export interface ErrorSource {
-  /** Relative to the directory of the app if it is inside; otherwise as the stack names it. */
+  /** Path of the file, relative to the directory of the app if the file is inside it. Otherwise the path in the stack. */
   readonly file: string;
   readonly line: number;
   readonly column?: number;
@@ -39,7 +39,7 @@ export interface ErrorCause {
 
 /** The error of a failed reply. Older SDKs send only `name`, `message` and `stack`. */
 export interface ErrorFrame extends ErrorCause {
-  /** The errors that caused it, from `error.cause` to the first one. Absent: none. */
+  /** Errors that caused this error, starting with `error.cause`. Absent: none. */
   readonly causes?: readonly ErrorCause[];
   readonly source?: ErrorSource;
 }

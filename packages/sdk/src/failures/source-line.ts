@@ -1,6 +1,6 @@
 /**
- * Reads the line of source code that a stack frame names. A message may imitate a frame, so a file is read only if it is a
- * regular file with source code inside the directory of the app, not in a hidden directory or an installed package.
+ * Reads the line of source code that a stack frame names. A message may imitate a frame, so only regular files with source code
+ * inside the directory of the app are read. Files in hidden directories and installed packages are not.
  */
 
 const MAX_FILE_BYTES = 1024 * 1024;

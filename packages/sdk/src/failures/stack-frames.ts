@@ -18,7 +18,7 @@ const MAX_STACK_LENGTH = 64 * 1024;
 const MAX_LINE_LENGTH = 1_000;
 const MAX_LINES = 200;
 const LOCATION = /^(?:async )?(.+):(\d{1,9}):(\d{1,9})$/;
-/** Stands for the directory of the SDK in stacks that the SDK reports. */
+/** Replaces the directory of the SDK in stacks that the SDK reports. */
 export const SDK_DIRECTORY = '@everstep/sdk/';
 
 const isFrame = (line: string): boolean => line.length <= MAX_LINE_LENGTH && /^\s{0,20}at \S/.test(line);

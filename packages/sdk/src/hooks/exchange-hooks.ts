@@ -1,4 +1,4 @@
-/** Calls the hooks for what happens in one request of the service. */
+/** Calls the workflow hooks during one request of the service. */
 import type { FailedReply, PlannedStep, StepReply, StepRequest } from '../protocol.js';
 import type { HookCaller, HookRun, HookStep } from './workflow-hooks.js';
 
@@ -17,7 +17,7 @@ export class ExchangeHooks {
     this.run = { runId: id, runCreatedAt: createdAt, workflowUrl, labels };
   }
 
-  /** The code of the run starts in this process. */
+  /** Called when the code of the run starts in this process. */
   codeStarted(): void {
     const { journal, target, retried } = this.request;
     if (journal.length === 0 && target === null && retried === 0) this.call('runStarted', this.ofRun());
@@ -37,7 +37,7 @@ export class ExchangeHooks {
     this.call('stepFinished', { ...this.ofStep(step, retried + 1), durationMs: performance.now() - startedAt });
   }
 
-  /** A step threw an error, or the code between steps if there is no step. */
+  /** Called when a step threw an error, or the code between steps if there is no step. */
   threw(
     error: unknown,
     { retry }: FailedReply,
@@ -54,7 +54,7 @@ export class ExchangeHooks {
     this.call('runFailed', { ...this.ofRun(retried + 1), ...failure, ...failed, durationMs: this.age() });
   }
 
-  /** The request was answered. */
+  /** Called when the request has a reply. */
   replied(reply: StepReply): void {
     if (reply.kind !== 'progress' || !reply.end) return;
     this.call('runFinished', { ...this.ofRun(), outcome: reply.end.kind, durationMs: this.age() });

@@ -37,25 +37,26 @@ export interface HookFailure {
  * not exactly once.
  */
 export interface WorkflowHooks {
-  /** The code of a run starts for the first time. Not called for runs that continue another one. */
+  /** Called when the code of a run starts for the first time. Not called for runs that continue another run. */
   readonly runStarted?: (run: HookRun) => unknown;
-  /** The run has ended without an error. `durationMs`: time since its creation. */
+  /** Called when the run has ended without an error. `durationMs`: time since its creation. */
   readonly runFinished?: (run: HookRun & { readonly outcome: 'finished' | 'canceled'; readonly durationMs: number }) => unknown;
   /**
-   * The code between steps threw an error, or a step has failed for good (`step`). With `willRetry: false`, the run has failed.
+   * Called when the code between steps threw an error, or when a step has failed for good (`step`). With `willRetry: false`, the
+   * run has failed.
    */
   readonly runFailed?: (
     run: HookRun & HookFailure & { readonly step?: HookStep['step']; readonly durationMs: number },
   ) => unknown;
-  /** The app starts to execute a step. */
+  /** Called when the app starts to execute a step. */
   readonly stepStarted?: (step: HookStep) => unknown;
-  /** The app has executed a step. `durationMs`: duration of this attempt. */
+  /** Called when the app has executed a step. `durationMs`: duration of this attempt. */
   readonly stepFinished?: (step: HookStep & { readonly durationMs: number }) => unknown;
-  /** A step threw an error. `durationMs`: duration of this attempt. */
+  /** Called when a step threw an error. `durationMs`: duration of this attempt. */
   readonly stepFailed?: (step: HookStep & HookFailure & { readonly durationMs: number }) => unknown;
   /**
-   * The code received the recorded result of a step, which was not executed just now: on a replay, or because the service
-   * completed it, such as a sleep.
+   * Called when the code received a recorded result without executing the step: on a replay, or because the service completed
+   * the step, such as a sleep.
    */
   readonly stepReplayed?: (step: HookStep) => unknown;
 }
@@ -73,7 +74,7 @@ export class HookCaller {
     this.hooks = hooks;
   }
 
-  /** Never throws, and does not wait for a promise that a hook returns. */
+  /** Calls the hooks with this name. Never throws, and does not wait for a promise that a hook returns. */
   call<Name extends HookName>(name: Name, context: ContextOf<Name>): void {
     for (const hooks of this.hooks) {
       const hook = hooks[name] as ((context: ContextOf<Name>) => unknown) | undefined;

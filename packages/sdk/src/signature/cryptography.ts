@@ -8,7 +8,7 @@ import { MESSAGE_KEY_CONTEXT, SIGNING_KEY_PREFIX } from '../protocol.js';
 export interface PublicSigningKey {
   readonly kty: string;
   readonly crv: string;
-  /** The key itself, base64url. */
+  /** The public key, base64url. */
   readonly x: string;
   /** Identifies the key in the header of a signature. */
   readonly kid: string;

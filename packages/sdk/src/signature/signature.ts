@@ -6,13 +6,17 @@ import { usedSignatures } from './used-signatures.js';
 
 /** Claims of a signature. */
 export interface SignatureClaims {
+  /** Issuer of the signature. */
   readonly iss: string;
   /** URL that the request was sent to. */
   readonly sub: string;
-  /** Unix seconds. */
+  /** Time at which the signature was created, in Unix seconds. */
   readonly iat: number;
+  /** Time before which the signature is not valid, in Unix seconds. */
   readonly nbf: number;
+  /** Time at which the signature expires, in Unix seconds. */
   readonly exp: number;
+  /** Id of the signature. */
   readonly jti: string;
   /** SHA-256 of the body, base64url. */
   readonly body: string;

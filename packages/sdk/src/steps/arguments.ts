@@ -14,7 +14,7 @@ const MAX_SHOWN_LENGTH = 80;
 /** Returns a value as JSON for an error message, shortened to 80 characters. */
 export const shown = (value: unknown): string => String(JSON.stringify(value) ?? value).slice(0, MAX_SHOWN_LENGTH);
 
-/** Not every store can represent U+0000 and unpaired surrogates, so a text that contains one might not match later. */
+/** Returns whether every store can represent a text, so that it matches later: without U+0000 and unpaired surrogates. */
 export const isStorable = (text: string): boolean => !text.includes('\u0000') && !/\p{Surrogate}/u.test(text);
 
 /** Validates an event id. */

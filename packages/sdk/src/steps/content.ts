@@ -26,7 +26,7 @@ export function sentContent(value: unknown, what: string): SentContent | null {
   return text === undefined ? null : { body: encodedBody(text), contentType: JSON_TYPE };
 }
 
-/** Data that was sent as bytes stays bytes, even if it is valid text. */
+/** Returns the text of a body, or its bytes. Data that was sent as bytes stays bytes, even if it is valid text. */
 function textOrBytes(body: EncodedBody, contentType: string | undefined): string | Uint8Array {
   return body.encoding === 'utf8' && !contentType?.trim().toLowerCase().startsWith(BYTES_TYPE) ? body.data : bytesOf(body);
 }

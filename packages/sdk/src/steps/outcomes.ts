@@ -7,7 +7,7 @@ import type { CallOutcome, InvokeOutcome, NotifyOutcome, WaitOutcome, WebhookOut
 import { answerBodyOf, eventDataOf, readersOf, webhookRequestOf } from './content.js';
 import type { CallResult, InvokeResult, NotifyResult, WaitResult, Webhook, WebhookResult } from './step-types.js';
 
-/** Throws PayloadError if the event data is declared as JSON but is not valid JSON. */
+/** Returns the result of a wait. Throws PayloadError if the event data is declared as JSON but is not valid JSON. */
 export function waitResultOf<Data>(recorded: unknown): WaitResult<Data> {
   const outcome = recorded as WaitOutcome;
   if (outcome.timeout) return { timeout: true, eventId: undefined, eventData: undefined };

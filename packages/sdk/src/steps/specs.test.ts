@@ -30,7 +30,7 @@ describe('a step for the service is sent as requested', () => {
       { ...head, type: 'Wait', eventIds: ['order/7'], timeoutMs: 7 * DAY_MS },
     ],
     [
-      'a wait of some seconds',
+      'a wait of a few seconds',
       (context) => context.waitForEvent('a', 'x', { timeout: 1.5 }),
       { ...head, type: 'Wait', eventIds: ['x'], timeoutMs: 1_500 },
     ],

@@ -23,6 +23,7 @@ export interface Advanced {
 export interface TestService {
   readonly url: string;
   readonly token: string;
+  /** Client of the service. */
   readonly client: Client;
   /** Returns the time on the service's clock in Unix milliseconds. */
   now(): Promise<number>;

@@ -5,14 +5,14 @@ import { serveWorkflows } from './workflow-server.js';
 
 const done = serve(async () => 'done', { holdRuns: false });
 
-test('each workflow answers at its path, with or without a query', async (t) => {
+test('each workflow is served at its path, with or without a query', async (t) => {
   const server = await serveWorkflows({ '/one': done, '/two': done.endpoint });
   t.after(() => server.stop());
   const { '/one': one, '/two': two } = server.urls;
   assert.match(one, /^http:\/\/127\.0\.0\.1:\d+\/one$/);
   for (const url of [one, two, `${one}?tenant=7`]) {
     const answer = await fetch(url, { method: 'POST', body: 'not a step request' });
-    assert.equal(answer.status, 400, `${url} is answered by the workflow`);
+    assert.equal(answer.status, 400, `${url} is handled by the workflow`);
     assert.equal(answer.headers.get('svc-workflow-protocol'), '1');
   }
 });

@@ -54,6 +54,7 @@ export interface ConnectOptions<Name extends string = string> {
 
 /** A connected worker. */
 export interface ConnectedWorker<Name extends string = string> {
+  /** Current state of the worker. */
   readonly state: WorkerState;
   /** URL of each workflow: `worker://<app>/<name>`. */
   readonly urls: Readonly<Record<Name, string>>;

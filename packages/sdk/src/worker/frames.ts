@@ -22,7 +22,7 @@ export interface HelloFrame {
   readonly app: string;
   /** Names of the workflows that the worker serves. */
   readonly workflows: readonly string[];
-  /** Number of requests that the worker handles at the same time. */
+  /** Maximum number of requests that the worker handles at the same time. */
   readonly maxConcurrency: number;
   /** Identifies the process. All connections of a process send the same id. */
   readonly workerId: string;
@@ -61,7 +61,7 @@ export type ServiceFrame =
       /** Maximum size of one frame of the worker in bytes of JSON. */
       readonly maxFrameBytes: number;
     }
-  /** Followed by the end of the connection. `retry`: another attempt can succeed. */
+  /** The service rejects the worker and closes the connection. `retry`: another attempt can succeed. */
   | { readonly kind: 'rejected'; readonly code: RejectionCode; readonly message: string; readonly retry: boolean }
   | { readonly kind: 'step'; readonly id: number; readonly workflow: string; readonly request: StepRequest }
   | { readonly kind: 'check'; readonly id: number; readonly workflow: string; readonly request: CheckRequest }
@@ -71,7 +71,7 @@ export type ServiceFrame =
   | { readonly kind: 'ping' }
   /** The nodes have changed. `nodeId`: the node of this connection, which may have a new id. */
   | { readonly kind: 'nodes'; readonly nodes: readonly ConnectionNode[]; readonly nodeId?: string }
-  /** The service stops: it sends no more work, and waits for the answers to the work in progress. */
+  /** The service is stopping: it sends no more work, and waits for the answers to the work in progress. */
   | { readonly kind: 'drain' };
 
 /** Outcome of a failure notice. `retry` says whether the service sends it again. */
@@ -91,7 +91,7 @@ export type WorkerFrame =
    */
   | { readonly kind: 'received'; readonly through: number }
   | { readonly kind: 'pong' }
-  /** The worker stops: it wants no more work, and answers the work in progress. */
+  /** The worker is stopping: it accepts no more work, and answers the work in progress. */
   | { readonly kind: 'drain' };
 
 /** The service closes a connection after this many heartbeats without a frame, and a worker reconnects. */

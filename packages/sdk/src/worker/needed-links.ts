@@ -26,8 +26,9 @@ export interface NeededLinks {
 }
 
 /**
- * Nodes behind one load balancer have no address of their own, so the worker connects through the URL of the service until it has
- * reached each of them. A load balancer may always choose the same nodes, so the number of attempts is limited.
+ * Returns the connections that a worker still needs. Nodes behind one load balancer have no address of their own, so the worker
+ * connects through the URL of the service until it has reached each node. A load balancer may always choose the same nodes, so
+ * the number of attempts is limited.
  */
 export function neededLinks({ nodes, reached, directFailures, searches }: LinkState): NeededLinks {
   const missing = nodes.filter(({ nodeId }) => !reached.has(nodeId));

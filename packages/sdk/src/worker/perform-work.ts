@@ -20,7 +20,7 @@ function noticeAnswer(outcome: NoticeOutcome): NoticeAnswer {
   }
 }
 
-/** Never rejects. */
+/** Performs one request and resolves with its answer. Never rejects. */
 export async function performWork(
   workflows: ReadonlyMap<string, ServedWorkflow>,
   work: Work,

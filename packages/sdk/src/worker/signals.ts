@@ -6,8 +6,8 @@ export type DrainSignal = 'SIGTERM' | 'SIGINT';
 const DEFAULT_SIGNALS: readonly DrainSignal[] = ['SIGTERM', 'SIGINT'];
 
 /**
- * Calls `drain` at the first of the signals, and sends the signal again when it resolves, so that it has the effect it
- * would have had. A second signal takes effect at once. Returns a function that stops listening.
+ * Calls `drain` at the first of the signals. When `drain` resolves, sends the signal again, so that it has its usual effect. A
+ * second signal takes effect at once. Returns a function that stops listening.
  */
 export function onDrainSignal(signals: readonly DrainSignal[] = DEFAULT_SIGNALS, drain: () => Promise<void>): () => void {
   if (typeof process !== 'object' || typeof process.once !== 'function') return () => {};

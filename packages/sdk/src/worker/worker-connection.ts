@@ -24,7 +24,7 @@ export type WorkAnswer = Extract<WorkerFrame, { kind: 'answer' | 'noticed' }>;
 
 /** Why a connection has ended. */
 export interface ConnectionEnd {
-  /** For display. */
+  /** Message for display. */
   readonly message: string;
   /** Set if the service rejected the worker. */
   readonly rejection?: Rejected;
@@ -32,16 +32,16 @@ export interface ConnectionEnd {
   readonly wasConnected: boolean;
 }
 
-/** Calls of a connection. */
+/** Functions that a connection calls. */
 export interface ConnectionEvents {
   /** Performs work. Never rejects. `isAbandoned` returns true once the service no longer waits for the answer. */
   readonly perform: (work: Work, isAbandoned: () => boolean) => Promise<WorkAnswer>;
   readonly connected: (welcome: Welcome) => void;
-  /** The nodes of the service have changed. */
+  /** Called when the nodes of the service have changed. */
   readonly nodes: (frame: Extract<ServiceFrame, { kind: 'nodes' }>) => void;
-  /** The service stops. */
+  /** Called when the service is stopping. */
   readonly serviceDrains: () => void;
-  /** Called once. */
+  /** Called once, when the connection has ended. */
   readonly ended: (end: ConnectionEnd) => void;
 }
 
@@ -101,7 +101,7 @@ export class WorkerConnection {
   private readonly events: ConnectionEvents;
   private welcome: Welcome | null = null;
   private rejection: Rejected | null = null;
-  /** Ids of work in progress. */
+  /** Ids of the requests in progress. */
   private readonly open = new Set<number>();
   private outgoing: WorkerFrame[] = [];
   private flushing = false;

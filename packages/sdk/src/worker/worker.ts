@@ -27,7 +27,7 @@ export interface WorkerOptions {
 
 /** An attempt to keep a connection to one node open. */
 interface Link {
-  /** Socket URL. */
+  /** URL of the socket. */
   readonly url: string;
   /** Id of the node with this address; null if it goes through the URL of the service, where any node may answer. */
   readonly target: string | null;

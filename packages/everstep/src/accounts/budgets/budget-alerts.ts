@@ -20,7 +20,7 @@ const CHECK_AFTER_MS = 1_000;
 const RETRY_AFTER_FAULT_MS = 1_000;
 const RETRY_AFTER_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
 const TIMEOUT_MS = 30_000;
-/** Other processes leave an alert in delivery alone for this time. After it, the sender is assumed to have ended. */
+/** Other processes ignore an alert in delivery for this time. After it, the sender is assumed to have ended. */
 const DELIVERY_LEASE_MS = 2 * TIMEOUT_MS;
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** Number of alerts sent concurrently. */
@@ -31,7 +31,7 @@ export interface BudgetAlertsOptions {
     AccountStore,
     'createBudgetAlert' | 'dueBudgetAlerts' | 'nextBudgetAlertAt' | 'rescheduleBudgetAlert' | 'findInstance'
   >;
-  /** Returns the current standing, not a cached one. */
+  /** Returns the current spending, not a cached value. */
   readonly standing: (instanceId: string) => Promise<BudgetStanding | null>;
   readonly sender: MessageSender;
   /** If closed, nothing is sent. Absent: always open. */
@@ -146,7 +146,7 @@ export class BudgetAlerts {
     const delayMs = taken ? null : (RETRY_AFTER_MS[retried] ?? null);
     const dueAt = delayMs === null ? null : clock.now() + delayMs;
     await accounts.rescheduleBudgetAlert({ alert, retried: retried + 1, dueAt });
-    // Further alerts may wait for a free place.
+    // Further alerts may wait for a free slot.
     this.wake(this.sending.size >= MAX_CONCURRENT ? clock.now() : (dueAt ?? Number.POSITIVE_INFINITY));
   }
 

@@ -9,9 +9,9 @@ import type { Plans } from '../plans/plans.js';
 import { endOfMonth, monthOf } from './months.js';
 import { costOf } from './prices.js';
 
-/** The budget is spent. */
+/** Describes a budget that is spent. */
 export interface BudgetExceeded {
-  /** Dollars. */
+  /** Amount spent in dollars. */
   readonly spent: number;
   readonly budget: number;
   /** End of the month in Unix ms. */
@@ -35,7 +35,7 @@ export interface BudgetStanding {
 export interface BudgetsOptions {
   readonly accounts: Pick<AccountStore, 'usage' | 'findInstance'>;
   readonly plans: Pick<Plans, 'planOf'>;
-  /** Unix ms from the clock by which messages are counted. */
+  /** Returns the time in Unix ms from the clock by which messages are counted. */
   readonly now: () => number;
   /** A monotonic clock in ms. Default: `now`. */
   readonly elapsedMs?: () => number;
@@ -50,9 +50,9 @@ export interface Budgets {
   spent(instanceId: string): Promise<number>;
   /** Returns null if the instance does not exist. */
   standing(instanceId: string): Promise<BudgetStanding | null>;
-  /** The same, without the cache. */
+  /** Returns the spending as stored, without the cache. */
   standingNow(instanceId: string): Promise<BudgetStanding | null>;
-  /** Call this after a change of the instance's budget, plan or owner. Resolves when the new state is known. */
+  /** Reads the instance again. Call it after a change of its budget, plan or owner. Resolves when the new state is known. */
   forget(instanceId: string): Promise<void>;
   /** Clears the cached counts of all instances. */
   forgetCounts(): void;

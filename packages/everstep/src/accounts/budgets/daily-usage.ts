@@ -6,11 +6,11 @@ import { costOf } from './prices.js';
 
 export interface DailyUsageQuery {
   readonly instance: QueueInstance;
-  /** The billed account. */
+  /** Account that is billed. */
   readonly owner: string;
   /** Number of days, including today (UTC). */
   readonly days: number;
-  /** Unix ms. */
+  /** Current time in Unix milliseconds. */
   readonly now: number;
   /** Dollars per 100,000 messages, for messages counted while no price was recorded. */
   readonly price: number;

@@ -2,23 +2,23 @@
 
 const DAY_MS = 86_400_000;
 
-/** Such as `2026-11`. */
+/** Returns the name of a month, such as `2026-11`. */
 export const monthOf = (at: number): string => new Date(at).toISOString().slice(0, 7);
 
-/** Start of the next month. */
+/** Returns the start of the next month. */
 export function endOfMonth(at: number): number {
   const date = new Date(at);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-/** Days since 1970. */
+/** Returns the number of days since 1970. */
 export const dayOf = (at: number): number => Math.floor(at / DAY_MS);
 
-/** Such as `2026-11-21`. */
+/** Returns the name of a day, such as `2026-11-21`. */
 export const dayNameOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
-/** `day` is a number of days since 1970. */
+/** Returns the start of a day. `day` is the number of days since 1970. */
 export const startOfDay = (day: number): number => day * DAY_MS;
 
-/** Start of the next day. */
+/** Returns the start of the next day. */
 export const endOfDay = (at: number): number => (dayOf(at) + 1) * DAY_MS;

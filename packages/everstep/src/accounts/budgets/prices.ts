@@ -1,6 +1,6 @@
 /**
- * Message prices in dollars per 100,000. The store counts messages at the current price of their instance, so a later
- * change of the plan or the plans file does not affect messages already counted.
+ * Message prices in dollars per 100,000. The store counts messages at the current price of their instance. A later change of the
+ * plan or of the plans file does not affect messages already counted.
  * Keeps invariant 20.
  */
 import { newKey } from '../../engine/ids.js';
@@ -23,7 +23,7 @@ export function costOf(usage: readonly Pick<UsageRecord, 'price' | 'messages'>[]
 export interface RecordPricesOptions {
   readonly accounts: Pick<AccountStore, 'listInstances' | 'changeInstance'>;
   readonly plans: Plans;
-  /** Unix ms. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
   readonly random: Random;
 }

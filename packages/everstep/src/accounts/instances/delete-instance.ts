@@ -8,7 +8,7 @@ type DeletionPart = Pick<AccountService, 'deleteInstance' | 'listDeletedInstance
 export interface DeletionOptions {
   readonly rules: AccountRules;
   readonly isOperator: (userId: string) => Promise<boolean>;
-  /** Awaited before the answer. After it, nothing of the instance is accepted or delivered. */
+  /** Awaited before the response. Afterwards nothing of the instance is accepted or delivered. */
   readonly instanceDeleted: (instanceId: string) => unknown;
   readonly accountsOf: AccountService['accountsOf'];
   /** The plan shown for an instance that is being deleted. */

@@ -7,7 +7,7 @@ import { createAccountService } from '../service.js';
 import { INSTANCE, OTHER_OWNER, OWNER, openSpending } from '../spending.fixture.js';
 import { createAuthority } from '../tokens/authority.js';
 
-test('owners are known from the start, and a new or moved instance is known as soon as its change is answered', async (t) => {
+test('owners are known from the start, and a new or moved instance is known before the response to its change', async (t) => {
   const { store, ...world } = await openSpending(t);
   const now = () => world.at;
   const limits = await createLimits({ accounts: store.accounts, plans: BUILT_IN_PLANS, now });

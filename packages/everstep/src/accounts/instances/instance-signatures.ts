@@ -10,7 +10,7 @@ export interface SigningKeys {
   readonly next: string;
 }
 
-/** Who rotated signing keys, and from which address, for the audit log. */
+/** Who rotated signing keys and from which address, for the audit log. */
 export interface KeyRotation {
   readonly actor: string;
   readonly address: string;
@@ -22,7 +22,7 @@ export type NotedAction = KeyRotation & Pick<AuditEntry, 'action' | 'subject' | 
 /** The current private key. */
 export interface PrivateKey {
   readonly kid: string;
-  /** PKCS #8, base64url. */
+  /** The key in PKCS #8 format, base64url. */
   readonly privateKey: string;
 }
 
@@ -52,7 +52,7 @@ export interface InstanceSignatures {
   learnWorkflowOrigin(instanceId: string, origin: string): Promise<void> | null;
   /** Returns null if the instance does not exist. */
   signatureSettings(instanceId: string): Promise<SignatureSettings | null>;
-  /** `by` is in the audit log. Rejects if the instance does not exist. */
+  /** Changes the settings. `by` is in the audit log. Rejects if the instance does not exist. */
   changeSignatureSettings(instanceId: string, change: SignatureSettingsChange, by: KeyRotation): Promise<SignatureSettings>;
   /** Makes the next key pair the current one and creates a new next pair. Returns null if the instance has none. */
   rotateKeyPairs(instanceId: string, by: KeyRotation): Promise<SignatureSettings | null>;

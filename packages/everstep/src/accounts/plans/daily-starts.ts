@@ -18,7 +18,7 @@ export type DayDecision =
 
 export interface DailyStartsOptions {
   readonly accounts: Pick<AccountStore, 'countsByDay'>;
-  /** Unix ms from the clock by which runs are counted. */
+  /** Returns the time in Unix ms from the clock by which runs are counted. */
   readonly now: () => number;
 }
 

@@ -186,7 +186,7 @@ test('runs started while no plan limited them count when a plan does', async (t)
   assert.equal((await refuseRuns(world.limits, 1))?.kind, 'daily-limit');
 });
 
-test("a tick with a body over the plan's limit is refused and does not count for the day", async (t) => {
+test("a scheduled run with a body over the plan's limit is refused and does not count for the day", async (t) => {
   const { limits } = await open(t, { plan: 'small' });
   assert.deepEqual(limits.messageLimit(INSTANCE), { plan: 'small', maxBytes: 10 });
   assert.equal(limits.messageLimit('qi_none'), null);

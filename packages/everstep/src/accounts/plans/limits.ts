@@ -49,7 +49,7 @@ export interface Limits extends InstanceLimits {
   refuseSpending(instanceId: string): Promise<Refusal | null>;
   /** Checks whether the account may store this many additional bytes. Returns null if allowed. */
   refuseStorage(instanceId: string, bytes: number): Promise<Refusal | null>;
-  /** The same check for a search index of the account. */
+  /** Checks whether a search index of the account may store this many additional bytes. Returns null if allowed. */
   refuseDocuments(accountId: string, bytes: number): Promise<Refusal | null>;
   /** Returns null if the instance does not exist or has no owner. */
   storage(instanceId: string): Promise<StorageStanding | null>;
@@ -57,16 +57,16 @@ export interface Limits extends InstanceLimits {
   refusedNow(instanceId: string): Promise<readonly string[]>;
   /** Counts a refusal, for the owner to see. */
   refused(instanceId: string, kind: RefusalKind): void;
-  /** Call this after a change to an instance. When it resolves, the change is in effect. */
+  /** Drops an instance from the caches. Call it after a change to the instance; the change is in effect when it resolves. */
   forget(instanceId: string): Promise<void>;
-  /** Call this when other processes may have changed any instance. */
+  /** Clears the caches. Call it when other processes may have changed any instance. */
   forgetEverything(): Promise<void>;
 }
 
 export interface LimitsOptions {
   readonly accounts: Pick<AccountStore, 'usage' | 'findInstance' | 'listInstances' | 'countsByDay' | 'totalsOf'>;
   readonly plans: Plans;
-  /** Unix ms. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
   /** A monotonic clock in ms that also advances while `now` stands still. Default: `now`. */
   readonly elapsedMs?: () => number;

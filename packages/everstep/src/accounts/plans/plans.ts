@@ -10,7 +10,7 @@ import type { Plan } from '../account-service.js';
 
 export const DEFAULT_PLAN_NAME = 'default';
 export const STANDARD_PLAN_NAME = 'standard';
-/** Dollars per 100,000 messages. */
+/** Default price in dollars per 100,000 messages. */
 const DEFAULT_PRICE = 1;
 const MAX_PRICE = 1_000_000;
 const MAX_PLANS = 100;
@@ -19,6 +19,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
+const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 
 type LimitName = Exclude<keyof Plan, 'name' | 'pricePer100kMessages'>;
@@ -69,6 +70,7 @@ const UNLIMITED: Plan = Object.freeze({
 const STANDARD: Plan = Object.freeze({
   ...UNLIMITED,
   name: STANDARD_PLAN_NAME,
+  maxMessageBytes: MIB,
   logRetentionMs: 30 * DAY_MS,
   deadLetterRetentionMs: 90 * DAY_MS,
   maxParallelism: 100,
@@ -100,7 +102,7 @@ export interface Plans {
 
 export type LoadedPlans =
   | { readonly ok: true; readonly plans: Plans }
-  /** Sentences for the operator. */
+  /** Sentences that explain to the operator what is wrong. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
 function plansOf(list: readonly Plan[]): Plans {

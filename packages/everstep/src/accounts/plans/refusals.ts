@@ -17,7 +17,7 @@ type Count = Omit<CountOfDay, 'kind'>;
 
 export interface RefusalsOptions {
   readonly accounts: Pick<AccountStore, 'countOfDay'>;
-  /** Unix ms from the service clock, which determines the day of a count. */
+  /** Returns the time of the service clock in Unix ms, which determines the day of a count. */
   readonly now: () => number;
   /** Clock of the machine. Writing the counts does not depend on the service clock. */
   readonly clock: Clock;

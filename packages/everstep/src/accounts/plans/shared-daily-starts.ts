@@ -10,7 +10,7 @@ import type { DayDecision } from './daily-starts.js';
 
 export interface SharedDailyStartsOptions {
   readonly days: SharedDailyRuns;
-  /** Unix ms. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
 }
 

@@ -42,7 +42,7 @@ export const createLimitOf =
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** For example `1.5 GiB`. */
+/** Returns a human-readable size, for example `1.5 GiB`. */
 export function bytesText(bytes: number): string {
   let [size, unit] = [bytes, 0];
   while (size >= 1024 && unit < UNITS.length - 1) {

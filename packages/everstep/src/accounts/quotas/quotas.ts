@@ -11,7 +11,7 @@ import type { AccountTotals, AccountTotalsCache } from './account-totals.js';
 
 export interface QuotaRefusal {
   readonly kind: 'storage-quota-exceeded' | 'too-many-active-runs';
-  /** Text for the caller. */
+  /** Error text for the caller. */
   readonly message: string;
 }
 
@@ -34,7 +34,7 @@ export class Quotas {
     return totals && this.refuseBytes(totals, bytes);
   }
 
-  /** The same check for documents in a search index of the account. */
+  /** Checks the storage quota for documents in a search index of the account. Returns null if allowed. */
   async refuseDocuments(accountId: string, bytes: number): Promise<QuotaRefusal | null> {
     return this.refuseBytes(await this.options.totals.of(accountId), bytes);
   }

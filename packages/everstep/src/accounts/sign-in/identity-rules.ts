@@ -39,7 +39,7 @@ export type SignInRefusal = 'sso-unknown-user' | 'sso-email-taken' | 'sso-user-d
 export type SignedIn = ({ readonly kind: 'in' } & StartedSession) | { readonly kind: 'refused'; readonly reason: SignInRefusal };
 
 export interface IdentityRules {
-  /** Counts an invalid answer of the identity provider as a failed login from the address. */
+  /** Counts an invalid response of the identity provider as a failed login from the address. */
   signInFailed(from: { readonly address: string }): void;
   signIn(request: IdentitySignIn): Promise<SignedIn>;
 }

@@ -1,9 +1,8 @@
 /**
- * Replies to invitations to teams: accept, join and decline. There is no mail server, so the inviter passes the secret on.
+ * Replies to invitations to teams: accept, join and decline. Invitations are not sent by email; the inviter passes the secret on.
  *
- * An email proves nothing: anyone can invite any email, accept the invitation, and so own that user. Joining a team
- * therefore requires the secret from an admin of that team and, if a user already has the email, the login of that
- * user. One of the two is not enough.
+ * An email proves nothing: anyone can invite any email, accept the invitation, and so own that user. Joining a team therefore
+ * requires the secret from an admin of that team. If a user already has the email, it also requires the login of that user.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { ApiKeyRecord, MemberRecord, UserRecord } from '../../ports/stores/account-store.js';

@@ -61,7 +61,7 @@ test('an email without a user is invited, and accepting returns the first API ke
   assert.equal(await store.accounts.findInvitation({ invitationId: invitation.invitationId }), null);
 });
 
-test('the answer does not show whether a user has the email', async () => {
+test('the response does not show whether a user has the email', async () => {
   const [known, unknown] = [await invite(emailOf('stranger')), await invite('nobody@w.test')];
   const shape = ({ invitation, secret }: typeof known) => [
     Object.keys(invitation),

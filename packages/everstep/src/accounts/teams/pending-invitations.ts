@@ -8,7 +8,7 @@ import type { LimitOf } from '../quotas/account-limits.js';
 
 const SECRET = /^inv_[A-Za-z0-9_-]{43}$/;
 export const hashOfInvitation = (secret: string): string => createHash('sha256').update(secret).digest('hex');
-/** `now` in Unix ms. */
+/** Returns whether the invitation is still pending. `now` is in Unix ms. */
 export const isPending = ({ expiresAt }: InvitationRecord, now: number): boolean => expiresAt > now;
 
 export const NO_INVITATION = refuse(

@@ -98,7 +98,7 @@ const newTokenRecord = (
 
 interface AuthorityOptions {
   readonly store: Pick<Store, 'accounts'>;
-  /** Unix ms. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
   /** Absent: no other process uses the store. */
   readonly sharing?: Sharing;

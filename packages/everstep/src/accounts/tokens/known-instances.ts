@@ -32,7 +32,7 @@ export interface KnownInstances {
 
 const missing = (instanceId: string): Error => new Error(`queue instance ${instanceId} does not exist`);
 
-/** `sharing` is absent if no other process uses the store. */
+/** Creates the cache. `sharing` is absent if no other process uses the store. */
 export function createKnownInstances(
   accounts: Pick<AccountStore, 'findInstance' | 'listInstances'>,
   sharing: Sharing | undefined,

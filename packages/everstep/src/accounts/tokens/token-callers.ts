@@ -22,7 +22,7 @@ interface Verified {
   readonly caller: Caller;
   /** Time at which it must be verified again. */
   readonly until: number;
-  /** Unix ms; null: never. */
+  /** Expiry in Unix milliseconds; null: never. */
   readonly expiresAt: number | null;
 }
 
@@ -32,7 +32,7 @@ export interface TokenCallersOptions {
   readonly accounts: AccountStore;
   readonly ring: KeyRing;
   readonly instances: KnownInstances;
-  /** Unix ms. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
   /** Absent: no other process uses the store. */
   readonly sharing: Sharing | undefined;
@@ -44,7 +44,7 @@ export interface TokenCallers {
   /** Returns null for an invalid token. */
   find(token: string): Promise<Caller | null>;
   forgetTokens(tokenIds: readonly string[]): void;
-  /** Null: the tokens of all instances. */
+  /** Drops the tokens of an instance from the cache; null: those of all instances. */
   forgetInstance(instanceId: string | null): void;
 }
 

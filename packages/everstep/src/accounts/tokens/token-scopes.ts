@@ -3,7 +3,7 @@
 import type { TokenRecord } from '../../ports/stores/account-store.js';
 import type { TokenScope } from '../../ports/stores/accounts/named-tokens.js';
 
-/** Scope that an operation requires. `read`: the answer would be useless without payloads. */
+/** Scope that an operation requires. `read`: the response would be useless without payloads. */
 export type TokenNeed = Exclude<TokenScope, 'connect' | `connect:${string}`>;
 
 export function permits(scopes: readonly TokenScope[], need: TokenNeed): boolean {

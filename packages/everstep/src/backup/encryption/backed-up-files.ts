@@ -37,7 +37,7 @@ export function copyOut(directory: string, path: string, to: string, cipher: Bac
   return writeDurably(cipher ? decrypted(source, cipher.keyOf(path)) : source, to);
 }
 
-/** Rejects with BackupError if the file does not match the manifest. */
+/** Compares a file with the manifest. Rejects with BackupError if it does not match. */
 export async function assertSame(directory: string, file: BackedUpFile, cipher: BackupCipher | null): Promise<void> {
   const { path, bytes, sha256 } = file;
   const place = pathInBackup(directory, path, cipher);

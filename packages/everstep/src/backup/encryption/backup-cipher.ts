@@ -6,7 +6,7 @@ import { BackupError, type Encryption } from '../contents.js';
 
 const SALT_BYTES = 32;
 const KEY_BYTES = 32;
-/** 128 MiB and about 100 ms for each guess of a passphrase. */
+/** Cost of one guess of a passphrase: 128 MiB and about 100 ms. */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 } as const;
 
 /** The secret that opens a backup. */
@@ -18,7 +18,7 @@ export interface BackupCipher {
   readonly encryption: Encryption;
   /** Returns the key of a file in this backup. `path` is as in the manifest. */
   keyOf(path: string): Uint8Array;
-  /** Authenticates the manifest. */
+  /** Returns a text that authenticates the manifest. */
   sealOf(text: string): string;
 }
 
@@ -49,7 +49,7 @@ export function newCipher(secret: BackupSecret): BackupCipher {
   return cipherOf({ method: 'key', keyId: keyIdOf(key), salt: text }, key);
 }
 
-/** Throws BackupError if the secret is missing or of the wrong kind. */
+/** Returns the cipher of an existing backup. Throws BackupError if the secret is missing or of the wrong kind. */
 export function cipherFor(encryption: Encryption, secret: BackupSecret | null): BackupCipher {
   if (encryption.method === 'passphrase') {
     if (secret?.kind !== 'passphrase')

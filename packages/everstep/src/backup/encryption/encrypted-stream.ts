@@ -35,7 +35,7 @@ async function* piecesOf(source: AsyncIterable<Uint8Array>, size: number): Async
   yield { bytes: rest, isLast: true };
 }
 
-/** `key` has 32 bytes and must be used for this stream only. */
+/** Encrypts a stream. `key` has 32 bytes and must be used for this stream only. */
 export async function* encrypted(source: AsyncIterable<Uint8Array>, key: Uint8Array): AsyncGenerator<Uint8Array> {
   let chunk = 0;
   for await (const { bytes, isLast } of piecesOf(source, CHUNK_BYTES)) {
@@ -44,7 +44,7 @@ export async function* encrypted(source: AsyncIterable<Uint8Array>, key: Uint8Ar
   }
 }
 
-/** Throws if the stream was altered. Chunks already yielded are authentic. */
+/** Decrypts a stream. Throws if it was altered. Chunks that were already yielded are authentic. */
 export async function* decrypted(source: AsyncIterable<Uint8Array>, key: Uint8Array): AsyncGenerator<Uint8Array> {
   let chunk = 0;
   for await (const { bytes, isLast } of piecesOf(source, CHUNK_BYTES + TAG_BYTES)) {

@@ -38,7 +38,7 @@ export interface Demo {
   stop(): Promise<void>;
 }
 
-/** Null when the example is missing: it is part of the repository, not of the published package. */
+/** Returns the demo; null when the example is missing, because it is not part of the published package. */
 export function createDemo(config: Config, screen: Screen): Demo | null {
   if (!hasExampleApp()) return null;
   let app: ExampleApp | null = null;
@@ -73,7 +73,7 @@ interface DemoOrder {
 interface FollowOptions {
   readonly story?: RunStory;
   readonly past?: StoryPast;
-  /** Follow the run no further than this. */
+  /** Returns true when the run need not be followed further. */
   readonly isEnough?: (journal: RunJournal) => boolean;
 }
 

@@ -11,7 +11,7 @@ const START_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 2_000;
 
 export interface ExampleApp {
-  /** `http://127.0.0.1:<port>` */
+  /** URL of the app: `http://127.0.0.1:<port>`. */
   readonly url: string;
   readonly workflowUrl: string;
   stop(): Promise<void>;
@@ -74,7 +74,7 @@ async function stopChild(child: ChildProcess): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Rejects with an Error that explains why the app does not start. */
+/** Starts the example app. Rejects with an Error that explains why the app does not start. */
 export async function startExampleApp(dataDir: string, credentials: Credentials): Promise<ExampleApp> {
   const wanted = await rememberedPort(dataDir);
   for (const port of new Set([wanted, 0])) {

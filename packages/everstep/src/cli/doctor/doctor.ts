@@ -28,7 +28,7 @@ export interface DoctorOptions {
 const SECRET_FILES = ['secrets.key', 'control.sock', 'everstep.db', 'everstep.db-wal', 'everstep.db-mark'];
 const CGROUP_LIMITS = ['/sys/fs/cgroup/memory.max', '/sys/fs/cgroup/memory/memory.limit_in_bytes'];
 
-/** Text of a file of the system; null where it does not exist. */
+/** Returns the text of a system file; null if it does not exist. */
 function systemText(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
@@ -73,7 +73,7 @@ async function checkDisk({ dataDir, store }: Config): Promise<Finding> {
   return judgeDisk({ path: place, freeBytes: disk.bavail * disk.bsize, totalBytes: disk.blocks * disk.bsize, storeBytes });
 }
 
-/** Certificates: the files of this server, and those that the public URL shows. */
+/** Checks the certificate in the files of this server, and the one that the public URL presents. */
 async function checkTls({ tls, publicUrl }: Config, probe: Probe): Promise<readonly Finding[]> {
   const { problem, skipped } = findingsOf('tls');
   const found: Finding[] = [];
@@ -112,7 +112,7 @@ async function checkAddresses(config: Config, version: string | null, probe: Pro
   ];
 }
 
-/** Never rejects: what cannot be checked is a finding. */
+/** Returns the findings of all checks. Never rejects: a check that fails is reported as a finding. */
 export async function examine(config: Config, { backups, maxBackupAgeMs, probe }: DoctorOptions): Promise<readonly Finding[]> {
   const { dataDir, store } = config;
   const stored = await readCredentials(dataDir).catch(() => null);

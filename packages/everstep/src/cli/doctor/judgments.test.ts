@@ -20,7 +20,7 @@ const says = (finding: Finding | undefined, status: Finding['status'], message: 
   assert.equal(finding.fix !== null, status === 'warning' || status === 'problem', 'what to do');
 };
 
-test('disk: a nearly full disk is a problem, a disk smaller than a copy of the store a warning', () => {
+test('a nearly full disk is a problem, and too little space for a copy of the store is a warning', () => {
   const disk = { path: '/data', freeBytes: 50 * GIB, totalBytes: 100 * GIB, storeBytes: GIB };
   says(judgeDisk(disk), 'ok', /^50\.0 GiB of 100\.0 GiB are free on the disk of \/data$/);
   says(judgeDisk({ ...disk, freeBytes: 10 * GIB }), 'warning', /free/);
@@ -30,7 +30,7 @@ test('disk: a nearly full disk is a problem, a disk smaller than a copy of the s
   assert.equal(size(512), '512 B');
 });
 
-test('files: those that other users can access, and those that this user cannot use, are problems', () => {
+test('files that other users can access, or that this user cannot use, are problems', () => {
   const file = { path: '/data/secrets.key', mode: 0o100600, isDirectory: false, isUsable: true };
   says(judgeFiles([file, { ...file, mode: null, isUsable: false }])[0], 'ok', /^1 files/);
   const [open] = judgeFiles([{ ...file, mode: 0o100644 }]);
@@ -40,7 +40,7 @@ test('files: those that other users can access, and those that this user cannot 
   says(judgeFiles([{ ...file, isUsable: false }])[0], 'problem', /this user cannot use/);
 });
 
-test('backups: a missing or old one is a problem', () => {
+test('a missing or old backup is a problem', () => {
   const options = { now: NOW, maxAgeMs: 26 * HOUR_MS, isPostgres: false };
   const newest = { directory: '/backups/1', startedAt: NOW - 20 * HOUR_MS };
   says(judgeBackups({ directory: '/backups', newest }, options), 'ok', /\/backups\/1, is 20 h 00 m old/);
@@ -50,7 +50,7 @@ test('backups: a missing or old one is a problem', () => {
   says(judgeBackups(null, { ...options, isPostgres: true }), 'skipped', /PostgreSQL/);
 });
 
-test('limits: few file descriptors and a heap larger than the memory are warnings', () => {
+test('few file descriptors and a heap larger than the memory are warnings', () => {
   says(judgeDescriptors(65_536), 'ok', /65536 files/);
   says(judgeDescriptors(1_024), 'warning', /1024 files, enough for \d+ client connections/);
   says(judgeDescriptors(null), 'skipped', /unknown/);
@@ -67,10 +67,10 @@ const reply = (changes: Partial<Reply> = {}): Reply => ({
 });
 const failed: NoReply = { kind: 'failed', error: 'ECONNREFUSED' };
 
-test('service: one that does not run is a warning, one that is not ready or is another program a problem', () => {
+test('a server that does not run is a warning; a server that is not ready, or another program, is a problem', () => {
   const at = 'http://127.0.0.1:8080';
   says(judgeService(at, reply(), reply()), 'ok', /runs and is ready/);
-  says(judgeService(at, failed, failed), 'warning', /no server answers .*ECONNREFUSED/);
+  says(judgeService(at, failed, failed), 'warning', /no server responds .*ECONNREFUSED/);
   says(judgeService(at, reply({ status: 404 }), reply()), 'problem', /another program/);
   const body = { error: 'the store refuses writes: disk full', reason: 'store-unavailable' };
   says(
@@ -81,13 +81,13 @@ test('service: one that does not run is a warning, one that is not ready or is a
   says(judgeService(at, reply(), failed), 'problem', /not ready: ECONNREFUSED/);
 });
 
-test('versions: a command of another version is a warning', () => {
+test('a command of another version is a warning', () => {
   assert.deepEqual(statuses(...['1.0.0', '1.1.0', null].map((version) => judgeVersions('1.0.0', version))), [
     ...(['ok', 'warning', 'skipped'] as const),
   ]);
 });
 
-test('clock: the uncertainty of the reading is not counted as skew', () => {
+test('the uncertainty of a clock reading is not counted as skew', () => {
   says(judgeClock('x', 1_900, 0), 'ok', /agrees/);
   says(judgeClock('x', -2_900, 1_000), 'ok', /agrees/);
   says(judgeClock('x', -5_000, 0), 'warning', /5\.0 s behind that of this machine/);
@@ -99,7 +99,7 @@ test('clock: the uncertainty of the reading is not counted as skew', () => {
   assert.equal(judgeServerClock('u', failed), null);
 });
 
-test('tls: an expired certificate is a problem, one that expires soon a warning', () => {
+test('an expired certificate is a problem, and one that expires soon is a warning', () => {
   const valid = { validFrom: NOW - HOUR_MS, validTo: NOW + 60 * 24 * HOUR_MS };
   says(judgeCertificate('c', valid, NOW), 'ok', /valid until 2027-01-22/);
   says(judgeCertificate('c', { ...valid, validTo: NOW + 24 * HOUR_MS }, NOW), 'warning', /expires on/);
@@ -107,16 +107,16 @@ test('tls: an expired certificate is a problem, one that expires soon a warning'
   says(judgeCertificate('c', { ...valid, validFrom: NOW + 1 }, NOW), 'problem', /valid only from/);
 });
 
-test('addresses: one that another program or version serves is reported', () => {
+test('an address that another program or version serves is reported', () => {
   const [name, url] = ['EVERSTEP_PUBLIC_URL', 'https://e.test'];
-  says(judgeAddress(name, url, reply(), '1.0.0'), 'ok', /EVERSTEP_PUBLIC_URL \(https:\/\/e\.test\) answers/);
-  says(judgeAddress(name, url, reply(), null), 'ok', /answers/);
-  says(judgeAddress(name, url, failed, null), 'problem', /does not answer/);
+  says(judgeAddress(name, url, reply(), '1.0.0'), 'ok', /EVERSTEP_PUBLIC_URL \(https:\/\/e\.test\) responds/);
+  says(judgeAddress(name, url, reply(), null), 'ok', /responds/);
+  says(judgeAddress(name, url, failed, null), 'problem', /does not respond/);
   says(judgeAddress(name, url, reply({ body: '<html>' }), null), 'problem', /another program/);
   says(judgeAddress(name, url, reply(), '1.1.0'), 'warning', /version 1\.0\.0, but this server has version 1\.1\.0/);
 });
 
-test('store: fsync off and a newer schema are problems, an older schema and a slow database warnings', () => {
+test('fsync off and a newer schema are problems; an older schema and a slow database are warnings', () => {
   const facts = { version: '15.4', hasFsync: true, now: NOW, roundTripMs: 2, schema: 9, currentSchema: 9 };
   assert.deepEqual(statuses(...judgeDatabase(facts, NOW)), ['ok', 'ok']);
   const of = (changes: Partial<typeof facts>) => judgeDatabase({ ...facts, ...changes }, NOW)[0];
@@ -134,7 +134,7 @@ function settings(env: Readonly<Record<string, string>>): readonly Finding[] {
   return judgeSettings(parsed.config);
 }
 
-test('settings: each that is risky in production is a warning', () => {
+test('each setting that is risky in production is a warning', () => {
   assert.deepEqual(statuses(...settings({})), ['ok']);
   const behindProxy = { EVERSTEP_HOST: '0.0.0.0', EVERSTEP_PUBLIC_URL: 'https://e.test', EVERSTEP_TRUSTED_PROXIES: '10.0.0.1' };
   assert.deepEqual(statuses(...settings({ ...behindProxy, EVERSTEP_QUERY_TOKENS: '0' })), ['ok']);

@@ -97,7 +97,7 @@ export function judgeBackups(
   return problem(`${text} (allowed: ${duration(maxAgeMs)})`, 'Make a backup now, and find out why the scheduled ones fail.');
 }
 
-/** `limit`: file descriptors of a process; null if unknown or unlimited. */
+/** Judges the limit of open files. `limit`: file descriptors of a process; null if unknown or unlimited. */
 export function judgeDescriptors(limit: number | null): Finding {
   const { ok, skipped, warning } = findingsOf('descriptors');
   if (limit === null) return skipped('the limit of open files is unknown here, or there is none');

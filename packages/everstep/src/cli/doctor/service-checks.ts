@@ -1,4 +1,4 @@
-/** Judges what servers answer: whether they run and are ready, their versions, clocks, certificates and addresses. */
+/** Judges the responses of servers: whether they run and are ready, their versions, clocks, certificates and addresses. */
 import { duration, instant } from '../output.js';
 import { type Finding, findingsOf } from './findings.js';
 import type { Certificate, NoReply, Reply } from './service-probe.js';
@@ -14,7 +14,7 @@ const text = (body: unknown, field: string): string | null => {
   return typeof value === 'string' ? value : null;
 };
 
-/** Version of a server that answered `GET /health`; null if something else answered. */
+/** Returns the version of the server that answered `GET /health`; null if it was another program. */
 export const versionIn = (reply: Reply | NoReply): string | null =>
   reply.kind === 'replied' && reply.status === 200 && text(reply.body, 'status') === 'ok' ? text(reply.body, 'version') : null;
 
@@ -22,12 +22,12 @@ export function judgeService(url: string, health: Reply | NoReply, ready: Reply 
   const { ok, warning, problem } = findingsOf('service');
   if (health.kind === 'failed')
     return warning(
-      `no server answers at ${url} (${health.error})`,
-      'Start it with everstep serve. Other checks look at its files.',
+      `no server responds at ${url} (${health.error})`,
+      'Start the server with everstep serve. The other checks examine its files.',
     );
   if (versionIn(health) === null)
     return problem(
-      `another program answers at ${url} (status ${health.status})`,
+      `another program responds at ${url} (status ${health.status})`,
       'Stop it, or set EVERSTEP_PORT to a free port.',
     );
   if (ready.kind === 'replied' && ready.status === 200) return ok(`the server at ${url} runs and is ready`);
@@ -39,10 +39,10 @@ export function judgeService(url: string, health: Reply | NoReply, ready: Reply 
   );
 }
 
-/** `server`: null without an answer. */
+/** Judges the versions of this command and of the server. `server`: version of the server; null if it did not respond. */
 export function judgeVersions(own: string, server: string | null): Finding {
   const { ok, skipped, warning } = findingsOf('versions');
-  if (server === null) return skipped('the version of the server is unknown, because it does not answer');
+  if (server === null) return skipped('the version of the server is unknown, because the server does not respond');
   if (server === own) return ok(`the server and this command have version ${own}`);
   return warning(`the server has version ${server}, this command ${own}`, 'Use the command of the same version as the server.');
 }
@@ -81,12 +81,12 @@ export function judgeCertificate(where: string, { validFrom, validTo }: Certific
   return ok(`the certificate of ${where} is valid until ${until}`);
 }
 
-/** For an address at which others reach the server. `name` is the setting. */
+/** Judges an address at which others reach the server. `name` is the setting. */
 export function judgeAddress(name: string, url: string, health: Reply | NoReply, own: string | null): Finding {
   const { ok, warning, problem } = findingsOf('addresses');
   if (health.kind === 'failed')
     return problem(
-      `${name} (${url}) does not answer from here: ${health.error}`,
+      `${name} (${url}) does not respond from here: ${health.error}`,
       'Check its DNS entry, proxy and firewall. Apps and workers use this URL.',
     );
   const version = versionIn(health);
@@ -100,5 +100,5 @@ export function judgeAddress(name: string, url: string, health: Reply | NoReply,
       `${name} (${url}) is served by version ${version}, but this server has version ${own}`,
       'Finish the upgrade of all nodes, or correct the URL.',
     );
-  return ok(`${name} (${url}) answers`);
+  return ok(`${name} (${url}) responds`);
 }

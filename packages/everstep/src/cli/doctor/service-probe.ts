@@ -1,4 +1,4 @@
-/** Asks a server, and reports what its response shows: status, clock, certificate. */
+/** Sends a request to a server, and returns the status, the clock and the certificate that its response shows. */
 import http from 'node:http';
 import https from 'node:https';
 import { TLSSocket } from 'node:tls';
@@ -7,7 +7,7 @@ const TIMEOUT_MS = 5_000;
 const MAX_BODY_BYTES = 64 * 1024;
 
 export interface Certificate {
-  /** Unix ms. */
+  /** Start of validity in Unix milliseconds. */
   readonly validFrom: number;
   readonly validTo: number;
 }
@@ -46,7 +46,7 @@ function certificateOf(socket: unknown): Certificate | null {
   return from && to ? { validFrom: Date.parse(from), validTo: Date.parse(to) } : null;
 }
 
-/** `verifies`: false also accepts a certificate for another name, as on the address of this machine. Never rejects. */
+/** Sends a request. Never rejects. With `verifies: false` any certificate is accepted, for example at a local address. */
 export const probe: Probe = (url, { verifies = true } = {}) =>
   new Promise((resolve) => {
     const fail = (error: Error) =>

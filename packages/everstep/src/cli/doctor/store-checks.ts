@@ -18,7 +18,7 @@ const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
 function judgeSchema(schema: number, currentSchema: number): Finding | null {
   if (schema > currentSchema)
     return problem(
-      `the store has schema ${schema}, newer than ${currentSchema}, which this version knows`,
+      `the store has schema ${schema}, newer than ${currentSchema}, the latest that this version supports`,
       'Install the version of Everstep that has used this store.',
     );
   if (schema < currentSchema)
@@ -44,7 +44,7 @@ export function checkFile(storeFile: string, dataDir: string, isRunning: boolean
     if (error instanceof StoreOpenError && error.code === 'in-use')
       return [
         problem(
-          `${error.message} No server answers at its address`,
+          `${error.message} No server responds at its address`,
           'Find the process that uses the store, and check its address and log.',
         ),
       ];
@@ -54,7 +54,7 @@ export function checkFile(storeFile: string, dataDir: string, isRunning: boolean
   }
 }
 
-/** `now`: Unix ms of this machine when the facts were read. */
+/** Judges a PostgreSQL store. `now`: time of this machine in Unix ms when the facts were read. */
 export function judgeDatabase(facts: DatabaseExamination, now: number): readonly Finding[] {
   const { version, hasFsync, roundTripMs, schema, currentSchema } = facts;
   const found: (Finding | null)[] = [
@@ -73,7 +73,10 @@ export function judgeDatabase(facts: DatabaseExamination, now: number): readonly
   ];
   const findings = found.filter((each) => each !== null);
   const clock = judgeClock('the database', facts.now - (now - roundTripMs / 2), roundTripMs / 2);
-  return [...(findings.length > 0 ? findings : [ok(`PostgreSQL ${version} answers within ${Math.ceil(roundTripMs)} ms`)]), clock];
+  return [
+    ...(findings.length > 0 ? findings : [ok(`PostgreSQL ${version} responds within ${Math.ceil(roundTripMs)} ms`)]),
+    clock,
+  ];
 }
 
 export async function checkDatabase(url: string): Promise<readonly Finding[]> {

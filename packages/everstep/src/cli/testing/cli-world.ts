@@ -25,7 +25,7 @@ export class CliWorld {
     this.appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
   }
 
-  /** `makeApp` receives the signing keys of the server. */
+  /** Starts a server and an app. `makeApp` receives the signing keys of the server. */
   static async open(makeApp: (signingKeys: CliWorldKeys) => RequestListener, flags: readonly string[] = []): Promise<CliWorld> {
     const directory = await testDirectory();
     const envFile = join(directory.path, 'service.env');

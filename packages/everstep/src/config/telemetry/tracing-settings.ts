@@ -59,7 +59,7 @@ class Reader {
     return null;
   }
 
-  /** `parse` throws an Error with the allowed values. Values are not shown, because some contain secrets. */
+  /** Reads a variable. `parse` throws an Error with the allowed values. Values are not shown, because some contain secrets. */
   read<Value>(names: readonly string[], fallback: Value, parse: (text: string) => Value): Value {
     const given = this.text(...names);
     if (!given) return fallback;

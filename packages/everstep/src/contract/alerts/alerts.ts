@@ -13,7 +13,7 @@ const DestinationName = Type.String({ minLength: 1, maxLength: LIMITS.maxAlertNa
 export const AlertDestinationKind = Type.Enum(['webhook', 'slack', 'email'], {
   type: 'string',
   description:
-    '`webhook`: a signed request. `slack`: a URL that accepts the messages of Slack webhooks. `email`: email through the SMTP server of the installation.',
+    '`webhook`: a signed request. `slack`: a URL that accepts Slack webhook messages. `email`: email through the SMTP server of the installation.',
 });
 
 export const AlertDestinationEntry = Type.Object(
@@ -21,7 +21,7 @@ export const AlertDestinationEntry = Type.Object(
     name,
     kind: AlertDestinationKind,
     url: Type.String({
-      description: 'URL of the destination. Of a Slack URL, only the host is shown. That of email starts with `mailto:`.',
+      description: 'URL of the destination. For Slack, only the host is shown. For email, the URL starts with `mailto:`.',
     }),
     to: Type.Optional(Type.Array(Type.String(), { description: 'Addresses that receive the email.' })),
     secret: Type.Optional(
@@ -29,7 +29,7 @@ export const AlertDestinationEntry = Type.Object(
     ),
     createdAt: unixMs('Time when the destination was created'),
   },
-  { ...CLOSED, description: 'Destination of notices.' },
+  { ...CLOSED, description: 'Destination that receives notices.' },
 );
 export type AlertDestinationEntry = Static<typeof AlertDestinationEntry>;
 export const AlertDestinations = Type.Object(
@@ -152,7 +152,10 @@ export const QuietHoursSchema = Type.Object(
       description: 'IANA name, such as `Europe/Berlin`.',
     }),
   },
-  { ...CLOSED, description: 'Time of the day in which notices wait. Alerts that end meanwhile send none.' },
+  {
+    ...CLOSED,
+    description: 'Time of day during which notices are delayed. An alert that ends during this time sends no notice.',
+  },
 );
 
 const destinations = (options: object) => Type.Array(DestinationName, { maxItems: LIMITS.maxAlertDestinations, ...options });
@@ -176,7 +179,7 @@ export const PutAlertRule = Type.Object(
     enabled: Type.Optional(Type.Boolean({ description: 'Default: true.' })),
     condition: AlertConditionSchema,
     destinations: destinations({
-      description: 'Names of the destinations to notify. Without any, alerts are only listed.',
+      description: 'Names of the destinations to notify. If the list is empty, alerts are only listed.',
     }),
     quietHours: Type.Optional(QuietHoursSchema),
   },
@@ -230,7 +233,7 @@ export const AlertEntry = Type.Object(
     stepName: Type.Optional(Type.String({ description: 'Name of the step that failed.' })),
     fingerprint: Type.Optional(Type.String({ description: 'Fingerprint of the error group.' })),
     error: Type.Optional(Type.String({ description: 'Error text. Absent if the run redacts data.' })),
-    dashboardPath: Type.String({ description: 'Path of the page of the dashboard that shows what the alert is about.' }),
+    dashboardPath: Type.String({ description: 'Path of the dashboard page that shows the subject of the alert.' }),
     notifiedAt: Type.Optional(unixMs('Time when the last notice was created')),
     notifyAt: Type.Optional(unixMs('Time when the next notice is due')),
   },
@@ -249,6 +252,6 @@ export const AlertPage = Type.Object(
 
 export const DeletedAlertObject = Type.Object({ deleted: Type.Literal(1) }, CLOSED);
 export const AlertTest = Type.Object(
-  { messageId: Type.String({ description: 'Id of the message, whose delivery the message log shows.' }) },
+  { messageId: Type.String({ description: 'Id of the message. The message log shows its delivery.' }) },
   { ...CLOSED, description: 'Test notice that was sent.' },
 );

@@ -7,7 +7,8 @@ const CLOSED = { additionalProperties: false } as const;
 export const ErrorSource = Type.Object(
   {
     file: Type.String({
-      description: 'File, relative to the directory of the app when it is inside. Otherwise as the stack names it.',
+      description:
+        'Path of the file, relative to the directory of the app if the file is inside it. Otherwise the path in the stack.',
     }),
     line: Type.Integer({ minimum: 1 }),
     column: Type.Optional(Type.Integer({ minimum: 1 })),
@@ -46,7 +47,7 @@ export const ThrownError = Type.Object(
           },
           CLOSED,
         ),
-        { description: 'The errors that caused it, from `error.cause` to the first one. At most 5. Absent when there are none.' },
+        { description: 'Errors that caused this error, starting with `error.cause`. At most 5. Absent when there are none.' },
       ),
     ),
   },

@@ -54,7 +54,7 @@ export const Waiting = Type.Object(
     text: Type.String({ description: 'What the run waits for in a few words, such as `Waiting for event "approved"`.' }),
     stepName: Type.Optional(Type.String({ description: 'Step that waits. Absent for the code between steps and for messages.' })),
     otherTasks: Type.Optional(
-      Type.Integer({ description: 'Number of other pending tasks, which wait too. Absent when there are none.' }),
+      Type.Integer({ description: 'Number of other pending tasks, which are also waiting. Absent when there are none.' }),
     ),
   },
   {

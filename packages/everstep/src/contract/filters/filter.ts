@@ -1,7 +1,7 @@
 /**
- * Declaration of a filter. The schemas of queries and bodies, the conversion to a store filter, the options of the command
- * line and the fields of the dashboard are derived from tables of filters. This file and the tables import only types and
- * lists of states, because the dashboard loads them.
+ * Declaration of a filter. Tables of filters determine the schemas of queries and bodies, the conversion to a store filter, the
+ * options of the command line and the fields of the dashboard. This file and the tables import only types and lists of states,
+ * because the dashboard loads them.
  */
 import type { LIMITS } from '../../config/limits.js';
 import type { PatternName } from '../patterns.js';
@@ -21,12 +21,12 @@ type LimitName = keyof typeof LIMITS;
 
 /** What a filter accepts. Except for `time`, `duration` and `text`, the store filter has a list, of which any value matches. */
 type Values =
-  /** Unix ms, inclusive. */
+  /** A time in Unix milliseconds, inclusive. */
   | { readonly kind: 'time' }
-  /** Milliseconds, inclusive. */
+  /** A duration in milliseconds, inclusive. */
   | { readonly kind: 'duration' }
   | { readonly kind: 'text'; readonly maxLength: LimitName }
-  /** `one`: a request has at most one value. `maxItems`: of a body; absent: `maxFilterValues`. */
+  /** `one`: a request has at most one value. `maxItems`: maximum number of values in a body. Default: `maxFilterValues`. */
   | {
       readonly kind: 'texts';
       readonly maxLength: LimitName;
@@ -34,9 +34,9 @@ type Values =
       readonly comma?: CommaRule;
       readonly one?: true;
     }
-  /** Texts with one format. */
+  /** Texts that match a pattern. */
   | { readonly kind: 'patterns'; readonly pattern: PatternName }
-  /** `stored`: the values of the store filter. Absent: the same. */
+  /** `stored`: the value of the store filter for each value of the request. Absent: the values are the same. */
   | {
       readonly kind: 'choices';
       readonly values: readonly string[];
@@ -51,7 +51,7 @@ export type Filter<Field extends string = string> = Values & {
   readonly field: Field;
   /** Documentation: a noun phrase without a period if the filter accepts several values, otherwise a sentence. */
   readonly description: string;
-  /** Name in the dashboard. Absent: not in the dashboard. */
+  /** Name in the dashboard. Absent: the dashboard does not show the filter. */
   readonly label?: string;
   /** Option of the command line, and its help after "runs" or "dead letters". Absent: no option. */
   readonly option?: { readonly flag: string; readonly help: string };

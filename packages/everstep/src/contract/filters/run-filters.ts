@@ -41,7 +41,7 @@ export const STATUS_OF_STATE = {
   RUN_CANCELED: 'canceled',
 } as const satisfies Readonly<Record<RunState, RunStatus>>;
 
-/** Filters of the active runs to cancel, besides their ids and URLs. */
+/** Filters of the active runs to cancel, in addition to their ids and URLs. */
 export const CANCEL_FILTERS = {
   workflowCreatedAt: {
     kind: 'time',
@@ -66,7 +66,7 @@ export const CANCEL_FILTERS = {
   ...TRIGGER_FILTERS,
 } as const satisfies FilterTable<keyof RunFilter>;
 
-/** Filters of runs that an index supports. */
+/** Run filters that an index of the store supports. */
 export const INDEXED_RUN_FILTERS = {
   workflowRunId: {
     kind: 'text',
@@ -98,20 +98,20 @@ export const INDEXED_RUN_FILTERS = {
   ...CANCEL_FILTERS,
 } as const satisfies FilterTable<keyof RunFilter>;
 
-/** What runs can be asked to wait for. */
+/** Values of the filter for what runs wait for. */
 export const WAITS = ['anything', ...WAIT_KINDS] as const;
 export type Wait = (typeof WAITS)[number];
 
 /**
- * Filters of runs that no index supports, because nothing is stored for them. The server compares a limited number of runs per
- * request, so a page can be short before the end of the listing.
+ * Run filters that no index of the store supports. The server checks a limited number of runs per request, so a page can be
+ * short before the end of the listing.
  */
 export const COMPARED_RUN_FILTERS = {
   waitingFor: {
     kind: 'choices',
     values: WAITS,
     field: 'waitingFor',
-    description: 'What the active run waits for: a `kind` of `waiting`, or `anything`',
+    description: 'What the active run waits for: one of the kinds of `waiting`, or `anything`',
     label: 'Waiting for',
     option: { flag: '--waiting-for <what>', help: 'that wait for this, such as waiting-for-event, sleeping or anything' },
   },

@@ -81,7 +81,8 @@ export const InstanceInsights = Type.Object(
       Type.Object(
         {
           workflowUrl: Type.Union([Type.String(), Type.Null()], {
-            description: 'Null: workflows that are counted together, because an hour has more than 50 or a day more than 100.',
+            description:
+              'Null: all further workflows together, because at most 50 workflows per hour, and 100 per day, have their own counters.',
           }),
           ...COUNTS,
         },
@@ -91,7 +92,7 @@ export const InstanceInsights = Type.Object(
     ),
     now: Type.Object(
       {
-        backlog: count('Number of deliveries that are due on the node that responds; at most 1,000 are counted.'),
+        backlog: count('Number of deliveries that are due on the node that sent the response; at most 1,000 are counted.'),
         oldestDueAt: Type.Union([unixMs('Due time of the oldest of these deliveries'), Type.Null()]),
         workers: count('Number of connected workers.'),
         errors: count('Number of error groups that need attention. `attention` has at most 8 of them.'),
@@ -112,7 +113,7 @@ export const WorkflowInsights = Type.Object(
         {
           stepName: Type.Union([Type.String(), Type.Null()], {
             description:
-              'Empty: the code between steps. Null: steps that are counted together, because an hour has more than 20.',
+              'Empty: the code between steps. Null: all further steps together, because at most 20 steps per hour have their own counters.',
           }),
           finished: count('Number of recorded results.'),
           failedAttempts: count('Number of failed attempts.'),

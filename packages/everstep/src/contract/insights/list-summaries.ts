@@ -54,7 +54,7 @@ export const ListSummary = Type.Object(
     coveredFrom: Type.Union(
       [
         unixMs(
-          'Time from which on entries are counted',
+          'Start of the time range in which entries are counted',
           'Older entries match too, but are not counted: one request examines a limited number, and counters exist for a limited time.',
         ),
         Type.Null(),

@@ -31,8 +31,8 @@ export const WorkerEntry = Type.Object(
     nodeId: Type.String({ description: 'Node that the worker is connected to.' }),
     connectedAt: unixMs('Time when the worker connected'),
     inFlight: Type.Integer({ description: 'Number of requests that the worker is handling.' }),
-    maxConcurrency: Type.Integer({ description: 'Number of requests that the worker handles at the same time.' }),
-    draining: Type.Boolean({ description: 'The worker accepts no new work, because it or the node stops.' }),
+    maxConcurrency: Type.Integer({ description: 'Maximum number of requests that the worker handles at the same time.' }),
+    draining: Type.Boolean({ description: 'The worker accepts no new work, because the worker or the node is stopping.' }),
     lastError: Type.Optional(
       Type.String({
         description:

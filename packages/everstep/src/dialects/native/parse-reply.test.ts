@@ -35,7 +35,7 @@ test('reads every kind of reply', () => {
     PROGRESS,
     { ...PROGRESS, done: [run(2, { out: '{"i":1}' })], advanced: true, planned: [run(3), run(4)] },
     { ...PROGRESS, done: [run(3)], advanced: true, planned: [run(4)], hold: { worker: 'w', through: 3 } },
-    // Parallel steps share a held run, so it may be ahead of this exchange.
+    // Parallel steps share a held run, so it may be ahead of this request.
     { ...PROGRESS, done: [run(3)], hold: { worker: 'w', through: 7 } },
     { ...FAILED, hold: { worker: 'w', through: 7 } },
     { ...PROGRESS, planned: [run(3), { stepId: 4, name: 'z', type: 'SleepFor', sleepMs: 0 }] },

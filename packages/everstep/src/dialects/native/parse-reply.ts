@@ -69,7 +69,7 @@ function freeFrom(from: number, { ahead }: StepRequest): number {
   return free;
 }
 
-/** Reads when a step ran, relative to the start of the exchange. */
+/** Reads when a step ran, relative to the start of the request. */
 function ranMsOf(value: unknown, where: string): StepResult['ranMs'] {
   if (value === undefined) return undefined;
   const times = list(value, where);
@@ -80,7 +80,7 @@ function ranMsOf(value: unknown, where: string): StepResult['ranMs'] {
 
 /**
  * Reads completed steps. New step ids must follow `known` without gaps. Results after the first belong to new steps that the
- * code requested in this exchange, and only as many as the request allows.
+ * code requested during this request, and only as many as the request allows.
  */
 function stepsDone(value: unknown, request: StepRequest): { readonly done: readonly StepResult[]; readonly next: number } {
   const { maxSteps, maxChars } = request.checkpoint ?? ONE_RESULT;
@@ -124,7 +124,7 @@ function runEnd(value: unknown): RunEnd | undefined {
 }
 
 /**
- * A held run may have applied more entries than this exchange knows, because exchanges of parallel steps run
+ * A held run may have applied more entries than this request contains, because requests for parallel steps run
  * concurrently.
  */
 function holdOf(value: unknown): Hold | undefined {
@@ -231,7 +231,7 @@ function replyOf(frame: Fields, request: StepRequest, now: number): StepReply {
   }
 }
 
-/** Reads the body of an answer to `request`. `now`, in Unix ms, limits how far in the future a wake time may be. */
+/** Reads the body of a response to `request`. `now`, in Unix ms, limits how far in the future a wake time may be. */
 export function parseReply(body: string, request: StepRequest, now: number): ParsedReply {
   let frame: unknown;
   try {

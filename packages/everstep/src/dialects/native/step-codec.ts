@@ -1,5 +1,5 @@
-/** The native step protocol over HTTP: the bodies of the request and of its answer are frames. */
-import { NATIVE_PREFIX, NON_RETRYABLE_STATUS, PROTOCOL_HEADER, PROTOCOL_VERSION } from '@everstep/sdk/protocol';
+/** The native step protocol over HTTP: the bodies of the request and of its response are frames. */
+import { NATIVE_PREFIX, NON_RETRYABLE_STATUS, PROTOCOL_HEADER, PROTOCOL_VERSION, type StepRequest } from '@everstep/sdk/protocol';
 import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../answers/endpoint-failure.js';
 import { headerOf, keptOf } from '../../answers/http-advice.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
@@ -19,7 +19,7 @@ function headers({ request, forwardHeaders }: StepCall, { url, userAgent, signat
     ...forwardedOf(forwardHeaders),
     'content-type',
     'application/json',
-    // Answers with another encoding cannot be read.
+    // Responses with another encoding cannot be read.
     'accept-encoding',
     'identity',
     'user-agent',
@@ -90,9 +90,19 @@ function read(answer: EndpointAnswer, { request, hidesData }: StepCall, now: num
   );
 }
 
+/** Returns a request as JSON text, with a part for each entry of its journal. */
+export function* requestParts({ journal, ...rest }: StepRequest): Iterable<string> {
+  const { entries, ...head } = journal;
+  yield `${JSON.stringify(rest).slice(0, -1)},"journal":${JSON.stringify(head).slice(0, -1)},"entries":[`;
+  for (const [index, entry] of entries.entries()) yield (index === 0 ? '' : ',') + JSON.stringify(entry);
+  yield ']}}';
+}
+
 export const nativeSteps: StepCodec = {
   body: ({ request }) => Buffer.from(JSON.stringify(request)),
+  bodyParts: ({ request }) => requestParts(request),
   headers,
+  isReply: (headers) => headerOf(headers, NATIVE_PREFIX + PROTOCOL_HEADER) !== undefined,
   read,
   checks: nativeChecks,
 };

@@ -1,6 +1,7 @@
 /**
  * Builds the journal in the format of the published SDK: first the payload of the run, then every recorded step in
- * order. For steps that were planned together, plan entries precede the results. The id of an entry is that of the message that delivered it; the last entry is the message being delivered.
+ * order. For steps that were planned together, plan entries precede the results. The id of an entry is that of the message that
+ * delivered it. The last entry is the message being delivered.
  */
 import type { StepType } from '@everstep/sdk/protocol';
 import type { RecordedStep, RunPayload, StepTask } from '../../engine/runs/run.js';
@@ -8,7 +9,7 @@ import { type WebhookOwner, wireOutcome } from './step-outcomes.js';
 
 export interface WireEntry {
   readonly messageId: string;
-  /** Base64. */
+  /** Payload of the run in base64. */
   readonly body: string;
   readonly callType: 'step';
 }

@@ -1,4 +1,4 @@
-/** Checks the format of deliveries to the published SDK and the meaning of its answers. */
+/** Checks the format of deliveries to the published SDK and the meaning of its responses. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
@@ -214,11 +214,11 @@ function failureOf(answer: StepAnswer) {
   return answer.failure;
 }
 
-test('a successful answer reports no outcome', () => {
+test('a successful response reports no outcome', () => {
   assert.equal(read(200, SPOKEN, '{"finishCondition":"success"}').kind, 'silent');
 });
 
-test('each failed answer has a cause, a retry decision and advice', () => {
+test('each failed response has a cause, a retry decision and advice', () => {
   const error = JSON.stringify({ error: 'TypeError', message: 'no luck', stack: 'at x' });
   const rows: readonly (readonly [StepAnswer, cause: string, retry: string, message: RegExp])[] = [
     [read(500, SPOKEN, error), 'workflow', 'backoff', /^TypeError: no luck$/],
@@ -259,7 +259,7 @@ test('each failed answer has a cause, a retry decision and advice', () => {
   assert.deepEqual(after, { kind: 'after', delayMs: 7_000 });
 });
 
-test('errors of a run with redaction do not quote the answer', () => {
+test('errors of a run with redaction do not quote the response', () => {
   const secret = JSON.stringify({ error: 'Error', message: 'secret' });
   for (const answer of [read(500, SPOKEN, secret, { hidesData: true }), read(200, {}, 'secret', { hidesData: true })]) {
     assert.doesNotMatch(failureOf(answer).message, /secret/);

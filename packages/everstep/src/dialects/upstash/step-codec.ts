@@ -78,7 +78,7 @@ function headers(call: StepCall, { url, userAgent, signatures, region }: StepEnv
 }
 
 /**
- * Returns the body to store for an answer that reports an error. If the body is too long, each field is truncated and
+ * Returns the body to store for a response that reports an error. If the body is too long, each field is truncated and
  * the result is still JSON, because a failure function reads the error from it.
  */
 function keptError(body: Buffer): Uint8Array {
@@ -88,7 +88,7 @@ function keptError(body: Buffer): Uint8Array {
   return Buffer.from(JSON.stringify({ error, message, stack }));
 }
 
-/** Describes an error answer of the SDK: a step, or the code between steps, failed. */
+/** Describes an error response of the SDK: a step, or the code between steps, failed. */
 function workflowFailure(
   answer: EndpointAnswer,
   { hidesData }: StepCall,
@@ -144,4 +144,9 @@ function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {
   return failure('http', message, retry);
 }
 
-export const upstashSteps: StepCodec = { body, headers, read };
+export const upstashSteps: StepCodec = {
+  body,
+  headers,
+  isReply: (given) => headerOf(given, PREFIX + HEADERS.protocol) !== undefined,
+  read,
+};

@@ -71,7 +71,7 @@ function invokeOut(outcome: InvokeOutcome): string {
   return JSON.stringify({ workflowRunId, body, isFailed: state === 'failed', isCanceled: state === 'canceled' });
 }
 
-/** `out` is the recorded JSON text, or null if the step has no result. */
+/** Converts the result of a step. `out` is the recorded JSON text, or null if the step has no result. */
 export function wireOutcome(type: StepType, out: string | null, owner: WebhookOwner): WireOutcome {
   if (out === null) return {};
   switch (type) {

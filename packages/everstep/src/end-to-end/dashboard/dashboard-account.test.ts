@@ -33,7 +33,7 @@ describe('account pages', { skip }, () => {
   const dialog = () => window.page.getByRole('dialog');
   const inDialog = (name: string) => dialog().getByRole('button', { name, exact: true });
   const dialogClosed = () => dialog().waitFor({ state: 'detached' });
-  /** Keys that are pressed before the focus has moved into a new dialog go to the page. */
+  /** Waits until the focus has moved into a new dialog. Keys that are pressed before then go to the page. */
   const dialogFocused = () => window.page.locator('[role="dialog"]:focus-within').waitFor();
   const showsText = (text: string) => window.page.getByText(text).first().waitFor();
   const card = (name: string) => window.page.getByRole('region', { name, exact: true });

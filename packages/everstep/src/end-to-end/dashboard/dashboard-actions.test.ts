@@ -11,7 +11,7 @@ import { adminOf, Receiver } from './dashboard-account.fixture.js';
 import { Incident } from './incident.fixture.js';
 
 const opened = await openBrowser();
-/** More than one page of a list. */
+/** Number of runs; they fill more than one page of a list. */
 const RUNS = 60;
 const READ_ONLY_USER = 'fin@shop.example';
 
@@ -100,7 +100,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     incident.break();
     const { workflowRunId } = await world.client.trigger(incident.urls['/checkout'], {
       body: { id: 1001 },
-      // Also applies to the failure callback.
+      // This also applies to the failure callback.
       retries: 3,
       labels: ['callback'],
       failureCallback: `${receiver.url}/down`,

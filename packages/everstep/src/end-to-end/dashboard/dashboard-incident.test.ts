@@ -1,6 +1,6 @@
 /**
- * Tests a whole incident in a real browser: a deployment fails 500 runs in three ways, and the runs are found, tested with a canary
- * and repaired. Once with the mouse, once with the keyboard only.
+ * Tests a whole incident in a real browser: a deployment fails 500 runs in three ways, and the runs are found, tested with a
+ * canary and repaired, first with the mouse and then only with the keyboard.
  */
 import assert from 'node:assert/strict';
 import { json as readJson } from 'node:stream/consumers';
@@ -54,7 +54,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
       const row = groupRow(window, text);
       await row.getByText('New', { exact: true }).waitFor();
       await row.getByText(String(count), { exact: true }).first().waitFor();
-      // The own code that threw the error.
+      // The line shows the user's own code that threw the error.
       await row.getByText(/incident\.fixture\.js:\d+/).waitFor();
     }
     const shared = await groupRow(window, /payment service answered/).innerText();
@@ -83,14 +83,14 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     assert.deepEqual(await window.findings(), []);
     assert.equal(await incident.letters(world.client), RUNS);
 
-    // The app is not fixed yet: the canary fails and the rest is not processed.
+    // The app is not fixed yet: the canary fails and the other entries are not processed.
     await page.getByRole('button', { name: 'Resume 10 and wait' }).click();
     await page.getByText(/^Stopped automatically: \d+ of the first 10 failed again/).waitFor();
     await window.settled();
     await window.screenshot('stopped-1440-light', true);
     assert.equal(await incident.letters(world.client), RUNS);
 
-    // The app is fixed: the canary passes and the rest follows.
+    // The app is fixed: the canary passes and the other entries follow.
     incident.fix();
     await page.getByRole('link', { name: /^Plan repair of the other 49\d and the \d+ that failed again$/ }).click();
     await page.getByRole('button', { name: 'Create plan' }).click();
@@ -118,7 +118,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     assert.deepEqual(window.problems, []);
   });
 
-  test('the same with the keyboard only; errors that occur again after a repair are regressed', async () => {
+  test('the same repair works with the keyboard only, and errors that occur again after a repair are regressed', async () => {
     incident.break();
     await incident.fail(world.client, RUNS);
     const window = await world.window();
@@ -160,7 +160,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await keyboard.write('spinbutton', 'Max starts per second', '100');
     await keyboard.enter('button', 'Resume 10 and wait');
 
-    // The canary passed, and the rest waits for approval.
+    // The canary passed, and the other entries wait for approval.
     await page.getByText('Canary passed: 10 of 10 succeeded. The rest is waiting for your approval.').waitFor();
     await keyboard.to('button', /^Change rate/);
     await keyboard.press('Enter');
@@ -181,7 +181,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     const { page } = window;
     await window.goTo('repairs/new');
     await page.getByRole('button', { name: 'Create plan' }).click();
-    // Slow enough that even a slow page keeps up.
+    // The rate is slow enough that even a slow page keeps up.
     await page.getByLabel('Max starts per second', { exact: true }).fill('1');
     await page.getByRole('checkbox', { name: /^Run a canary first/ }).uncheck();
     await page.getByRole('button', { name: 'Resume 30 dead letters' }).click();

@@ -7,7 +7,10 @@ import { Receiver, seedAccount, sent } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
 
-/** `{...}` is replaced by a seeded id. `dashboard-runs.test.ts` tests the pages of runs that end while they are open. */
+/**
+ * Paths of the pages. `{...}` is replaced by a seeded id. `dashboard-runs.test.ts` tests the pages of runs that end while they
+ * are open.
+ */
 const PAGES = [
   'overview',
   'runs',
@@ -50,13 +53,13 @@ describe('live pages', { skip: opened.kind === 'missing' ? opened.missing : fals
     seeded = await world.seed({ steps: 10, letters: 4 });
     receiver = await Receiver.open();
     await seedAccount(world, receiver);
-    // All except one group, and slow enough to run until the rate is raised.
+    // The repair contains all groups except one. It is slow enough to run until the rate is raised.
     const { messages } = await world.client.dlq.list();
     const dlqIds = messages.filter(({ error }) => !error?.includes('address')).map(({ dlqId }) => dlqId);
     ({ repairId } = await world.client.repairs.plan('restart', { filter: { dlqIds } }));
     const first = await world.loggedIn();
     await world.client.repairs.start(repairId, { ratePerSecond: 0.1 });
-    // It must not end while the pages are loading.
+    // The repair must not end while the pages are loading.
     await world.client.repairs.pause(repairId);
     for (const page of PAGES) {
       const window = await world.window({ like: first });

@@ -194,7 +194,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     assert.match((await page.locator('link[rel=icon]').getAttribute('href')) ?? '', /^data:image\/svg.*3%3C/);
   });
 
-  test('a run is triggered from the page with the payload of a recent run, and run again with another one', async () => {
+  test('a run is triggered from the page with the payload of a recent run, and run again with a different payload', async () => {
     await window.goTo('runs?action=trigger');
     const { page } = window;
     await dialog().getByLabel('Workflow URL').fill(world.urls['/order']);

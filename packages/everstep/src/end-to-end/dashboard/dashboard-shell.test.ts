@@ -225,7 +225,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     assert.equal(requests.length, 1, requests.join('\n'));
   });
 
-  test('shows that the server is unreachable without moving the page, and recovers', async () => {
+  test('the page shows that the server is unreachable without moving, and recovers', async () => {
     const window = await world.loggedIn();
     const { page } = window;
     const { port } = new URL(world.url);

@@ -23,7 +23,7 @@ const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: directory });
 
 const variable = (name: string): string => service.env.get(name) ?? '';
 
-/** Writes the runs: five of a hundred have failed, the others succeeded. */
+/** Writes the runs: five of a hundred have failed, and the others have succeeded. */
 async function fill(instance: string): Promise<void> {
   const start = Date.now() - runs * 10;
   const unitOf = (n: number): CommitUnit => {

@@ -8,12 +8,12 @@ interface Order {
 }
 interface Fault {
   broken: boolean;
-  /** A step of /refund has a different name than the recorded one. */
+  /** Whether a step of /refund has a name that differs from the recorded one. */
   renamed: boolean;
 }
 type IncidentPath = '/checkout' | '/refund';
 
-/** Makes a message long: 5 KB in 100 lines. */
+/** Text that makes a message long: 5 KB in 100 lines. */
 const SEARCHED = '\nsearched in /srv/templates/mails/refunds/ab'.repeat(100).concat('\nend of list');
 
 /** Number of runs triggered per request. */

@@ -14,10 +14,10 @@ import { toNodeHandler } from '@everstep/sdk/node';
 import { ServiceProcess } from '../service-process.fixture.js';
 
 const BIN = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
-/** Runs acknowledged before the backup starts. */
+/** Number of runs that are acknowledged before the backup starts. */
 const RUNS_BEFORE = 100;
 const CLIENTS = 8;
-/** Long enough that runs started before the backup end after it. */
+/** Duration of a sleep, long enough that runs started before the backup end after it. */
 const NAP_SECONDS = 3;
 
 async function everstep(...args: readonly string[]): Promise<string> {

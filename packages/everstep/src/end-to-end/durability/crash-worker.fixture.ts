@@ -1,11 +1,11 @@
-/** A worker as a process that a test starts by the path of this file, and kills. Serves one workflow over connections. */
+/** A worker process, which a test starts by the path of this file and kills. It serves one workflow over connections. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { connect, serve } from '@everstep/sdk';
 
 const LONGEST_STEP_MS = 4;
 
 let executions = 0;
-/** A result that differs each time that the code of the step runs, in any process. */
+/** Returns a result that differs each time that the code of the step runs, in any process. */
 async function trace(step: string) {
   executions++;
   const execution = `${process.pid} ${executions}`;

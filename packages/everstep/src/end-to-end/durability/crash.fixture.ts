@@ -10,7 +10,10 @@ import { toNodeHandler } from '@everstep/sdk/node';
 import { SeededRandom } from '../../clock/testing/seeded-random.js';
 import { ServiceProcess } from '../service-process.fixture.js';
 
-/** No run ends before this time, and every process ends sooner after its last trigger, so some runs are always open. */
+/**
+ * Duration of a sleep. No run ends before this time, and every process ends sooner after its last trigger, so some runs are
+ * always open.
+ */
 const NAP_MS = 300;
 const LONGEST_LIFE_MS = 250;
 
@@ -25,7 +28,7 @@ interface Result {
 }
 const STEPS = ['reserve', 'nap', 'charge', 'left', 'middle', 'right', 'receipt'];
 
-/** A worker that counts executions and fails the first attempt of one step. */
+/** Starts a worker that counts executions and fails the first attempt of one step. */
 async function startWorker(keys: { readonly current: string; readonly next: string }) {
   let executions = 0;
   const charged = new Set<string>();
@@ -135,7 +138,7 @@ export async function assertSurvivesKills(t: TestContext, { runs, kills, setting
     await triggers;
     open = open.filter((order) => !acknowledged.has(order));
   }
-  // Killed once more during startup.
+  // The server is killed once more during startup.
   await service.spawn();
   await pause(random.below(200));
   await service.end('SIGKILL');
@@ -167,7 +170,7 @@ export async function assertSurvivesKills(t: TestContext, { runs, kills, setting
       assert.deepEqual(recorded.map(({ stepName }) => stepName).sort(), [...STEPS].sort());
       assert.equal(new Set(recorded.map(({ stepId }) => stepId)).size, STEPS.length);
       assert.ok(recorded.every(({ state }) => state === 'STEP_SUCCESS'));
-      // The code sees recorded results, not those of lost attempts.
+      // The code sees recorded results, not the results of lost attempts.
       const traces = recorded.flatMap(({ out }) => (out === undefined ? [] : [JSON.parse(out) as Trace]));
       const byStep = (a: Trace, b: Trace): number => a.step.localeCompare(b.step);
       assert.deepEqual(traces.sort(byStep), [...result.seen].sort(byStep));

@@ -13,7 +13,7 @@ import { ServiceProcess } from '../service-process.fixture.js';
 const BIN = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
 const RUNS = 60;
 const KILLS = 4;
-/** No server listens there, so the runs stay active. */
+/** URL without a server, so that the runs stay active. */
 const ENDPOINT = 'http://127.0.0.1:9/orders';
 
 interface Ended {
@@ -87,7 +87,7 @@ describe('files of a killed server', () => {
     killed = join(directory, 'killed');
     const service = await ServiceProcess.create({ EVERSTEP_DATA_DIR: killed });
     await service.start();
-    // Sequentially, so that each run has its own commits.
+    // Runs are triggered one after the other, so that each has its own commits.
     for (let n = 0; n < RUNS; n++) await trigger(service, `run-${n}`);
     await service.dispose();
   });
@@ -168,7 +168,7 @@ test(`a server killed ${KILLS} times at random moments always starts`, async (t)
   const acknowledged: string[] = [];
   for (let life = 0; life < KILLS; life++) {
     if (random.chance(0.3)) {
-      // Killed during startup.
+      // The server is killed during startup.
       await service.spawn();
       await pause(random.below(600));
       await service.end('SIGKILL');

@@ -1,4 +1,7 @@
-/** Loaded before the server: commits of the embedded store fail as on a full disk while the file FULL_DISK_FLAG exists. */
+/**
+ * This module is loaded before the server. Commits of the embedded store fail as on a full disk while the file FULL_DISK_FLAG
+ * exists.
+ */
 import { existsSync } from 'node:fs';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 

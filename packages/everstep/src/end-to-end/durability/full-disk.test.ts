@@ -15,7 +15,7 @@ import { ServiceProcess } from '../service-process.fixture.js';
 const schemas = await openTestSchemas();
 const FULL_DISK = new URL('./full-disk.fixture.js', import.meta.url).href;
 const RUNS = 10;
-/** Longer than ten of the delays after which steps would be executed again. */
+/** Time for which the disk is full: longer than ten of the delays after which steps would be executed again. */
 const FULL_MS = 4_000;
 
 /** A server whose disk a test fills. */
@@ -33,7 +33,7 @@ async function embedded(t: TestContext): Promise<Filled> {
   return { service, fill: () => writeFile(flag, ''), free: () => rm(flag) };
 }
 
-/** Every table except that of the nodes, whose rows are updated in place. */
+/** SQL that fills the disk: it applies to every table except that of the nodes, whose rows are updated in place. */
 const FULL_TABLES = `
 CREATE TABLE full_disk (is_full boolean);
 INSERT INTO full_disk VALUES (false);

@@ -15,15 +15,15 @@ import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { listen } from '../nodes.fixture.js';
 import { ServiceProcess } from '../service-process.fixture.js';
 
-/** Runs acknowledged before the dump starts. */
+/** Number of runs that are acknowledged before the dump starts. */
 const RUNS_BEFORE = 100;
 const CLIENTS = 8;
-/** Long enough that runs started before the dump end after it. */
+/** Duration of a sleep, long enough that runs started before the dump end after it. */
 const NAP_SECONDS = 4;
 
 const schemas = await openTestSchemas();
 
-/** Path of pg_dump and pg_restore of the server's version or later, or the reason why they are unavailable. */
+/** Returns the path of pg_dump and pg_restore of the server's version or later, or the reason why they are unavailable. */
 async function tools(): Promise<{ readonly dump: string; readonly restore: string } | string> {
   if (typeof schemas === 'string') return schemas;
   const directory = findBinaries()?.directory;
@@ -39,7 +39,7 @@ async function tools(): Promise<{ readonly dump: string; readonly restore: strin
   return version >= server ? { dump, restore } : `pg_dump ${version} does not read a server of version ${server}`;
 }
 
-/** The URL without the parameter of the schema, which the tools take as an option. */
+/** Returns the URL without the parameter of the schema, which the tools take as an option. */
 function withoutOptions(url: string | URL): string {
   const plain = new URL(url);
   plain.searchParams.delete('options');

@@ -13,12 +13,12 @@ import { ServiceProcess } from '../service-process.fixture.js';
 
 const server = await OwnServer.start();
 
-test('after a point-in-time recovery, ended runs are ended, waiting runs continue, and later runs do not exist', {
+test('after a point-in-time recovery, ended runs stay ended, waiting runs continue, and later runs do not exist', {
   timeout: 240_000,
   skip: server === null && 'no PostgreSQL server is installed here',
 }, async (t) => {
   assert.ok(server);
-  // The last one first: the store of a server process is checked while its database is there.
+  // The last one runs first: the store of a server process is checked while its database still exists.
   const closers: (() => unknown)[] = [() => server.dispose()];
   t.after(async () => {
     for (const close of closers.reverse()) await close();
@@ -27,7 +27,7 @@ test('after a point-in-time recovery, ended runs are ended, waiting runs continu
   closers.push(() => rm(directory, { recursive: true, force: true, maxRetries: 3 }));
   const settings = { EVERSTEP_DATA_DIR: join(directory, 'data'), EVERSTEP_NODE_LEASE: '1' };
   const service = await ServiceProcess.create({ ...settings, EVERSTEP_STORE: server.url() });
-  // The server of its database is stopped by the recovery.
+  // The recovery stops the server of this database.
   closers.push(() => service.dispose({ isStoreGone: true }));
   await service.start();
   const of = (name: string) => service.env.get(name) ?? '';
@@ -55,7 +55,7 @@ test('after a point-in-time recovery, ended runs are ended, waiting runs continu
     return 'result' in ended ? ended.result : ended.workflowState;
   };
 
-  // One run before the backup, others in the log after it.
+  // One run starts before the backup, and others are in the log after it.
   await begin('before', client);
   await pay('before', 'at once', client);
   assert.equal(await resultOf('before', client), 'before of shelf 1, paid at once');
@@ -67,7 +67,7 @@ test('after a point-in-time recovery, ended runs are ended, waiting runs continu
   await database.connect();
   const { rows } = await database.query<{ moment: string }>('SELECT clock_timestamp()::text AS moment');
   await database.end();
-  // The mistake to undo.
+  // This is the mistake to undo.
   await pay('open', 'twice', client);
   assert.equal(await resultOf('open', client), 'open of shelf 2, paid twice');
   await begin('later', client);

@@ -13,7 +13,7 @@ const RATE_PER_SECOND = 60;
 const KILLS = 3;
 const PATIENCE_MS = 60_000;
 
-/** A worker with two steps, the second of which fails while the deployment is broken. */
+/** Starts a worker with two steps, the second of which fails while the deployment is broken. */
 async function startWorker(keys: { readonly current: string; readonly next: string }) {
   const deployment = { isBroken: true };
   const first = new Map<number, number>();

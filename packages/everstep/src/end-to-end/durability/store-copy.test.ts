@@ -90,7 +90,7 @@ test('runs in every state continue after the store is copied to PostgreSQL', {
   const published = () => new PublishedClient({ baseUrl: of('EVERSTEP_URL'), token });
   const admin = (...args: readonly string[]) => everstep('admin', ...args, '--data-dir', dataDir);
 
-  // States in the store when the server is stopped.
+  // Runs in each of these states are in the store when the server is stopped.
   const start = (kind: string, retries = 0) =>
     client.trigger(app.url, {
       body: { kind },
@@ -116,7 +116,7 @@ test('runs in every state continue after the store is copied to PostgreSQL', {
   const teamId = (await admin('teams', 'create', 'movers')).trim();
   const { id: indexId } = JSON.parse(await admin('search', 'create', 'films', '--region', 'eu-central-1', '--json'));
   await everstep('search', 'upsert', '{"id":"m1","content":{"title":"Vertigo"}}', '--index', indexId, '--data-dir', dataDir);
-  // Started late, so that they still sleep then.
+  // These runs start late, so that they still sleep when the server is stopped.
   await Promise.all([start('sleeps'), start('was-notified')]);
   await client.notify({ eventId: 'early-was-notified', workflowRunId: 'was-notified', eventData: 'early' });
   const before = {
@@ -136,7 +136,7 @@ test('runs in every state continue after the store is copied to PostgreSQL', {
   const rowsOf = (table: string) => copied.tables.find(({ what }: { readonly what: string }) => what === table)?.rows;
   assert.deepEqual([rowsOf('dead_letter'), rowsOf('schedule'), rowsOf('kept_event'), rowsOf('documents')], [1, 1, 1, 1]);
 
-  // The same data directory and credentials; only the store differs.
+  // The data directory and the credentials are the same; only the store differs.
   const moved = await ServiceProcess.create({ EVERSTEP_DATA_DIR: dataDir, EVERSTEP_STORE: database });
   t.after(() => moved.dispose());
   await moved.start();

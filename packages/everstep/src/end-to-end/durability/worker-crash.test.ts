@@ -77,7 +77,7 @@ async function checkRun(service: ServiceProcess, order: number, executions: Set<
   const recorded = (runs[0]?.steps ?? []).flatMap(({ steps }) => steps).filter(({ stepId }) => stepId !== undefined);
   assert.deepEqual(recorded.map(({ stepName }) => stepName).sort(), [...STEPS].sort());
   assert.ok(recorded.every(({ state }) => state === 'STEP_SUCCESS'));
-  // The code sees recorded results, not those of lost attempts.
+  // The code sees recorded results, not the results of lost attempts.
   const traces = recorded.flatMap(({ out }) => (out === undefined ? [] : [JSON.parse(out) as Trace]));
   const byStep = (a: Trace, b: Trace): number => a.step.localeCompare(b.step);
   assert.deepEqual(traces.sort(byStep), [...result.seen].sort(byStep));

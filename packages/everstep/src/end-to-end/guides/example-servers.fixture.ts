@@ -9,7 +9,7 @@ export interface ReceivedRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** Number of the request, from 1. */
+  /** Number of the request, counted from 1. */
   readonly count: number;
   json(): unknown;
 }

@@ -93,7 +93,7 @@ test('hooks: runs and steps are logged, and an error that ends a run is reported
   assert.deepEqual([lines.splice(0), reported], [['run started', 'step finished', 'run finished'], []]);
   const { workflowRunId: runId } = await service.triggerAndSettle(workflowUrl, { body: { card: 'expired' } });
   assert.deepEqual(lines, ['run started', 'step failed']);
-  const cause = new Error('the bank answered 402');
+  const cause = new Error('the bank responded with 402');
   assert.deepEqual(reported, [
     [new NonRetryableError('the card has expired', { cause }), { runId, workflowUrl, step: 'charge' }],
   ]);

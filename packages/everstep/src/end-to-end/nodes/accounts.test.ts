@@ -10,7 +10,7 @@ import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { type Endpoint, each, listen, Nodes, until } from '../nodes.fixture.js';
 
 const BIN = fileURLToPath(new URL('../../cli/bin.js', import.meta.url));
-/** Billing records and the deletion mark remain. */
+/** Tables whose rows remain: billing records and the deletion mark. */
 const KEPT: ReadonlySet<string> = new Set(['usage', 'deleted_instance']);
 const run = promisify(execFile);
 const schemas = await openTestSchemas();
@@ -26,7 +26,7 @@ suite('accounts on several nodes', { skip: typeof schemas === 'string' && schema
     storeUrl = (await schemas.make()).url;
     pool = new pg.Pool({ connectionString: storeUrl, max: 1 });
     nodes = await Nodes.start(2, { url: storeUrl });
-    // Never responds, so runs stay active.
+    // The endpoint never responds, so the runs stay active.
     endpoint = await listen(() => {});
   });
   after(async () => {

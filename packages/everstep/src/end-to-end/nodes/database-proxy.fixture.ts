@@ -12,9 +12,9 @@ interface Pair {
 export class DatabaseProxy {
   /** Port of the database on this machine. */
   target: number;
-  /** New connections are refused. */
+  /** Whether new connections are refused. */
   refusing = false;
-  /** A connection that sends this text is cut; null: none. */
+  /** Text that cuts the connection on which it is sent; null: none. */
   cutAt: string | null = null;
   private holding = false;
   /** Number of COMMIT responses to lose, with their connection, after the database has committed. */
@@ -46,7 +46,7 @@ export class DatabaseProxy {
     for (const pair of [...this.pairs]) this.end(pair);
   }
 
-  /** While true, nothing passes in either direction, like a network that drops packets. New connections also wait. */
+  /** Whether nothing passes in either direction, as in a network that drops packets. New connections also wait. */
   get held(): boolean {
     return this.holding;
   }

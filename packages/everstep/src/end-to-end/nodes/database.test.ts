@@ -73,15 +73,15 @@ suite('nodes and their database', {
     let backAt = 0;
     await underLoad('restart', RUNS, async () => {
       await primary.end('SIGKILL');
-      await until('both say so', async () => {
-        const ready = await Promise.all(nodes.all.map((node) => node.standing('/ready')));
+      await until('both nodes report it', async () => {
+        const ready = await Promise.all(nodes.all.map((node) => node.healthStatus('/ready')));
         return ready.every((status) => status === 503);
       });
-      // Their leases expire meanwhile.
+      // The leases of the nodes expire meanwhile.
       await pause(1_500);
       for (const node of nodes.all) {
-        assert.equal(await node.standing('/health'), 200);
-        assert.equal(await node.standing('/ready'), 503);
+        assert.equal(await node.healthStatus('/health'), 200);
+        assert.equal(await node.healthStatus('/ready'), 503);
       }
       await primary.start();
       backAt = performance.now();
@@ -93,8 +93,8 @@ suite('nodes and their database', {
   test('a node is not ready while it cannot reach the database', async () => {
     proxy.refusing = true;
     proxy.cut();
-    await until('both say so', async () => {
-      const ready = await Promise.all(nodes.all.map((node) => node.standing('/ready')));
+    await until('both nodes report it', async () => {
+      const ready = await Promise.all(nodes.all.map((node) => node.healthStatus('/ready')));
       return ready.every((status) => status === 503);
     });
     proxy.refusing = false;
@@ -113,7 +113,7 @@ suite('nodes and their database', {
     await allReady();
   });
 
-  // Last, because the first server is gone afterwards.
+  // This test is the last one, because the first server is gone afterward.
   test('a promoted synchronous standby continues all acknowledged runs', async () => {
     standby = await primary.follow();
     await allReady();
@@ -124,7 +124,7 @@ suite('nodes and their database', {
       await standby?.promote();
     });
     await allReady();
-    // Runs acknowledged before the promotion.
+    // These runs were acknowledged before the promotion.
     const { workflowState } = await nodes.client(0).runs.result('cut-0');
     assert.equal(workflowState, 'RUN_SUCCESS');
   });

@@ -9,7 +9,7 @@ import { type Reads, RunObserver } from './run-observer.fixture.js';
 import { TwoServers } from './two-servers.fixture.js';
 
 const NODES = 3;
-/** Node 0 can always reach both servers. */
+/** Node that is cut off. Node 0 can always reach both servers. */
 const CUT_OFF = 1;
 const CONNECTIONS_LOST = 2;
 const RUNS = Math.ceil(Number(process.env.NODES_TEST_DISTURBED_RUNS ?? 30) / 3);
@@ -52,7 +52,7 @@ suite('nodes and a primary that was replaced', {
 
   const allReady = () => Promise.all(nodes.all.map((node) => node.ready()));
 
-  /** Runs that have one recorded step and wait in the next one. */
+  /** Starts runs that have one recorded step and wait in the next one. */
   async function startRuns(name: string): Promise<RunObserver> {
     finished = new Promise((resolve) => {
       finish = resolve;
@@ -96,15 +96,15 @@ suite('nodes and a primary that was replaced', {
         await until('each has succeeded', () => observer.allSucceeded);
         observer.countAnew();
         const asked = ({ answered, refused }: Reads) => answered + refused > RUNS;
-        await until('the node that is cut off was asked', () => asked(observer.readsOf(CUT_OFF)));
+        await until('the node that is cut off received reads', () => asked(observer.readsOf(CUT_OFF)));
         assert.deepEqual(observer.backwards, []);
-        assert.equal(observer.readsOf(CUT_OFF).answered, 0, 'it must not answer unconfirmed reads');
+        assert.equal(observer.readsOf(CUT_OFF).answered, 0, 'it must not return unconfirmed reads');
         for (const node of [0, CONNECTIONS_LOST]) assert.ok(observer.readsOf(node).answered > 0);
         toPromoted.held = false;
         await allReady();
         await triggered;
         observer.countAnew();
-        await until('every node answers again', () => nodes.all.every((_, node) => observer.readsOf(node).answered > RUNS));
+        await until('every node responds again', () => nodes.all.every((_, node) => observer.readsOf(node).answered > RUNS));
       } finally {
         toPromoted.held = false;
         await observer.stop();

@@ -13,8 +13,8 @@ const LEASE_MS = 1_000;
 const RUNS = Number(process.env.NODES_TEST_RUNS ?? 80);
 const KILLS = Number(process.env.NODES_TEST_KILLS ?? 2);
 const STEPS = ['one', 'two', 'three', 'four', 'five'];
-/** More deliveries than one host gets at a time. */
-const PLACES = 256;
+/** Number of deliveries, more than one host gets at a time. */
+const HOST_SLOTS = 256;
 
 const schemas = await openTestSchemas();
 
@@ -39,7 +39,7 @@ suite('nodes that end', {
     await nodes?.dispose();
   });
 
-  /** Runs whose steps call `work` and return a value that identifies the execution. */
+  /** Serves a workflow whose steps call `work` and return a value that identifies the execution. */
   async function steps(names: readonly string[], work: (runId: string, step: string, execution: number) => Promise<void>) {
     let executions = 0;
     const workflow = serve(
@@ -63,7 +63,7 @@ suite('nodes that end', {
     return { url: endpoint.url, executions: () => executions };
   }
 
-  /** Resolves when the run has succeeded. Its code saw exactly the recorded results. */
+  /** Resolves when the run has succeeded and its code saw exactly the recorded results. */
   async function assertEnded(runId: string, names: readonly string[]): Promise<void> {
     const ended = await nodes.anywhere((client) => client.runs.result<readonly Execution[]>(runId, { timeout: '30s' }));
     assert.equal(ended.workflowState, 'RUN_SUCCESS', `${runId}: ${JSON.stringify(ended)}`);
@@ -89,7 +89,7 @@ suite('nodes that end', {
     let triggering = true;
     const triggers = each(RUNS, 8, async (n) => {
       const runId = `killed-${n}`;
-      // Repeated when the response was lost: it must be the same run.
+      // The trigger is repeated if the response was lost: it must start the same run.
       const options = { runId, deduplicationId: runId, retryDelay: '20' };
       const { workflowCreatedAt } = await nodes.anywhere((client) => client.trigger(url, options));
       createdAt.set(runId, workflowCreatedAt);
@@ -124,10 +124,10 @@ suite('nodes that end', {
     });
     const runIds = Array.from({ length: 20 }, (_, n) => `taken-${n}`);
     for (const runId of runIds) await nodes.client(1).trigger(url, { runId });
-    await until('all are out', () => calls.size === runIds.length);
+    await until('all deliveries are in flight', () => calls.size === runIds.length);
     const killedAt = performance.now();
     await nodes.node(1).end('SIGKILL');
-    await until('all are taken over', () => [...calls.values()].every(({ length }) => length >= 2));
+    await until('all deliveries are taken over', () => [...calls.values()].every(({ length }) => length >= 2));
     const latest = Math.max(...[...calls.values()].map((times) => (times[1] ?? 0) - killedAt));
     t.diagnostic(`taken over after ${Math.round(latest)} ms`);
     assert.ok(latest < LEASE_MS + 1_000, `${latest} ms`);
@@ -140,17 +140,17 @@ suite('nodes that end', {
     const { url, executions } = await steps(names, () => pause(150));
     const runIds = Array.from({ length: 30 }, (_, n) => `paused-${n}`);
     await Promise.all(runIds.map((runId) => nodes.client(2).trigger(url, { runId })));
-    await until('some have started', () => executions() > 0);
+    await until('some runs have started', () => executions() > 0);
     nodes.node(2).signal('SIGSTOP');
-    // Its work is taken over and continues elsewhere; responses to its requests wait for it.
+    // The work of the node is taken over and continues elsewhere; responses to its requests wait for it.
     await until('others have taken over', async () => (await nodes.client(0).live.nodes()).length === 2);
     nodes.node(2).signal('SIGCONT');
     for (const runId of runIds) await assertEnded(runId, names);
-    // It joins again.
+    // The node joins again.
     await nodes.node(2).ready();
     await nodes.client(2).trigger(url, { runId: 'after-the-pause' });
     await assertEnded('after-the-pause', names);
-    await until('it has logged that', () => /lease was taken over/.test(nodes.node(2).output));
+    await until('the node has logged that', () => /lease was taken over/.test(nodes.node(2).output));
   });
 
   test('a stopping node returns unstarted work immediately and finishes work in flight', async (t) => {
@@ -161,14 +161,14 @@ suite('nodes that end', {
     });
     const { url } = await steps(['hold', 'next'], async (runId, step) => {
       asked.set(`${runId}/${step}`, performance.now());
-      if (step === 'hold' && asked.size <= PLACES) await released;
+      if (step === 'hold' && asked.size <= HOST_SLOTS) await released;
     });
-    const count = PLACES + 40;
+    const count = HOST_SLOTS + 40;
     await each(count, 16, async (n) => {
       await nodes.client(0).trigger(url, { runId: `stopped-${n}` });
     });
     // Some deliveries wait for slots.
-    await until('every place is taken', () => asked.size === PLACES);
+    await until('every slot is taken', () => asked.size === HOST_SLOTS);
     const started = [...asked.keys()].map((key) => key.slice(0, key.indexOf('/')));
     const waiting = Array.from({ length: count }, (_, n) => `stopped-${n}`).filter((runId) => !started.includes(runId));
     const since = (from: number, keys: readonly string[]) =>

@@ -48,7 +48,10 @@ suite('nodes and two servers', {
       await client.end();
     }
   };
-  /** Excludes commits that wait for the removed standby: the server does not detect that their clients are gone. */
+  /**
+   * Returns the number of connections, without commits that wait for the removed standby: the server does not detect that their
+   * clients are gone.
+   */
   const connections = (server: OwnServer) =>
     ask(
       server,
@@ -83,8 +86,8 @@ suite('nodes and two servers', {
     await nodes.node(1).start();
     assert.equal(await connections(old), 0);
     await standby.end('SIGKILL');
-    await until('none is ready', async () => {
-      const ready = await Promise.all(nodes.all.map((node) => node.standing('/ready')));
+    await until('no node is ready', async () => {
+      const ready = await Promise.all(nodes.all.map((node) => node.healthStatus('/ready')));
       return ready.every((status) => status === 503);
     });
     assert.equal(await connections(old), 0);

@@ -1,6 +1,6 @@
 /**
- * Every observer of a step's result sees the recorded one, whatever happens to nodes with short leases, their database and
- * workers. `npm run soak:history -- 10000 17` runs 10,000 runs with seed 17.
+ * Every observer of the result of a step sees the recorded result, whatever happens to nodes with short leases, their database
+ * and workers. `npm run soak:history -- 10000 17` runs 10,000 runs with seed 17.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';

@@ -85,7 +85,7 @@ export class NodeFaults {
         return;
       case 'the database is killed':
         await database.end('SIGKILL');
-        // Its processes notice the kill after a moment; until then a new server cannot use its shared memory.
+        // The processes of the database notice the kill after a moment; until then a new server cannot use its shared memory.
         await startAgain(() => database.start());
         return;
       case 'connections are cut':

@@ -1,6 +1,6 @@
 /**
- * The order of queues over several nodes, observed from outside, while nodes are killed, paused beyond their lease and stopped,
- * and their connections and database fail. `NODES_TEST_KILLS=30` injects more faults.
+ * The order of queues over several nodes, observed from outside. Nodes are killed, paused beyond their lease and stopped, and
+ * their connections and database fail. `NODES_TEST_KILLS=30` injects more faults.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -22,7 +22,7 @@ const ROUNDS = Math.ceil(Number(process.env.NODES_TEST_KILLS ?? 2) / 2);
 const WORK_MS = 3;
 /** Pause between the response to a message and the next message of its queue. */
 const GAP_MS = 4;
-/** One in this many messages fails once. */
+/** One in this number of messages fails once. */
 const FAILS = 25;
 /** Request timeout: a paused node does not respond. */
 const ANSWER_MS = 1_500;
@@ -59,7 +59,7 @@ suite('the order of queues over nodes', {
     }
   });
 
-  /** The node that delivers the queues; any node when unknown. */
+  /** Returns the node that delivers the queues; any node if it is unknown. */
   async function holder(): Promise<NodeProcess> {
     const client = new pg.Client({ connectionString: server.url() });
     client.on('error', () => {});
@@ -70,7 +70,7 @@ suite('the order of queues over nodes', {
     return nodes.all.find(({ output }) => id !== '' && output.includes(id)) ?? nodes.node(0);
   }
 
-  /** The next message of each queue, and its claim. */
+  /** Describes the next message of each queue, and its claim. */
   async function stuck(): Promise<string> {
     const client = new pg.Client({ connectionString: server.url() });
     await client.connect();
@@ -134,7 +134,7 @@ suite('the order of queues over nodes', {
     const started = async (node: NodeProcess) => {
       for (let starting = true; starting; ) {
         node.spawn();
-        await until('a node is ready or has ended', async () => node.ended || (await node.standing('/ready')) === 200);
+        await until('a node is ready or has ended', async () => node.ended || (await node.healthStatus('/ready')) === 200);
         starting = node.ended;
       }
     };
@@ -175,7 +175,7 @@ suite('the order of queues over nodes', {
           const before = receiver.overtaken.length;
           await happens();
           await until(`all nodes are ready after ${name}`, async () => {
-            const ready = await Promise.all(nodes.all.map((node) => node.standing('/ready')));
+            const ready = await Promise.all(nodes.all.map((node) => node.healthStatus('/ready')));
             return ready.every((status) => status === 200);
           });
           if (receiver.overtaken.length > before) t.diagnostic(`${receiver.overtaken.length - before} overtook others: ${name}`);
@@ -189,7 +189,7 @@ suite('the order of queues over nodes', {
       }),
     ]);
     const answered = () => QUEUES.every((queue) => receiver.answered(queue) === sent.get(queue));
-    await until('all messages are answered', answered).catch(async (error: Error) => {
+    await until('all messages have a response', answered).catch(async (error: Error) => {
       assert.fail(`${error.message}\n${await stuck()}`);
     });
     const messages = [...sent.values()].reduce((sum, count) => sum + count, 0);

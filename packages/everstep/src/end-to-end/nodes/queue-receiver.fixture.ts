@@ -5,9 +5,9 @@ import { type Endpoint, listen } from '../nodes.fixture.js';
 interface Line {
   readonly seen: Set<number>;
   readonly overtaken: Set<number>;
-  /** Messages with a successful response. */
+  /** Numbers of messages with a successful response. */
   readonly answered: Set<number>;
-  /** All messages below this number had a successful response. */
+  /** Number below which all messages had a successful response. */
   answeredBelow: number;
   readonly inFlight: Set<{ readonly number: number; readonly stale: boolean }>;
 }
@@ -28,7 +28,7 @@ export class QueueReceiver {
   /** Concurrent deliveries of two messages of a queue, except repeats of completed messages. */
   readonly overlaps: string[] = [];
   deliveries = 0;
-  /** Repeated deliveries of completed messages. */
+  /** Number of repeated deliveries of completed messages. */
   repeats = 0;
   private endpoint: Endpoint | null = null;
   private readonly lines = new Map<string, Line>();
@@ -73,7 +73,7 @@ export class QueueReceiver {
     return line;
   }
 
-  /** Resolves with the response status. */
+  /** Receives a message. Resolves with the response status. */
   private async take(body: string): Promise<number> {
     const [queue = '', text] = body.split(':');
     const number = Number(text);

@@ -27,13 +27,13 @@ const RUNS = Number(process.env.NODES_RANDOM_RUNS ?? 80);
 const KILLS = Number(process.env.NODES_RANDOM_KILLS ?? 2);
 const AT_ONCE = 24;
 const LOST_ANSWERS = 0.05;
-/** A third of the runs share a key with this parallelism. */
+/** Parallelism of a key that a third of the runs share. */
 const NARROW = 4;
 /** Real duration of a second in the workflows; their long waits take half a second. */
 const SECOND_MS = 40;
 const LONG_SECONDS = 100_000;
 const LONG_MS = 500;
-/** Steps whose end is not awaited: the loser of a race, or the timeout of an event that arrives. */
+/** Duration of steps whose end is not awaited: the loser of a race, or the timeout of an event that arrives. */
 const NEVER_MS = 3_600_000;
 
 const schemas = await openTestSchemas();
@@ -47,7 +47,7 @@ interface Order {
 }
 
 const NAME = 'random workflows over several nodes';
-// With a cluster, the schemas are on it.
+// If there is a cluster, the schemas are on it.
 if (NO_CLUSTER) suite(`${NAME} on a Citus cluster`, { skip: NO_CLUSTER });
 
 suite(IS_ON_CLUSTER ? `${NAME} on a Citus cluster` : NAME, {

@@ -83,7 +83,7 @@ suite('a repair on several nodes', { skip: typeof schemas === 'string' && schema
       'no node took the repair over',
     );
     assert.ok(performance.now() - at < 45_000, `taken over after ${performance.now() - at} ms`);
-    await until(async () => (await second.repairs.get(repairId)).state === 'done', 'it is not done');
+    await until(async () => (await second.repairs.get(repairId)).state === 'done', 'the repair is not done');
 
     const done = await second.repairs.get(repairId);
     assert.deepEqual([done.counts.succeeded, done.counts.total], [RUNS, RUNS], JSON.stringify(done.counts));

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Nodes } from '../nodes.fixture.js';
 
-/** Longer than a node needs to refuse an unconfirmed read. */
+/** Timeout of a read, longer than a node needs to refuse an unconfirmed read. */
 const ANSWER_WITHIN_MS = 10_000;
 const PAUSE_MS = 5;
 
@@ -14,7 +14,7 @@ interface Seen {
 
 export interface Reads {
   answered: number;
-  /** Reads answered with 503. */
+  /** Number of reads with the response 503. */
   refused: number;
 }
 

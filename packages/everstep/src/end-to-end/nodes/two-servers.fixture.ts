@@ -12,7 +12,7 @@ export class TwoServers {
   private readonly first: OwnServer;
   private readonly routes: readonly Routes[];
   /** Index of the host that is the primary. */
-  private place: 0 | 1 = 0;
+  private primaryIndex: 0 | 1 = 0;
 
   private constructor(primary: OwnServer, standby: OwnServer, routes: readonly Routes[]) {
     this.primary = primary;
@@ -42,22 +42,22 @@ export class TwoServers {
 
   /** Returns the proxy of a node to the current primary. */
   toPrimary(node: number): DatabaseProxy {
-    return this.routesOf(node)[this.place];
+    return this.routesOf(node)[this.primaryIndex];
   }
 
   /** Returns the proxy of a node to the current standby. */
   toStandby(node: number): DatabaseProxy {
-    return this.routesOf(node)[this.place === 0 ? 1 : 0];
+    return this.routesOf(node)[this.primaryIndex === 0 ? 1 : 0];
   }
 
   /** Promotes the standby; the old primary keeps running. The two hosts swap their roles. */
   async promote(): Promise<void> {
     await this.standby.promote();
     [this.primary, this.standby] = [this.standby, this.primary];
-    this.place = this.place === 0 ? 1 : 0;
+    this.primaryIndex = this.primaryIndex === 0 ? 1 : 0;
   }
 
-  /** Ends the replaced server and starts a new standby on its host. The primary is restarted for that. */
+  /** Ends the replaced server and starts a new standby on its host. This restarts the primary. */
   async follow(): Promise<void> {
     await this.standby.end('SIGKILL');
     this.standby = await this.primary.follow();

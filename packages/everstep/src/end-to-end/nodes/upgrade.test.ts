@@ -41,5 +41,5 @@ test('a node older than the schema reports that and exits; a running node contin
     /was written by a newer version of Everstep \(schema \d+; this version knows \d+\)\. Start the newer version/,
   );
   assert.ok(!output.includes(new URL(url).password), 'without the password');
-  assert.equal(await nodes.node(0).standing('/ready'), 200);
+  assert.equal(await nodes.node(0).healthStatus('/ready'), 200);
 });

@@ -116,7 +116,7 @@ export class WitnessedRuns {
     );
   }
 
-  /** Three to ten steps, depending on the payload. */
+  /** Executes three to ten steps, depending on the payload. */
   private async follow(ctx: WorkflowContext<Payload>, witness: StepWitness): Promise<number> {
     const shape = new SeededRandom(ctx.payload.seed);
     const failsAt = shape.chance(FAILS_FOR_GOOD) ? shape.below(5) : -1;
@@ -157,7 +157,7 @@ export class WitnessedRuns {
     return steps;
   }
 
-  /** Triggers a run, waits for its end and checks its history; also that of its resumed and forked runs. */
+  /** Triggers a run, waits for its end and checks its history. Does the same for its resumed and forked runs. */
   async play(runId: string, seed: number): Promise<void> {
     const { nodes, workflowUrl } = this;
     const run = await nodes.anywhere((client) =>
@@ -204,7 +204,7 @@ export class WitnessedRuns {
       try {
         await client.dlq.resume(dlqId, { retries: 20 });
       } catch (error) {
-        // It was already resumed, but the response was lost.
+        // The run was already resumed, but the response was lost.
         if (!(error instanceof EverstepError) || error.status !== 404) throw error;
       }
       const { workflowRunBecame } = await client.runs.get(workflowRunId, { workflowCreatedAt });
@@ -213,14 +213,14 @@ export class WitnessedRuns {
     });
   }
 
-  /** Replays its code up to the last step, on a worker that may not know the run. */
+  /** Forks a run and replays its code up to the last step, on a worker that may not know the run. */
   private async fork({ workflowRunId, workflowCreatedAt }: RunName, fromStep: number): Promise<void> {
     const newWorkflowRunId = `${workflowRunId}-fork`;
     const fork = await this.nodes.anywhere(async (client) => {
       try {
         return await client.runs.fork(workflowRunId, { createdAt: workflowCreatedAt, fromStep, newWorkflowRunId });
       } catch (error) {
-        // It was already forked, but the response was lost.
+        // The run was already forked, but the response was lost.
         if (!(error instanceof EverstepError) || error.status !== 409) throw error;
         const { workflowRunId: id, workflowCreatedAt: at } = await client.runs.get(newWorkflowRunId);
         return { workflowRunId: id, workflowCreatedAt: at };

@@ -7,7 +7,7 @@ import { Client, Receiver } from '@upstash/qstash';
 import { carryToken } from '../../dialects/upstash/index.js';
 
 export interface Delivery {
-  /** Path with its query. */
+  /** Path of the request with its query. */
   readonly path: string;
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
@@ -122,7 +122,7 @@ export function only<Item>(items: readonly Item[]): Item {
   return item;
 }
 
-/** A promise and what resolves it. */
+/** Returns a promise and the function that resolves it. */
 export function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open: () => void = () => {};
   const opened = new Promise<void>((resolve) => {

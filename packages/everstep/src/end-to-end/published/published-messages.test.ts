@@ -314,7 +314,7 @@ test('a batch publishes its items to URLs, groups and queues', async () => {
   assert.deepEqual([endpoints.bodiesAt('/batch/1'), endpoints.bodiesAt('/batch/2')], [['{"n":2}'], ['{"n":2}']]);
 });
 
-test('pending messages are shown, and canceled one by one, by filter, and all', async () => {
+test('pending messages are shown, and are canceled one by one, by filter, and all at once', async () => {
   const { client, endpoints, service, request } = world;
   const url = endpoints.url('/never');
   const publish = (label: string, host = url) => client.publish({ url: host, delay: '1d', body: label, label, timeout: '30s' });

@@ -1,4 +1,7 @@
-/** The published SDKs with a PostgreSQL store. Other tests cover their features; this one shows that they do not depend on the store. */
+/**
+ * The published SDKs with a PostgreSQL store. Other tests cover the features of the SDKs; this one shows that they do not
+ * depend on the store.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Client } from '@upstash/qstash';
@@ -10,7 +13,8 @@ import { ServiceProcess } from '../service-process.fixture.js';
 import { Endpoints } from './published-messages.fixture.js';
 import { eventually, resultOf, serveApp, setAppEnvironment } from './published-sdk.fixture.js';
 
-// Before the tests' server of PostgreSQL is opened, which ends after them: the store is checked at the end.
+// Registered before the PostgreSQL server of the tests is opened, which ends after these tests: the store is checked at the
+// end.
 after(async () => {
   if (skip !== false) return;
   await service.dispose();

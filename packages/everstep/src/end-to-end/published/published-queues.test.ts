@@ -13,13 +13,13 @@ before(async () => {
 });
 after(() => world?.stop());
 
-/** Waits for work that needs only turns of the event loop and requests, but no time to pass. */
+/** Resolves when `reached` returns true. The work needs only turns of the event loop and requests, but no time to pass. */
 async function until(reached: () => Promise<boolean>, what: string): Promise<void> {
   for (let turn = 0; turn < 500; turn++) {
     if (await reached()) return;
     await new Promise((resolve) => setImmediate(resolve));
   }
-  assert.fail(`${what} did not come`);
+  assert.fail(`${what} did not happen`);
 }
 
 test('a queue sends one message at a time in order, and a retry keeps its position', async () => {

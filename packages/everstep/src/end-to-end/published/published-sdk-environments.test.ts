@@ -11,7 +11,7 @@ import { Hono } from 'hono';
 import { ServiceProcess } from '../service-process.fixture.js';
 import { endOf, eventually, resultOf, serveApp, setAppEnvironment, startService } from './published-sdk.fixture.js';
 
-/** The used part of Express, which has no types of its own. */
+/** The part of Express that is used here; Express has no types of its own. */
 interface ExpressApp extends RequestListener {
   use(handler: unknown): void;
   use(path: string, handler: unknown): void;
@@ -160,7 +160,7 @@ test('runs finish with each step recorded once although the server is killed', a
       })),
     );
     runs.push(...triggered.map(({ workflowRunId }) => workflowRunId));
-    // Each time later in the runs of this process.
+    // The server is killed later in the runs of each process.
     const before = executions;
     await eventually(() => executions >= before + 1 + 4 * life);
     await fragile.end('SIGKILL');

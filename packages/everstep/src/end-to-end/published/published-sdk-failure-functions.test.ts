@@ -18,7 +18,7 @@ interface Received {
   readonly failStack: string;
 }
 
-/** An app with a workflow that throws, and the calls of its failure function. */
+/** Returns an app with a workflow that throws, and the calls of its failure function. */
 function failingApp(error = () => new Error('no')) {
   const app = new Hono();
   const received: Received[] = [];

@@ -9,7 +9,7 @@ import { endOf, eventually, resultOf, serveApp, startService } from './published
 const service = await startService();
 const client = new Client({ baseUrl: process.env.QSTASH_URL ?? '', token: process.env.QSTASH_TOKEN ?? '' });
 
-/** Waits for an event, and fails permanently if its payload requests it. */
+/** An app whose workflow waits for an event, and fails permanently if its payload requests it. */
 const app = new Hono();
 app.post(
   '/wait/:name?',

@@ -11,14 +11,14 @@ const baseUrl = process.env.QSTASH_URL ?? '';
 const bareToken = service.env.get('EVERSTEP_TOKEN') ?? '';
 const client = new Client({ baseUrl, token: process.env.QSTASH_TOKEN ?? '' });
 
-test('a client that starts a run is refused with the name of the right variable', async () => {
+test('a client that starts a run is refused with the name of the correct variable', async () => {
   const wrong = new Client({ baseUrl, token: bareToken });
   await assert.rejects(wrong.trigger({ url: 'http://127.0.0.1:9/' }), { status: 401, message: /requires QSTASH_TOKEN/ });
   const { runs } = await client.logs();
   assert.deepEqual(runs, [], 'no run was started');
 });
 
-test('an endpoint is refused at its first step, and the run fails with the name of the right variable', async (t) => {
+test('an endpoint is refused at its first step, and the run fails with the name of the correct variable', async (t) => {
   const app = new Hono();
   const env = { QSTASH_URL: baseUrl, QSTASH_TOKEN: bareToken };
   app.post(
@@ -38,7 +38,7 @@ test('an endpoint is refused at its first step, and the run fails with the name 
   }
 });
 
-test('requests that only a parameter identifies as those of the SDK are recognized: the end of a run, and canceling', async (t) => {
+test('requests that only a parameter identifies as requests of the SDK are recognized: the end of a run, and a cancellation', async (t) => {
   const app = new Hono();
   app.post(
     '/sleeps',
@@ -52,7 +52,7 @@ test('requests that only a parameter identifies as those of the SDK are recogniz
     headers: { authorization: `Bearer ${bareToken}` },
     body: '"done"',
   });
-  // Recognized, but its code cannot have ended. The API of the own SDK does not know the parameter.
+  // The request is recognized, but the code of the run cannot have ended. The API of our SDK does not know the parameter.
   assert.equal(answered.status, 412);
   assert.match(((await answered.json()) as { readonly error: string }).error, /its code cannot have ended/);
   assert.deepEqual(await new Client({ baseUrl, token: bareToken }).cancel({ ids: [canceled, other] }), { cancelled: 2 });

@@ -16,7 +16,7 @@ export const sdkRequests: string[] = [];
 /** The SDK logs to the console, which the tests ignore. */
 for (const level of ['info', 'warn', 'error'] as const) console[level] = () => {};
 
-/** Identified by the format of the token, unlike requests of the tests. */
+/** Counts the requests of the SDK. They are identified by the format of the token, unlike requests of the tests. */
 function countRequests(): void {
   const send = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
@@ -83,7 +83,7 @@ export type FetchHandler = (request: Request) => Response | Promise<Response>;
 
 export interface AppServer {
   readonly origin: string;
-  /** Received requests, by path. */
+  /** Requests that the app has received, by path. */
   readonly received: string[];
 }
 
@@ -99,7 +99,7 @@ async function requestOf(incoming: IncomingMessage): Promise<Request> {
   });
 }
 
-/** Closes it at the end: a test, or `{ after }` for a test file. */
+/** Closes a server at the end of a test, or of a test file with `{ after }`. */
 export interface Closing {
   after(stop: () => void): void;
 }

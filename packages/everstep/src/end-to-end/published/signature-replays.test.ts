@@ -54,7 +54,7 @@ app.post(
   '/guarded',
   refund(new ReceiverAt({ currentSigningKey: service.signingKeys.current, nextSigningKey: service.signingKeys.next })),
 );
-/** Response of the receiver. */
+/** Functions that receive the responses of the receiver. */
 const answered: ((response: Response) => void)[] = [];
 app.post('/receive', async ({ req }) => {
   const signature = req.header('upstash-signature') ?? '';
@@ -63,7 +63,7 @@ app.post('/receive', async ({ req }) => {
   for (const resolve of answered.splice(0)) resolve(response);
   return response;
 });
-// All ports are on one host here, so they would count as the owner's.
+// All ports are on one host here, so they would count as origins of the owner.
 await service.client.signatures.update({ origins: [] });
 const { origin } = await serveApp({ after }, (request) => app.fetch(request));
 

@@ -8,7 +8,7 @@ import { watchesFailures } from './alert-settings.js';
 /** A run or message that failed after all retries. */
 export interface AlertEvent {
   readonly eventId: string;
-  /** Unix ms. */
+  /** Time of the failure, Unix ms. */
   readonly at: number;
   readonly run: 'workflow' | 'message';
   readonly workflowRunId: string;

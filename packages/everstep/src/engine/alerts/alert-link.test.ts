@@ -14,7 +14,7 @@ function pathOf(condition: AlertCondition, subject: string, more: Partial<Alert>
   return decodeURIComponent(alertPath('qi_1', alert, known ? condition : null)).replace('/q/qi_1/', '');
 }
 
-test('an alert about failures leads to exactly its dead letters', () => {
+test('an alert about failures links to exactly its dead letters', () => {
   const failed = { kind: 'run-failed', endAfterMs: MINUTE } as const;
   const open = `dead-letters?view=entries&workflowUrl=${URL_TEXT}&fromDate=${AT}`;
   assert.equal(pathOf(failed, URL_TEXT), open);
@@ -27,7 +27,7 @@ test('an alert about failures leads to exactly its dead letters', () => {
   assert.match(pathOf({ ...rate, workflowUrl: URL_TEXT }, URL_TEXT, { details }), /&workflowUrl=https:\/\/shop/);
 });
 
-test('other alerts lead to the page of their subject', () => {
+test('other alerts link to the page of their subject', () => {
   const age = { kind: 'pending-age', maxAgeMs: MINUTE } as const;
   assert.equal(pathOf({ ...age, flowControlKey: 'a/b' }, 'flow control key a/b'), 'flow-control/a/b');
   assert.equal(pathOf({ ...age, queue: 'q' }, 'queue q'), 'queues');
@@ -38,7 +38,7 @@ test('other alerts lead to the page of their subject', () => {
   assert.equal(pathOf({ kind: 'store-trouble' }, 'store'), 'overview');
 });
 
-test('an alert of a deleted rule, or about a plain message, leads to a page that exists', () => {
+test('an alert of a deleted rule, or about a plain message, links to a page that exists', () => {
   assert.equal(pathOf({ kind: 'pending-age', queue: 'q', maxAgeMs: MINUTE }, 'queue q', {}, false), 'alerts');
   assert.equal(pathOf({ kind: 'run-age', maxAgeMs: MINUTE }, 'all workflows', {}, false), 'runs?state=RUN_STARTED');
   const details = { summary: '', workflowRunId: 'msg_1' };

@@ -50,8 +50,8 @@ function pageOf({ kind, subject, openedAt, lastAt, endedAt, details }: Linked, c
 }
 
 /**
- * Returns the path with its query, starting with a slash. `condition`: that of the rule, or null if the rule was deleted. Of
- * failures, the page lists the dead letters that the alert counted.
+ * Returns the path with its query, starting with a slash. `condition`: condition of the rule, or null if the rule was deleted.
+ * For failures, the page lists the dead letters that the alert counted.
  */
 export const alertPath = (instanceId: string, alert: Linked, condition: AlertCondition | null): string =>
   `/q/${encodeURIComponent(instanceId)}/${pageOf(alert, condition)}`;

@@ -2,16 +2,16 @@
 
 import type { QuietHours } from './quiet-hours.js';
 
-/** Receives notices. */
+/** A destination that receives notices. */
 export type AlertDestination = {
   readonly name: string;
-  /** Unix ms. */
+  /** Time when the destination was created, Unix ms. */
   readonly createdAt: number;
 } & (
   | {
       readonly kind: 'webhook';
       readonly url: string;
-      /** `whsec_` and the key in base64. */
+      /** Signing secret: `whsec_` and the key in base64. */
       readonly secret: string;
     }
   /** The URL is a secret, because anyone who has it can post to the channel. */
@@ -34,7 +34,7 @@ export type AlertCondition =
    * acknowledged, snoozed or empty.
    */
   | { readonly kind: 'error-group'; readonly workflowUrl?: string }
-  /** Of at least `minRuns` runs that ended in the window, at least this share failed. */
+  /** At least this share of the runs that ended in the window failed. At least `minRuns` runs must have ended. */
   | {
       readonly kind: 'failure-rate';
       readonly workflowUrl?: string;
@@ -72,11 +72,11 @@ export interface AlertRule {
   readonly name: string;
   readonly isEnabled: boolean;
   readonly condition: AlertCondition;
-  /** Names of destinations. */
+  /** Names of the destinations of the notices. */
   readonly destinations: readonly string[];
-  /** Absent: notices are sent at any time. */
+  /** Time of the day in which notices wait. Absent: notices are sent at any time. */
   readonly quietHours?: QuietHours;
-  /** Unix ms. */
+  /** Time when the rule was created, Unix ms. */
   readonly createdAt: number;
 }
 
@@ -88,13 +88,13 @@ export interface LifecycleWebhook {
   readonly name: string;
   readonly isEnabled: boolean;
   readonly events: readonly LifecycleEvent[];
-  /** Absent: runs of every workflow. */
+  /** URL of the workflow. Absent: runs of every workflow. */
   readonly workflowUrl?: string;
-  /** Absent: runs with and without labels. */
+  /** Label of the runs. Absent: runs with and without labels. */
   readonly label?: string;
-  /** Name of a destination. */
+  /** Name of the destination. */
   readonly destination: string;
-  /** Unix ms. */
+  /** Time when the webhook was created, Unix ms. */
   readonly createdAt: number;
 }
 
@@ -106,7 +106,7 @@ export interface AlertSettings {
 
 export const NO_ALERT_SETTINGS: AlertSettings = Object.freeze({ destinations: [], rules: [], webhooks: [] });
 
-/** Returns what a person may see of the URL of a destination. Of a Slack URL, that is the host. */
+/** Returns what a person may see of the URL of a destination. For a Slack URL, this is the host. */
 export function shownUrl(destination: AlertDestination): string {
   if (destination.kind === 'webhook') return destination.url;
   if (destination.kind === 'email') return `mailto:${destination.to.join(',')}`;

@@ -13,7 +13,7 @@ export interface AlertDetails {
   readonly error?: string;
 }
 
-/** Times are Unix ms. */
+/** An alert. Times are Unix ms. */
 export interface Alert {
   readonly alertId: string;
   /** Name of the rule. */
@@ -24,7 +24,7 @@ export interface Alert {
   readonly openedAt: number;
   /** When the condition was last met. */
   readonly lastAt: number;
-  /** Null while it is open. */
+  /** Time when the alert ended; null while it is open. */
   readonly endedAt: number | null;
   /** Number of times the condition was met. */
   readonly occurrences: number;

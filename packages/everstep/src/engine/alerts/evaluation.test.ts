@@ -13,7 +13,7 @@ const RULE: AlertRule = {
   condition: { kind: 'store-trouble' },
 };
 
-/** The alerts after a round, if there was nothing but this outage. Null: the node that did the round noticed none. */
+/** Returns the alerts after a round that finds only this outage. Null: the node that did the round noticed no outage. */
 function after(open: readonly Alert[], outageEndedAt: number | null, now: number): readonly Alert[] {
   const findings: readonly Finding[] =
     outageEndedAt === null ? [] : [{ subject: 'store', at: outageEndedAt, details: { summary: 'outage' } }];
@@ -22,7 +22,7 @@ function after(open: readonly Alert[], outageEndedAt: number | null, now: number
   return changes.length === 0 ? open : changes.map(({ alert }) => alert);
 }
 
-test('the alert of an outage ends by its time, whichever node does the round', () => {
+test('the alert of an outage ends at the same time, whichever node does the round', () => {
   const opened = after([], MINUTE, 2 * MINUTE);
   assert.deepEqual(after(opened, null, 3 * MINUTE), opened);
   assert.deepEqual(after(opened, MINUTE, 3 * MINUTE), opened);

@@ -67,7 +67,7 @@ function findingsOf(condition: EventCondition, { events, groups }: RoundInput, n
     });
 }
 
-/** Whether the condition of an open alert no longer holds. */
+/** Returns whether the condition of an open alert no longer holds. */
 function isOver(condition: EventCondition, { subject, lastAt }: Alert, { groups }: RoundInput, now: number): boolean {
   if (condition.kind === 'run-failed') return now - lastAt >= condition.endAfterMs;
   const group = groups.get(subject);
@@ -77,7 +77,7 @@ function isOver(condition: EventCondition, { subject, lastAt }: Alert, { groups 
   return isHandled && attentionFor(group, now) === null;
 }
 
-/** The alert after it has ended. A notice about its end follows only a notice about its start. */
+/** Returns the alert after it has ended. A notice about its end follows only a notice about its start. */
 const ended = (alert: Alert, { quietHours }: AlertRule, now: number): Alert => ({
   ...alert,
   endedAt: now,
@@ -101,7 +101,10 @@ const opened = ({ name, condition, quietHours }: AlertRule, { subject, at, detai
   notifiedAt: null,
 });
 
-/** The changes of one rule. `open`: its open alerts. `mayOpen` returns whether the limit of open alerts allows another one. */
+/**
+ * Returns the changes of one rule. `open`: its open alerts. `mayOpen` returns whether the limit of open alerts allows another
+ * one.
+ */
 function changesOf(
   rule: AlertRule,
   open: readonly Alert[],

@@ -68,7 +68,7 @@ const matches = (webhook: LifecycleWebhook, run: Run, event: LifecycleEvent): bo
   (webhook.workflowUrl === undefined || webhook.workflowUrl === run.workflowUrl) &&
   (webhook.label === undefined || run.settings.labels.includes(webhook.label));
 
-/** The body of a notice. It never contains a payload or a result. */
+/** Returns the body of a notice. It never contains a payload or a result. */
 function contentOf(run: Run, event: LifecycleEvent, outcome: RunOutcome | null, at: number): object {
   const { workflowRunId, workflowUrl, createdAt, origin, settings } = run;
   const isRedacted = settings.redact !== undefined;

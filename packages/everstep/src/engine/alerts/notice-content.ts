@@ -8,7 +8,7 @@ export type AlertNotice = { readonly kind: NoticeKind; readonly alert: Alert } |
 
 export interface NoticeOrigin {
   readonly instanceId: string;
-  /** Unix ms. */
+  /** Time of the notice, Unix ms. */
   readonly at: number;
   /** URL of the page of the dashboard that shows what the notice is about. */
   readonly dashboardUrl: string;
@@ -26,7 +26,7 @@ const HEADINGS = { opened: 'Alert', ended: 'Ended', test: 'Test' } as const;
 
 const summaryOf = (notice: AlertNotice): string => (notice.kind === 'test' ? TEST_SUMMARY : notice.alert.details.summary);
 
-/** Slack requires these three characters to be escaped. */
+/** Returns the text with the three characters escaped for which Slack requires it. */
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 /** Returns the text of a notice, with one fact per line. */

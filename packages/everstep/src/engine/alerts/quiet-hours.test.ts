@@ -11,7 +11,7 @@ test('a notice waits for the end of the quiet hours, in their time zone', () => 
     ['2026-11-23T21:00:30Z', '2026-11-24T06:00:00Z'],
     ['2026-11-24T05:59:59Z', '2026-11-24T06:00:00Z'],
     ['2026-11-24T06:00:00Z', '2026-11-24T06:00:00Z'],
-    // The clocks go forward in this night, and back in the next one.
+    // The clocks go forward in the night of the first row, and back in that of the second.
     ['2026-03-28T22:00:00Z', '2026-03-29T05:00:00Z'],
     ['2026-10-24T21:00:00Z', '2026-10-25T06:00:00Z'],
   ];

@@ -4,14 +4,14 @@ export interface QuietHours {
   /** Local times such as `22:00`. Quiet hours over midnight start on one day and end on the next. */
   readonly from: string;
   readonly to: string;
-  /** IANA name. */
+  /** IANA name of the time zone. */
   readonly timeZone: string;
 }
 
 const MINUTE_MS = 60_000;
 const HOUR_MINUTES = 60;
 const DAY_MINUTES = 24 * HOUR_MINUTES;
-/** More than the hours of any day. */
+/** Maximum number of steps of at most an hour; more than the hours of any day. */
 const MAX_STEPS = 48;
 
 const minuteOf = (time: string): number => {
@@ -19,7 +19,7 @@ const minuteOf = (time: string): number => {
   return hours * 60 + minutes;
 };
 
-/** Returns null for an unknown time zone. */
+/** Returns a format for the time zone; null if the time zone is unknown. */
 function formatIn(timeZone: string): Intl.DateTimeFormat | null {
   try {
     return new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });

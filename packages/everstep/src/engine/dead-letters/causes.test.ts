@@ -48,11 +48,11 @@ describe('values stay masked', () => {
     });
 });
 
-describe('the place in the code distinguishes failures with the same message', () => {
+describe('the location in the code distinguishes failures with the same message', () => {
   const at = (file: string, line: number, column: number, name?: string): string =>
     fingerprintOf({ source: { file, line, column, ...(name === undefined ? {} : { function: name }) } });
 
-  test('by function, wherever the function is in its file and the file in the system', () => {
+  test('by function, wherever the function is in its file, and the file in the file system', () => {
     assert.equal(at('src/app.mjs', 7, 13, 'charge'), at('/srv/releases/17/app.mjs', 99, 5, 'charge'));
     assert.notEqual(at('app.mjs', 7, 13, 'charge'), at('app.mjs', 7, 13, 'refund'));
     assert.notEqual(at('app.mjs', 7, 13, 'charge'), at('pay.mjs', 7, 13, 'charge'));

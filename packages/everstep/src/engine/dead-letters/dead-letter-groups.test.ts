@@ -25,7 +25,7 @@ describe('a group is', () => {
     assert.equal(groupState(regressed, T0 + 9 * NEW_FOR_MS), 'regressed');
   });
 
-  test('new if a clock that was set back is before its first entry', () => {
+  test('new if a clock was set back to a time before its first entry', () => {
     assert.equal(groupState(times, T0 - 1), 'new');
   });
 });
@@ -81,7 +81,7 @@ describe('the changes of a batch', () => {
     assert.equal(changes.any, false);
   });
 
-  test('report how the last entry left, and omit entries that were added and removed', () => {
+  test('report how the last entry was removed, and omit entries that were added and removed in the batch', () => {
     const changes = new GroupChanges();
     changes.entryAdded('a', group('one'), null, T0);
     changes.entryRemoved('a', group('one'), null);

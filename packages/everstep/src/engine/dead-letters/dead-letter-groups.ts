@@ -2,7 +2,7 @@
 
 /** The group of a dead letter: properties that similar failures share. */
 export interface FailureGroup {
-  /** 16 hexadecimal digits, computed from the kind, the step, the status, the message below and the place in the code. */
+  /** 16 hexadecimal digits, computed from the kind, the step, the status, the message below and the location in the code. */
   readonly fingerprint: string;
   /** Version of the rules that computed the fingerprint. */
   readonly rules: number;
@@ -33,7 +33,7 @@ export const GROUP_STATES = ['regressed', 'new', 'known'] as const;
 /** State of a group, in the order of listings. */
 export type GroupState = (typeof GROUP_STATES)[number];
 
-/** Times are Unix ms. */
+/** The times of a group, Unix ms. */
 export interface GroupTimes {
   readonly firstSeenAt: number;
   readonly acknowledgedAt: number | null;
@@ -50,7 +50,7 @@ export function groupState({ firstSeenAt, acknowledgedAt, regressedAt }: GroupTi
   return acknowledgedAt === null && now - firstSeenAt < NEW_FOR_MS ? 'new' : 'known';
 }
 
-/** Hours since 1970 (UTC). */
+/** Returns the number of hours since 1970 (UTC). */
 export const hourOf = (at: number): number => Math.floor(at / HOUR_MS);
 
 /** Returns the counts of the last 24 hours (UTC), oldest first, including the current hour. */
@@ -83,9 +83,9 @@ export interface GroupChange extends GroupKey {
   readonly lastAt: number;
   readonly added: number;
   readonly removed: number;
-  /** Number of removed entries that were added to other groups; they do not count in the total any more. */
+  /** Number of removed entries that were moved to other groups; they no longer count in the total. */
   readonly moved: number;
-  /** The group that they were added to; an empty text if there are several. Null if none was moved. */
+  /** Group that the entries were moved to; an empty text if there are several. Null if none was moved. */
   readonly successor: string | null;
   /** Time at which the last removed entry was resumed or restarted. Null if it was deleted, or if no entry was removed. */
   readonly recoveredAt: number | null;

@@ -28,7 +28,7 @@ test('similar failures have the same fingerprint, whatever the workflow and the 
   assert.equal(fingerprintOf(other), fingerprintOf());
 });
 
-test('another step, status, message or kind is another group', () => {
+test('a different step, status, message or kind is a different group', () => {
   const different: readonly Partial<FailureDescription>[] = [
     {},
     { stepName: 'refund-17' },

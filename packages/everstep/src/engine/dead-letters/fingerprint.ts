@@ -25,18 +25,18 @@ export interface FailureDescription {
   /** Cause of the failure if there was no response. Null if it is no longer known. */
   readonly cause: DeliveryFailure['cause'] | null;
   readonly message: string;
-  /** The place in the user's code that threw the error, if it is known. */
+  /** The location in the user's code that threw the error, if it is known. */
   readonly source?: ErrorSource | undefined;
 }
 
-/** A column further right is generated code, where every build moves it. */
+/** A column further right is in generated code, where every build moves it. */
 const MAX_COLUMN = 200;
 
 /**
- * Returns the place without what changes when other code does: the directory and the line. In a function without a name, the
- * column distinguishes several places.
+ * Returns the location without the parts that change with other code: the directory and the line. In a function without a name,
+ * the column distinguishes several locations.
  */
-function placeOf({ file, function: name, column = 0 }: ErrorSource): string {
+function locationOf({ file, function: name, column = 0 }: ErrorSource): string {
   const own = file.slice(Math.max(file.lastIndexOf('/'), file.lastIndexOf('\\')) + 1);
   const within = name === undefined ? (column > 0 && column <= MAX_COLUMN ? `:${column}` : '') : `#${normalizedStepName(name)}`;
   return normalizedStepName(own) + within;
@@ -55,7 +55,7 @@ export function groupOf(failure: FailureDescription): FailureGroup {
   const name = stepName ?? match?.[1] ?? null;
   const step = name === null ? null : normalizedStepName(name);
   const words = normalizedMessage(match?.[2] ?? message);
-  const place = source ? placeOf(source) : null;
-  const digest = sha256(JSON.stringify([RULES, kind, step, status ?? cause, words, place]));
+  const location = source ? locationOf(source) : null;
+  const digest = sha256(JSON.stringify([RULES, kind, step, status ?? cause, words, location]));
   return { fingerprint: digest.slice(0, FINGERPRINT_DIGITS), rules: RULES, kind, stepName: step, message: words, workflowUrl };
 }

@@ -30,7 +30,7 @@ test('a snoozed group needs no attention until its snooze ends, and then until a
   const snoozed = group({ triage });
   assert.equal(attentionFor(group({}), T0 + 1), 'new');
   assert.equal(attentionFor(snoozed, T0 + 1), null);
-  // It would be known by now.
+  // Without the snooze, the group would be known by now.
   assert.equal(attentionFor(snoozed, T0 + 2 * NEW_FOR_MS), 'snooze-ended');
   assert.equal(attentionFor(group({ acknowledgedAt: T0, triage }), T0 + 2 * NEW_FOR_MS), 'snooze-ended');
   for (const kind of ['acknowledge', 'resolve'] as const)

@@ -16,9 +16,9 @@ export interface GroupNote extends Decided {
 export interface GroupTriage {
   /** `assignee` is the email of a user. */
   readonly assignment: (Decided & { readonly assignee: string }) | null;
-  /** `until` is Unix ms. It stays when its time is over, until a user acts. */
+  /** Snooze until `until` (Unix ms). It is kept when its time is over, until a user acts. */
   readonly snooze: (Decided & { readonly until: number }) | null;
-  /** Oldest first. */
+  /** Notes, oldest first. */
   readonly notes: readonly GroupNote[];
 }
 

@@ -3,7 +3,7 @@
  * `column "email"`. Only their context distinguishes them from values, such as the name of a user.
  */
 
-/** Length of the text before a part that decides about it. */
+/** Length of the text before a part that is examined to classify it. */
 const CONTEXT_LENGTH = 48;
 
 const HTTP_STATUS = /^[1-5]\d\d$/;

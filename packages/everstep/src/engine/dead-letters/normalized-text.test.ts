@@ -85,7 +85,7 @@ describe('any text', () => {
     );
   });
 
-  test('with unpaired surrogates is cut between characters', () => {
+  test('is cut between characters, even with unpaired surrogates', () => {
     assert.equal(normalizedMessage('\ud83d bad'), '\ufffd bad');
     assert.doesNotMatch(normalizedMessage('x'.repeat(299) + '😀'.repeat(9)), /\p{Cs}/u);
     assert.equal(shortened('ab😀cd', 4), 'ab…');
@@ -117,7 +117,7 @@ describe('any text', () => {
       normalizedMessage(piece.repeat(1_000_000 / piece.length));
       normalizedStepName(piece.repeat(100_000 / piece.length));
     }
-    // Each takes well below 10 ms. A quadratic pass would take minutes.
+    // Each text takes well below 10 ms. A quadratic pass would take minutes.
     assert.ok(performance.now() - started < 5_000);
   });
 });

@@ -7,7 +7,7 @@ import { isCode, isIdentifier } from './kept-parts.js';
 /** Number of UTF-16 units that are read, and number of characters that are kept. */
 const READ_LENGTH = 4_000;
 const KEPT_LENGTH = 300;
-/** Number of UTF-16 units after a word that decide about it. */
+/** Number of UTF-16 units after a word that are examined to classify it. */
 const LOOKED_AHEAD = 32;
 
 /** Closing quotation marks by their opening mark. */

@@ -32,7 +32,7 @@ const moves = (count: number, from: ItemMove['from'], to: ItemMove['to'], canary
 });
 const CANARY = { count: 10, maxFailurePercent: 20, thenContinue: false, counts: NO_COUNTS };
 
-/** Returns how many entries start at which ms, over this duration, looking at least every `everyMs`. */
+/** Returns how many entries start at which ms, over this duration, with rounds at least every `everyMs`. */
 function startsOver(repair: Repair, lengthMs: number, everyMs: number) {
   const starts: { at: number; count: number }[] = [];
   let now = NOW;
@@ -94,7 +94,7 @@ test('a canary stops as soon as it can no longer pass, and not before', () => {
   assert.match(stopped.stopMessage ?? '', /3 of the first 10 failed again, which is more than 20 %/);
 });
 
-test('each group of a canary is judged separately: others continue after a failure until all are decided', () => {
+test('each group of a canary is judged separately: the others continue after one has failed, until all are decided', () => {
   const group = (fingerprint: string, of: Partial<typeof NO_COUNTS>) => ({ fingerprint, counts: { ...NO_COUNTS, ...of } });
   const of = (...groups: readonly ReturnType<typeof group>[]): Repair => {
     const repair = start(planned(50), null, CANARY);

@@ -19,7 +19,7 @@ export const REPAIR_PHASES = [
   'paused',
   /** Stopped automatically: too many entries of the canary failed again. */
   'stopped',
-  /** For a delete: nothing is deleted yet. */
+  /** The deletion can still be undone: nothing is deleted yet. */
   'undo-window',
   'aborted',
   'done',
@@ -57,7 +57,7 @@ export interface RepairCanary {
 
 /** The canary entries of one failure group. Each group has its own verdict. */
 export interface CanaryGroup {
-  /** Null: entries without a group. */
+  /** Fingerprint of the group; null for entries without a group. */
   readonly fingerprint: string | null;
   readonly counts: RepairCounts;
 }
@@ -67,12 +67,12 @@ export interface RepairPlan {
   /** The most frequent workflows, ordered by count. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly count: number }[];
   readonly groups: readonly { readonly fingerprint: string; readonly message: string; readonly count: number }[];
-  /** Unix ms at which the first and the last of the runs failed. */
+  /** Times when the first and the last of the runs failed, Unix ms. */
   readonly oldestAt: number | null;
   readonly newestAt: number | null;
   /** Number of steps in the journals of the failed runs. */
   readonly recordedSteps: number;
-  /** There were more entries than one repair can contain. */
+  /** Whether there were more entries than one repair can contain. */
   readonly more: boolean;
 }
 
@@ -84,13 +84,13 @@ export interface Repair {
   readonly phase: RepairPhase;
   /** The phase that a pause interrupted. */
   readonly paused: 'canary' | 'running' | 'undo-window' | null;
-  /** Unix ms. */
+  /** Time when the repair was created, Unix ms. */
   readonly createdAt: number;
   readonly createdBy: string | null;
   readonly startedAt: number | null;
   readonly endedAt: number | null;
   readonly undoUntil: number | null;
-  /** Null: as fast as the store allows. */
+  /** Starts per second; null starts as fast as the store allows. */
   readonly ratePerSecond: number | null;
   readonly canary: RepairCanary | null;
   readonly counts: RepairCounts;
@@ -104,7 +104,7 @@ export interface Repair {
   readonly stopMessage: string | null;
 }
 
-/** Settings of starting a repair. */
+/** Settings for the start of a repair. */
 export interface StartSettings {
   readonly ratePerSecond: number | null;
   readonly canary: Omit<RepairCanary, 'counts' | 'groups'> | null;
@@ -126,7 +126,7 @@ export type RepairEvent =
   | { readonly kind: 'paused' }
   /** The plan or the budget of the instance prevents further starts. */
   | { readonly kind: 'held'; readonly reason: LimitReason; readonly message: string }
-  /** Undefined: keeps the current rate. */
+  /** A person continued the repair. An undefined rate keeps the current one. */
   | { readonly kind: 'continued'; readonly ratePerSecond: number | undefined }
   | { readonly kind: 'aborted' };
 
@@ -148,13 +148,13 @@ export interface Begin {
 export interface RepairTick {
   readonly repair: Repair;
   readonly begin: Begin | null;
-  /** Time of the next decision if nothing happens before, Unix ms; null if there is none. */
+  /** Time of the next decision if nothing happens before then, Unix ms; null if there is none. */
   readonly wakeAt: number | null;
 }
 
 /** Shortest time between two rounds, so that a high rate does not cause more of them. */
 const MIN_ROUND_MS = 50;
-/** Starts that were missed because the process was down or busy are made up only for this time. */
+/** Period for which missed starts are made up, after the process was down or busy. */
 const MAX_CATCH_UP_MS = 250;
 /** Number of entries in one round without a rate. */
 const UNPACED_AT_ONCE = 100;
@@ -190,17 +190,17 @@ export const newRepair = (given: NewRepair): Repair => ({
   stopMessage: null,
 });
 
-/** `open`: undecided; `untried`: none of the entries could be tried. */
+/** Verdict on a canary. `open`: undecided; `untried`: none of the entries could be tried. */
 export type CanaryVerdict = 'open' | 'passed' | 'failed' | 'untried';
 
-/** From this number of entries on, one failure alone does not fail a group: of three, it would be 33 %. */
+/** From this number of entries, one failure alone does not fail a group: of three entries, it would be 33 %. */
 const ONE_MAY_FAIL_FROM = 3;
 
 /** Returns how many of the tried entries may fail again. With 0 %, none. */
 const mayFail = (tried: number, maxFailurePercent: number): number =>
   Math.max(Math.floor((tried * maxFailurePercent) / 100), tried >= ONE_MAY_FAIL_FROM && maxFailurePercent > 0 ? 1 : 0);
 
-/** Returns the verdict on entries of a canary: of one group, or of all. */
+/** Returns the verdict on entries of a canary: those of one group, or all. */
 export function verdictOn(counts: RepairCounts, maxFailurePercent: number): CanaryVerdict {
   // Entries that were not tried or were canceled do not count. All others may still succeed.
   const judged = totalOf(counts) - counts.gone - counts.canceled;
@@ -211,7 +211,7 @@ export function verdictOn(counts: RepairCounts, maxFailurePercent: number): Cana
 
 /**
  * Returns the verdict of a canary. A group that fails stops at once; the others continue, so that each group gets a verdict.
- * The canary fails if one group fails, or if single failures in several groups are too many together.
+ * The canary fails if one group fails, or if there are too many single failures in several groups.
  */
 export function canaryVerdict({ counts, maxFailurePercent, groups }: RepairCanary): CanaryVerdict {
   if (groups === undefined) return verdictOn(counts, maxFailurePercent);
@@ -328,7 +328,7 @@ function aborted(repair: Repair, now: number): RepairOutcome {
   });
 }
 
-/** Advances the repair to the current time and state. Starts that it admits count for the pace, whatever their outcome. */
+/** Advances the repair to the current time and state. Starts that it admits count toward the rate, whatever their outcome. */
 export function tickRepair(given: Repair, now: number): RepairTick {
   const repair = advanced(given, now);
   const { phase } = repair;
@@ -346,7 +346,7 @@ export function tickRepair(given: Repair, now: number): RepairTick {
   return { repair: { ...repair, nextStartAt }, begin: { of: phase === 'canary' ? 'canary' : 'rest', count, without }, wakeAt };
 }
 
-/** Returns at least one start, because its time has come. */
+/** Returns the number of starts that are admitted now: at least one, because its time has come. */
 function admittedStarts({ ratePerSecond, nextStartAt }: Repair, pending: number, now: number) {
   if (ratePerSecond === null) return { count: Math.min(pending, UNPACED_AT_ONCE), nextStartAt: now };
   const intervalMs = 1000 / ratePerSecond;

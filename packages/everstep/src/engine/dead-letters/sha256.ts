@@ -1,6 +1,6 @@
 /** SHA-256 without Node: the engine has no dependencies on the environment, and fingerprints must never change. */
 
-/** The first 32 bits of the fractional parts of square (n = 2) or cube (n = 3) roots of the first primes. */
+/** Returns the first 32 bits of the fractional parts of square (n = 2) or cube (n = 3) roots of the first primes. */
 function rootsOfPrimes(count: number, n: 2 | 3): Uint32Array {
   const found = new Uint32Array(count);
   const primes: number[] = [];

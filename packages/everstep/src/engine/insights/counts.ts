@@ -7,9 +7,9 @@ import { addDuration, bucketOf, type Histogram } from './histogram.js';
 
 /** Counters of one step name. */
 export interface StepCounts {
-  /** Results that were recorded. */
+  /** Number of results that were recorded. */
   finished: number;
-  /** Failed attempts. */
+  /** Number of failed attempts. */
   failures: number;
   /** Sum of the durations in ms. */
   totalMs: number;
@@ -36,15 +36,15 @@ export const OTHER = null;
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
-/** Longer names of steps are truncated. */
+/** Maximum length of the names of steps; longer names are truncated. */
 const MAX_STEP_NAME = 200;
 
 /** A step that was recorded, or an attempt that failed. */
 export interface CountedStep {
-  /** Null: the code between steps. */
+  /** Name of the step; null for the code between steps. */
   readonly name: string | null;
   readonly outcome: 'finished' | 'failed-attempt';
-  /** Null if it is unknown, and for a failed attempt. */
+  /** Duration of the step. Null if it is unknown, and for a failed attempt. */
   readonly durationMs: number | null;
 }
 
@@ -54,7 +54,7 @@ export interface InsightCounts {
   readonly instanceId: string;
   /** URL of the workflow; null: a plain message. */
   readonly workflow: string | null;
-  /** Unix ms. */
+  /** Time of the decision, Unix ms. */
   readonly at: number;
   readonly started?: true;
   readonly ended?: { readonly status: Exclude<RunStatus, 'active'>; readonly durationMs: number };
@@ -77,7 +77,7 @@ export const startOfHour = (at: number): number => at - (at % HOUR_MS);
 /** In UTC. */
 export const startOfDay = (at: number): number => at - (at % DAY_MS);
 
-/** Strings in a store are well-formed and have no U+0000. */
+/** Returns the name in the form that stores accept: well-formed and without U+0000. */
 function stepNameOf(name: string | null): string {
   if (name === null) return CODE;
   // A truncated surrogate pair is not valid text.

@@ -18,7 +18,7 @@ describe('a histogram of durations', () => {
     assert.equal(bucketOf(1e15), bucketOf(1e18));
   });
 
-  test('gives percentiles that differ from the exact ones by at most the width of a bucket', () => {
+  test('has percentiles that differ from the exact ones by at most the width of a bucket', () => {
     const durations = Array.from({ length: 1_000 }, (_, index) => (index + 1) * 7);
     const histogram = histogramOf(durations);
     for (const fraction of [0.5, 0.9, 0.95, 0.99]) {

@@ -1,6 +1,6 @@
 /** Durations in buckets of a logarithmic scale, so that a few numbers are enough for a percentile. */
 
-/** Two buckets for each power of two: a percentile differs from the exact one by at most a fifth. */
+/** Number of buckets for each power of two. With two, a percentile differs from the exact one by at most a fifth. */
 const BUCKETS_PER_DOUBLING = 2;
 /** The last bucket starts at more than 24 days and has no end. */
 const LAST_BUCKET = 62;
@@ -14,7 +14,7 @@ export function bucketOf(durationMs: number): number {
   return Math.min(LAST_BUCKET, Math.floor(Math.log2(durationMs) * BUCKETS_PER_DOUBLING) + 1);
 }
 
-/** Returns the end of a bucket in ms; that of the last one is its start. */
+/** Returns the end of a bucket in ms; for the last bucket, its start. */
 export const bucketEndMs = (bucket: number): number => 2 ** (Math.min(bucket, LAST_BUCKET - 1) / BUCKETS_PER_DOUBLING);
 
 export function addDuration(histogram: Histogram, bucket: number, count = 1): void {

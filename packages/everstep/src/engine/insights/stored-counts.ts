@@ -1,4 +1,4 @@
-/** Counters as JSON, which stores keep. */
+/** Counters in the JSON form that stores keep. */
 import type { RunCounts, StepCounts } from './counts.js';
 import type { Histogram } from './histogram.js';
 

@@ -64,7 +64,7 @@ for (const [step, eventOf] of CASES) {
     assert.match(decision.deadLetter?.error ?? '', /its results exceed 268435456 bytes in total/);
     assert.ok(
       [...decision.run.tasks.values()].every(({ dueAt }) => dueAt === null),
-      'nothing is due anymore',
+      'no task is due anymore',
     );
   });
 

@@ -1,7 +1,7 @@
-/** What a run may send if the plan of its instance limits the size of a message. */
+/** Limits of what a run may send if the plan of its instance limits the size of a message. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { EncodedBody, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';
+import type { EncodedBody, FailedReply, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';
 import { at, progress, replied, begin as start, T0 } from '../engine.fixture.js';
 import { decide } from '../runs/decide.js';
 import type { Decision } from '../runs/decision.js';
@@ -87,7 +87,56 @@ test('steps before the one that is too large are kept, and a resume with another
   assert.deepEqual([went.run.status, went.run.tasks.get(2)?.kind], ['active', 'call']);
 });
 
-test('counts bytes, not characters, in any encoding', () => {
+const DONE = { stepId: 1, name: 'report', type: 'Run' as const };
+
+test('a result within the limit of the plan is recorded, and a larger one fails the run permanently', () => {
+  const planned: PlannedStep[] = [{ stepId: 2, name: 'next', type: 'Run' }];
+  const allowed = answered(begin(), { done: [{ ...DONE, out: '"12345678"' }], advanced: true, planned });
+  assert.deepEqual([allowed.run.status, allowed.run.journalLength, refusals(allowed)], ['active', 1, []]);
+  // The result has 9 characters and 11 bytes.
+  const refused = answered(begin(), { done: [{ ...DONE, out: '"é23456é"' }] });
+  assert.deepEqual([refused.run.status, refused.run.journalLength, refusals(refused).length], ['failed', 0, 1]);
+  assert.match(
+    refused.deadLetter?.error ?? '',
+    /step "report" \(1\) returned 11 bytes, but the plan small allows at most 10 \(body-too-large\); store the data elsewhere/,
+  );
+});
+
+test('the results before the one that is too large are kept', () => {
+  const done = [
+    { ...DONE, out: '1' },
+    { ...DONE, stepId: 2, out: '"123456789"' },
+    { ...DONE, stepId: 3, out: '3' },
+  ];
+  const { run, deadLetter } = answered(begin(), { done });
+  assert.deepEqual([run.status, run.journalLength], ['failed', 1]);
+  assert.match(deadLetter?.error ?? '', /step "report" \(2\) returned 11 bytes/);
+});
+
+test('the result of a run is limited too, and a resume with another plan ends it', () => {
+  const end = { kind: 'finished', result: '"123456789"' } as const;
+  const failed = answered(begin(), { end });
+  assert.equal(failed.run.status, 'failed');
+  assert.match(failed.deadLetter?.error ?? '', /: the workflow returned 11 bytes, but the plan small allows at most 10/);
+  const dlqId = failed.deadLetter?.dlqId ?? assert.fail();
+  const resumed = recoverRun(failed.run, { kind: 'resume', dlqId, overrides: {}, workflowRunId: null }, context);
+  assert.ok(resumed !== 'no-flow-control-key');
+  assert.equal(
+    answered(resumed.run, { end }, { ...context, messageLimit: { plan: 'large', maxBytes: 11 } }).run.status,
+    'succeeded',
+  );
+});
+
+test('a failed attempt that also reports a result that is too large fails the run permanently', () => {
+  const run = begin();
+  const reply: FailedReply = {
+    ...{ protocol: 1, kind: 'failed', base: 0, done: [{ ...DONE, out: '"123456789"' }] },
+    ...{ error: { name: 'Error', message: 'no' }, retry: { kind: 'backoff' } },
+  };
+  assert.match(replied(run, ADVANCE_SLOT, reply, LIMITED).deadLetter?.error ?? '', /step "report" \(1\) returned 11 bytes/);
+});
+
+test('the limit counts bytes, not characters, in any encoding', () => {
   assert.equal(bytesOf({ encoding: 'utf8', data: 'é€😀' }), 9);
   for (let length = 0; length < 8; length++) {
     assert.equal(bytesOf({ encoding: 'base64', data: Buffer.alloc(length, 1).toString('base64') }), length);

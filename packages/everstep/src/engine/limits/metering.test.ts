@@ -34,7 +34,7 @@ test('a trigger is one message: the first call of the endpoint', () => {
   assert.equal(counted(startRun(command(), context).unit.writes), 1);
 });
 
-test('each planned step and call is a message; sleeps, waits and internal notifications are not', () => {
+test('each planned step and call is a message, and sleeps, waits and internal notifications are not', () => {
   const run = begin();
   const planned: PlannedStep[] = [
     { stepId: 1, name: 'a', type: 'Run' },

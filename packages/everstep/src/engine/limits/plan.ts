@@ -3,7 +3,7 @@
  * arrived earlier, the URL of a webhook) is recorded at once, in the same decision.
  * Keeps invariant 18.
  */
-import type { EncodedBody, PlannedStep, WebhookOutcome } from '@everstep/sdk/protocol';
+import type { EncodedBody, PlannedStep, RunEnd, StepResult, WebhookOutcome } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { newId, newKey } from '../ids.js';
 import type { Draft } from '../runs/decision.js';
@@ -14,9 +14,9 @@ import type { DayCountKind } from '../writes.js';
 import { journalProblem } from './journal-limits.js';
 import { bytesOf } from './message-size.js';
 
-/** The reply violates the step protocol. */
+/** The error of a reply that violates the step protocol. */
 export class Violation extends Error {}
-/** The reply is valid, but requests something that the service does not allow. */
+/** The error of a valid reply that requests or returns something that the service does not allow. */
 export class PlanRefused extends Error {
   /** Counter of rejected requests, for the owner of the instance. */
   readonly counted: DayCountKind | null;
@@ -52,6 +52,31 @@ function bodyOf(step: PlannedStep): EncodedBody | undefined {
     default:
       return undefined;
   }
+}
+
+const UTF8_BYTES_PER_UNIT = 3;
+
+/** Returns whether a result is within the limit. Its bytes are counted only if its length does not decide. */
+export function fitsMessageLimit(result: string, { messageLimit }: Draft['context']): boolean {
+  if (!messageLimit || result.length * UTF8_BYTES_PER_UNIT <= messageLimit.maxBytes) return true;
+  return result.length <= messageLimit.maxBytes && bytesOf({ encoding: 'utf8', data: result }) <= messageLimit.maxBytes;
+}
+
+/** Throws PlanRefused before any result of the reply is recorded. */
+export function checkResults({ context }: Draft, done: readonly StepResult[], end: RunEnd | undefined): void {
+  const refuse = (what: string, result: string): never => {
+    const { plan: name, maxBytes } = context.messageLimit ?? { plan: '', maxBytes: 0 };
+    const bytes = bytesOf({ encoding: 'utf8', data: result });
+    throw new PlanRefused(
+      `${what} returned ${bytes} bytes, but the plan ${name} allows at most ${maxBytes} (body-too-large); store the data ` +
+        'elsewhere and return a reference, or resume the run after changing the plan',
+      'step-body-too-large',
+    );
+  };
+  for (const { name, stepId, out } of done)
+    if (out !== undefined && !fitsMessageLimit(out, context)) refuse(`step "${name}" (${stepId})`, out);
+  if (end?.kind === 'finished' && end.result !== undefined && !fitsMessageLimit(end.result, context))
+    refuse('the workflow', end.result);
 }
 
 /** Throws PlanRefused before any step of the plan is added. */

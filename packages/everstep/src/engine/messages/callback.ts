@@ -25,7 +25,7 @@ const guardOf = (run: Run, task: CallbackTask): CommitUnit['guards'] => [
   { kind: 'task-open', runKey: run.key, slot: CALLBACK_SLOT, messageId: task.messageId },
 ];
 
-/** Returns the retry rule of the message: its own settings, with those of the run as defaults. */
+/** Returns the retry rule of the callback message: its own settings, with those of the run as defaults. */
 export function callbackRetryRule({ failureCallback, maxRetries, retryDelay }: Run['settings']): RetryRule {
   return {
     maxRetries: failureCallback?.maxRetries ?? maxRetries,

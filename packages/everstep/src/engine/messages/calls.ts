@@ -1,6 +1,5 @@
 /**
- * Responses to calls. A call is retried while that can help; its last response is the result of the step, whatever
- * its status.
+ * Responses to calls. A call is retried if a retry can help; its last response is the result of the step, whatever its status.
  */
 import type { CallOutcome, EncodedBody } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';

@@ -28,7 +28,7 @@ function answered(run: Run, more: Partial<Extract<RunEvent, { kind: 'message-ans
   return { kind: 'message-answered', attempt, failure: null, notice: null, ...more };
 }
 
-test('a message is a run with one task, whose id contains its key; it counts once and registers its queue', () => {
+test('a message is a run with one task, whose id contains its key; it counts once, and registers its queue', () => {
   const { run, unit } = begin({ queue: 'q', notBefore: 5 }, T0 + 9);
   assert.equal(runKeyOfMessage(run.workflowRunId), run.key);
   assert.deepEqual(

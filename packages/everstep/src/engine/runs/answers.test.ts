@@ -54,7 +54,7 @@ test('does not change an advance in flight when code fails after a step', () => 
   assert.equal(run.tasks.get(ADVANCE_SLOT)?.messageId, waiting.messageId);
 });
 
-test('calls the code again if it failed on results in another order than recorded', () => {
+test('calls the code again if it failed on results in an order other than the recorded one', () => {
   const before = answered(waitingFor(step(1), step(2)), 1, progress(0, [step(1)], [], false), 2).run;
   const seen = answered(before, 2, progress(0, [step(2)], [], false), 3).run;
   const was = seen.tasks.get(ADVANCE_SLOT);
@@ -73,7 +73,7 @@ test('a reply that continues from an already recorded step violates the protocol
 
 test('a failure of a step that was not requested violates the protocol', () => {
   const decision = answered(waitingFor(step(1), step(2)), 1, failed(0, { step: { ...step(3) } }), 2);
-  assert.match(decision.deadLetter?.error ?? '', /failure of step 3, which it was not asked for/);
+  assert.match(decision.deadLetter?.error ?? '', /failure of step 3, which was not requested/);
 });
 
 test('resuming a run that failed in a step after entries that its code has not seen adds an advance', () => {

@@ -48,7 +48,7 @@ const startTimes = (decision: Decision) =>
 const slots = (run: Run): number[] => [...run.tasks.keys()].sort((a, b) => a - b);
 
 describe('a sequential run', () => {
-  test('records a step and plans the next one in one exchange', () => {
+  test('records a step and plans the next one after one request', () => {
     const decision = replied(begin(), ADVANCE_SLOT, { done: [done(1, '{"i":0}')], planned: [runStep(2)] });
     assert.deepEqual(recorded(decision), [1]);
     assert.deepEqual(slots(decision.run), [2]);
@@ -74,7 +74,7 @@ describe('a sequential run', () => {
     assert.equal(decision.deadLetter, null);
   });
 
-  test('a workflow that returns before its first step is finished', () => {
+  test('a workflow that returns without any step succeeds', () => {
     assert.equal(replied(begin(), ADVANCE_SLOT, { end: { kind: 'finished' } }).outcome?.status, 'succeeded');
   });
 
@@ -339,7 +339,7 @@ describe('resume and restart', () => {
 describe('a fork that has kept some of a group of parallel steps', () => {
   const forked: Run = { ...begin(), known: 3, ahead: [4, 5], journalLength: 4 };
 
-  test('plans the others at their positions, and new ones after all of them', () => {
+  test('plans the other steps at their positions, and new ones after all of them', () => {
     const { run } = replied(forked, ADVANCE_SLOT, { planned: [runStep(3), runStep(6)] });
     assert.deepEqual([slots(run), run.known, run.ahead], [[3, 6], 7, undefined]);
   });
@@ -349,7 +349,7 @@ describe('a fork that has kept some of a group of parallel steps', () => {
     assert.deepEqual([recorded(decision), slots(decision.run), decision.run.known], [[3], [6], 7]);
   });
 
-  test('is resumed unchanged if its code failed before it was asked for them', () => {
+  test('is resumed unchanged if its code failed before those steps were requested', () => {
     const { run, deadLetter } = failed(forked, ADVANCE_SLOT, { retry: { kind: 'never' } });
     assert.ok(deadLetter);
     const again = recoverRun(run, { kind: 'resume', dlqId: deadLetter.dlqId, overrides: {}, workflowRunId: null }, at(2));

@@ -1,8 +1,7 @@
 /**
- * The engine decides what an event means for a run. It is synchronous and total. Time and randomness are inputs,
- * writes are outputs, and there are no side effects. It does not know how a step is transported: an attempt is
- * answered by a reply or a failure.
- * Keeps invariants 4 and 11.
+ * The engine decides what an event means for a run. It is synchronous and total. Time and randomness are inputs, writes are
+ * outputs, and there are no side effects. It does not know how a step is transported: the outcome of an attempt is a reply or a
+ * failure. Keeps invariants 4 and 11.
  */
 import type { EventContent, InvokeOutcome, NotifyOutcome, StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';

@@ -33,7 +33,7 @@ import { TaskTable } from './task-table.js';
 export interface Decision {
   readonly run: Run;
   readonly writes: readonly StoreWrite[];
-  /** Present if this decision ended the run. */
+  /** Outcome of the run; null unless this decision ended it. */
   readonly outcome: RunOutcome | null;
   readonly deadLetter: DeadLetter | null;
   /** Runs that the decision creates in the same unit; absent if there are none. */
@@ -62,7 +62,7 @@ export function callbackTask(dlqId: string, context: DecisionContext, delayMs = 
   };
 }
 
-/** Returns the next free position once `stepId` is taken, skipping positions that are already recorded after it. */
+/** Returns the next free position once `stepId` is taken, without the positions that are already recorded after it. */
 function positionsAfter(stepId: number, { known: before, ahead }: Run): Pick<Run, 'known' | 'ahead'> {
   let known = Math.max(before, stepId + 1);
   if (!ahead) return { known };
@@ -71,11 +71,11 @@ function positionsAfter(stepId: number, { known: before, ahead }: Run): Pick<Run
   return left.length > 0 ? { known, ahead: left } : { known, ahead: undefined };
 }
 
-/** The duration of a sleep or a wait is not that of work. */
+/** Returns whether the duration of a step of this type is that of work, unlike the duration of a sleep or a wait. */
 const isTimed = (type: StepResult['type']): boolean =>
   type !== 'SleepFor' && type !== 'SleepUntil' && type !== 'Wait' && type !== 'WaitForWebhook';
 
-/** When a step ran, in Unix ms. */
+/** Times when a step ran, Unix ms. */
 export interface ResultTimes {
   /** Start of the successful attempt. */
   readonly startedAt?: number | undefined;
@@ -152,7 +152,7 @@ export class Draft {
   /** Adds the task or replaces the one in its slot, and counts its message if it is new. */
   putTask(task: Task): void {
     const { messageId } = task;
-    // A message that moves to another slot is the one that was just closed.
+    // A message with a known id is not new: it only moves to another slot.
     const known = this.tasks.get(task.slot)?.messageId === messageId || this.lastClosed === messageId;
     if (!known && isMessage(task)) this.messages++;
     this.tasks.put(task);
@@ -183,7 +183,7 @@ export class Draft {
     const own = this.tasks.get(result.stepId);
     const planned = own && 'name' in own ? own : null;
     const createdAt = planned?.createdAt ?? from.createdAt;
-    // Clocks of other nodes and of endpoints may differ.
+    // The clocks of other nodes and of endpoints may differ, so times are limited to this range.
     const within = (time: number): number => Math.min(this.now, Math.max(createdAt, time));
     const ended = completedAt === undefined ? this.now : within(completedAt);
     if (isTimed(result.type)) {
@@ -349,9 +349,9 @@ export class Draft {
   }
 
   /**
-   * Adds an advance to an active run whose journal is longer than its code has seen (invariant of Run.quietAt). While
-   * other steps are in flight, the advance may wait for `advanceCoalesceMs`, so that a wide fan-out does not call the
-   * endpoint once per finished step.
+   * Adds an advance to an active run whose journal is longer than its code has seen (invariant of Run.quietAt). While other
+   * steps are in flight, the advance may wait for `advanceCoalesceMs`. A wide fan-out then does not call the endpoint once per
+   * finished step.
    */
   scheduleAdvance(advanceCoalesceMs: number): void {
     if (this.outcome !== null) return;

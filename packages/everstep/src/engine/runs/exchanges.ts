@@ -1,23 +1,23 @@
 /**
- * The stored part of an exchange. A failed attempt stores its request without secrets, and the start of the response.
- * The start of the request body is stored only if no other stored data contains it. The body of a step request is not
- * stored, because it consists of the payload and the journal. A successful attempt stores no response, because it is
- * in the journal. Only a successful call stores its request, unless a failed attempt has already stored it.
+ * The stored part of an exchange, that is, of a request and its response. A failed attempt stores its request without secrets,
+ * and the start of the response. The start of the request body is stored only if no other stored data contains it. The body of
+ * a step request is not stored, because it consists of the payload and the journal. A successful attempt stores no response,
+ * because it is in the journal. Only a successful call stores its request, unless a failed attempt has already stored it.
  */
 import type { EncodedBody } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 
 /** A request that was sent, as its sender knows it. */
 export interface SentRequest {
-  /** Unix ms. */
+  /** Time when the request was sent, Unix ms. */
   readonly startedAt: number;
   readonly durationMs: number;
   readonly method: string;
   readonly url: string;
-  /** Alternating names and values. */
+  /** Headers, as alternating names and values. */
   readonly headers: readonly string[];
   readonly bodyBytes: number;
-  /** Null if it can be rebuilt from recorded data, or if there is none. */
+  /** Body of the request; null if it can be rebuilt from recorded data, or if there is none. */
   readonly body: Uint8Array | null;
   /** Size of the response body, as far as it was read; null if nothing arrived. */
   readonly answerBytes: number | null;
@@ -27,13 +27,13 @@ type HeaderMap = Readonly<Record<string, readonly string[]>>;
 
 /** The stored part of a request. */
 export interface KeptRequest {
-  /** Unix ms. */
+  /** Time when the request was sent, Unix ms. */
   readonly startedAt: number;
   readonly durationMs: number;
   readonly request: {
     readonly method: string;
     readonly url: string;
-    /** Lower-case names. */
+    /** Headers with lower-case names. */
     readonly headers: HeaderMap;
     readonly bodyBytes: number;
     /** Start of the body; absent if it can be rebuilt from recorded data. */
@@ -43,7 +43,7 @@ export interface KeptRequest {
 
 /** The stored part of an exchange. */
 export interface KeptExchange extends KeptRequest {
-  /** Null if no response arrived. */
+  /** The response; null if none arrived. */
   readonly response: {
     readonly status: number;
     readonly headers: HeaderMap;
@@ -53,7 +53,7 @@ export interface KeptExchange extends KeptRequest {
   } | null;
 }
 
-/** Replaces a value that may be a secret. */
+/** Text that replaces a value that may be a secret. */
 export const NOT_KEPT = '[NOT KEPT]';
 
 const MAY_BE_SECRET =

@@ -94,7 +94,7 @@ describe('a fork keeps', () => {
     assert.deepEqual([run.known, run.ahead], [1, [2, 4]]);
   });
 
-  test('all steps if the step is not recorded yet, or is the one after the last', () => {
+  test('all steps if the step is not recorded yet, or comes directly after the last one', () => {
     const failed = original({ known: 4, status: 'failed', tasks: new Map([[3, parked(3)]]) });
     assert.equal(forked(failed, row(2), { fromStep: 3 }).copy.length, 2);
     assert.equal(forked(original({ known: 3 }), row(2), { fromStep: 3 }).copy.length, 2);
@@ -102,7 +102,7 @@ describe('a fork keeps', () => {
     assert.match(beyond.message, /fromStep must be .* at most 3, not 4/);
   });
 
-  test('no step when forked from the first: the same code with the same input', () => {
+  test('no step when forked from the first one: the same code runs with the same input', () => {
     const { run, copy, payload } = forked(original({ known: 3 }), row(2), { fromStep: 1 });
     assert.deepEqual([copy.length, run.known, run.journalLength], [0, 1, 0]);
     assert.equal(payload, PAYLOAD);
@@ -137,7 +137,7 @@ describe('edited results', () => {
     assert.equal(run.journalBytes, 2 + 11 + 2);
   });
 
-  test('replace the step itself, so that the code continues after it, recorded or not', () => {
+  test('replace the result of the step itself, recorded or not, so that the code continues after it', () => {
     const results = [{ stepId: 3, out: '7' }];
     const recorded = forked(original({ known: 6 }), row(5), { fromStep: 3, results });
     assert.deepEqual([recorded.copy.length, recorded.run.journalLength, recorded.run.known], [2, 3, 4]);

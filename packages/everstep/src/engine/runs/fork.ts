@@ -2,13 +2,12 @@
  * Creates a new run that continues from the middle of another run. It keeps the journal up to a step, and can have a
  * different input, or edited results in place of recorded ones. The other run does not change.
  *
- * The kept part is a prefix of the journal, because positions are a function of the recorded order. The code is
- * therefore in the same state as when only that prefix was recorded. It plans its open steps again. If some of a
- * group of parallel steps are recorded, their positions are in `Run.ahead` until the code has been asked. Code that
- * joins the steps it planned together cannot continue in the middle of a group, so the prefix then ends before the
- * group.
+ * The kept part is a prefix of the journal, because positions are a function of the recorded order. The code is therefore in
+ * the same state as when only that prefix was recorded. It plans its open steps again. If some of a group of parallel steps are
+ * recorded, their positions are in `Run.ahead` until the code has been called. Code that joins the steps it planned together
+ * cannot continue in the middle of a group, so the prefix then ends before the group.
  *
- * Stored events and pending tasks belong to the other run. A fork waits, sleeps, calls and invokes on its own.
+ * Stored events and pending tasks belong to the other run. A fork waits, sleeps, calls and invokes independently.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../ids.js';
@@ -25,11 +24,11 @@ export interface ForkRequest {
   readonly fromStep: number;
   /** Input of the new run; null keeps the original input. `contentType` undefined keeps the original one. */
   readonly input: { readonly body: Uint8Array; readonly contentType?: string } | null;
-  /** JSON text; null for a step without a result. At most one result per step. */
+  /** Edited results as JSON texts; null for a step without a result. At most one result per step. */
   readonly results: readonly { readonly stepId: number; readonly out: string | null }[];
   readonly workflowRunId: string | null;
   readonly note: string | null;
-  /** See `StartCommand.admittedAt`. */
+  /** Time of the admission; see `StartCommand.admittedAt`. */
   readonly admittedAt?: number | null;
 }
 

@@ -1,13 +1,12 @@
 /**
- * Applies the reply of an endpoint. The reply was computed on a prefix of the journal (`base`). Steps that the code
- * planned on a prefix are valid on every longer journal. Whatever the code did after its own results (`advanced`) is
- * valid only if they became the next entries, that is, if nothing was recorded in between.
- * Keeps invariant 9.
+ * Applies the reply of an endpoint. The reply was computed on a prefix of the journal (`base`). Steps that the code planned on
+ * a prefix are valid on every longer journal. Whatever the code did after its own results (`advanced`) is valid only if they
+ * became the next entries: nothing was recorded in between. Keeps invariant 9.
  */
 import type { FailedReply, ProgressReply, StepReply } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { detailsOf } from '../failures/error-details.js';
-import { PlanRefused, plan, Violation } from '../limits/plan.js';
+import { checkResults, fitsMessageLimit, PlanRefused, plan, Violation } from '../limits/plan.js';
 import { recordResults } from './checkpoint/results.js';
 import type { Draft } from './decision.js';
 import type { SentRequest } from './exchanges.js';
@@ -41,12 +40,13 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
   const current = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
   const { done, advanced } = reply;
+  checkResults(draft, done, reply.end);
   recordResults(draft, task, { done, current, trusted: current && advanced, startedAt: calledAt(envelope) });
   // Code that has ended does not need the step anymore. For a step that was planned by name, the reply may specify
   // what it needs instead.
   const isSpecified = reply.planned.some(({ stepId }) => stepId === task.slot);
   if (task.kind === 'step' && draft.task(task.slot) !== undefined && !reply.end && !isSpecified) {
-    throw new Violation(`it was asked for step ${task.slot} ("${task.name}") but did not report it`);
+    throw new Violation(`it did not report the requested step ${task.slot} ("${task.name}")`);
   }
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
   const pastDone = done.length > 0 && advanced;
@@ -74,7 +74,7 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
 function failFollowing(draft: Draft, task: Attempted, reply: FailedReply, current: boolean, failure: DeliveryFailure): void {
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
   const { step, base, done } = reply;
-  // The step was requested on an order of results that did not occur. The code is asked again with the actual order.
+  // The step was requested on an order of results that did not occur. The code is called again with the actual order.
   if (!step || !current) return;
   const { stepId: slot, name } = step;
   if (slot !== draft.known)
@@ -93,6 +93,7 @@ function failFollowing(draft: Draft, task: Attempted, reply: FailedReply, curren
 function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: ReplyEnvelope): void {
   const current = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
+  checkResults(draft, reply.done, undefined);
   recordResults(draft, task, { done: reply.done, current, trusted: current, startedAt: calledAt(envelope) });
   const { step, error } = reply;
   const thrown = detailsOf(error);
@@ -107,19 +108,19 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
     const found: Attempted = { ...task, kind: 'step', slot: step.stepId, name: step.name, group: step.stepId, concurrent: 1 };
     draft.markQuietAt(reply.base);
     draft.putTask(found);
-    // Before the failure, which may end the run, so that a resume finds the advance among the parked tasks.
+    // Scheduled before the failure, which may end the run, so that a resume finds the advance among the parked tasks.
     draft.scheduleAdvance(LIMITS.advanceCoalesceMs);
     failAttempt(draft, found, failure);
   } else if (step) {
     const own = draft.task(step.stepId);
     if (own?.kind === 'step' && own.slot === task.slot) failAttempt(draft, own, failure);
-    else throw new Violation(`it reports a failure of step ${step.stepId}, which it was not asked for`);
+    else throw new Violation(`it reports a failure of step ${step.stepId}, which was not requested`);
   } else if (task.kind === 'step' && draft.task(task.slot) !== undefined) {
     // The code failed before it reached the step. The attempt therefore counts as failed, because nothing else would
     // retry it.
     failAttempt(draft, task, failure);
   } else if (reply.done.length > 0 && !current) {
-    // The code failed on an order of results that did not occur. Ask again with the actual order.
+    // The code failed on an order of results that did not occur. Call the code again with the actual order.
     if (task.kind === 'advance') draft.putTask({ ...task, messageId: draft.newMessageId(), dueAt: draft.now, retried: 0 });
   } else if (task.kind === 'advance') failAttempt(draft, task, failure);
   else if (draft.task(ADVANCE_SLOT) === undefined) {
@@ -150,9 +151,12 @@ function refusePlan(
 ): Draft {
   const draft = base();
   if (counted) draft.countRejection(counted);
-  if (reply.kind === 'progress' && reply.done.length > 0) {
+  if (reply.kind === 'progress') {
     const { end: _end, ...unended } = reply;
-    onProgress(draft, task, { ...unended, advanced: false, planned: [] }, envelope);
+    // Each result relies on the results before it.
+    const tooLarge = reply.done.findIndex(({ out }) => out !== undefined && !fitsMessageLimit(out, draft.context));
+    const done = tooLarge === -1 ? reply.done : reply.done.slice(0, tooLarge);
+    if (done.length > 0) onProgress(draft, task, { ...unended, done, advanced: false, planned: [] }, envelope);
   }
   const advance = draft.task(ADVANCE_SLOT);
   const failed = draft.task(task.slot) === task || advance?.kind !== 'advance' ? task : advance;
@@ -178,7 +182,7 @@ export function applyReply(base: () => Draft, task: Attempted, reply: StepReply,
         throw new Violation('it requests the journal although the whole journal was sent');
     }
     // No other delivery would be made for this task.
-    if (!draft.ended && draft.task(task.slot) === task) throw new Violation('it does not answer what it was asked for');
+    if (!draft.ended && draft.task(task.slot) === task) throw new Violation('its reply contains nothing that was requested');
     return draft;
   } catch (violation) {
     const fresh = base();

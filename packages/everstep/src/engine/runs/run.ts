@@ -22,7 +22,7 @@ export type {
 interface OriginBase {
   readonly runKey: string;
   readonly workflowRunId: string;
-  /** Unix ms. */
+  /** Time when the workflow run was created, Unix ms. */
   readonly workflowCreatedAt: number;
 }
 
@@ -41,7 +41,7 @@ export interface RunIdentity {
   readonly instanceId: string;
   /** The caller's id or a generated one (`wfr_...`). At most one active run of an id in one instance. */
   readonly workflowRunId: string;
-  /** Unix ms. */
+  /** Time when the run was created, Unix ms. */
   readonly createdAt: number;
   readonly dialect: DialectName;
   readonly workflowUrl: string;
@@ -61,11 +61,11 @@ interface TaskBase {
   readonly slot: number;
   readonly messageId: string;
   /**
-   * Unix ms from which the task is due; null while it is parked because its run failed, or while an invocation waits
-   * for its child to end.
+   * Time from which the task is due, Unix ms; null while it is parked because its run failed, or while an invocation waits for
+   * its child to end.
    */
   readonly dueAt: number | null;
-  /** Unix ms at which it was planned. */
+  /** Time when the task was planned, Unix ms. */
   readonly createdAt: number;
 }
 
@@ -93,7 +93,7 @@ export type Task =
       readonly kind: 'sleep';
       readonly stepType: 'SleepFor' | 'SleepUntil';
       readonly sleepMs: number | null;
-      /** Unix ms. Same as dueAt, but kept while the task is parked. */
+      /** Time when the sleep ends, Unix ms. Same as `dueAt`, but kept while the task is parked. */
       readonly wakeAt: number;
     })
   /** Wait for the first of these events, or for the timeout when it is due, without a request. */
@@ -101,7 +101,7 @@ export type Task =
       readonly kind: 'wait';
       readonly stepType: 'Wait' | 'WaitForWebhook';
       readonly eventIds: readonly string[];
-      /** Unix ms. Same as dueAt, but kept while the task is parked. */
+      /** Time when the wait times out, Unix ms. Same as `dueAt`, but kept while the task is parked. */
       readonly deadlineAt: number;
     })
   /** Send the HTTP request and record its response. */
@@ -113,12 +113,12 @@ export type Task =
       readonly workflowRunId: string | null;
       readonly content: EventContent;
     })
-  /** Wait for the end of the invoked run. Due until that run is started, and again once it has ended. */
+  /** Wait for the end of the invoked run. The task is due until that run is started, and again once it has ended. */
   | (StepTaskBase & {
       readonly kind: 'invoke';
       readonly childRunKey: string;
       readonly childWorkflowRunId: string;
-      /** Creation time of the child in Unix ms; until it is started, that of the step. */
+      /** Time when the child was created, Unix ms; until it is started, the time when the step was created. */
       readonly childCreatedAt: number;
       /** The run to start; null once it is started. */
       readonly invoke: InvokeSpec | null;
@@ -136,7 +136,7 @@ export interface KeptEvent {
   readonly eventKey: string;
   readonly eventId: string;
   readonly content: EventContent;
-  /** Unix ms. */
+  /** Time when the event was received, Unix ms. */
   readonly receivedAt: number;
 }
 
@@ -145,7 +145,7 @@ export interface Run extends RunIdentity {
   readonly status: RunStatus;
   /** Next free position: every lower position is recorded or has a task. */
   readonly known: number;
-  /** Recorded positions above `known`: parallel steps kept by a fork whose code was not asked yet. Absent: none. */
+  /** Recorded positions above `known`: parallel steps kept by a fork whose code was not called yet. Absent: none. */
   readonly ahead?: readonly number[];
   readonly journalLength: number;
   /** Total size of all recorded results in bytes. */
@@ -163,7 +163,7 @@ export interface Run extends RunIdentity {
   readonly tasks: ReadonlyMap<number, Task>;
   /** Events that arrived early, oldest first. */
   readonly keptEvents: readonly KeptEvent[];
-  /** The endpoint reported that it has a failure function. */
+  /** Whether the endpoint reported that it has a failure function. */
   readonly failureFunction: boolean;
 }
 
@@ -174,24 +174,24 @@ export interface RecordedStep {
   readonly stepId: number;
   readonly name: string;
   readonly type: StepType;
-  /** JSON text; null if the step has no result. */
+  /** Result as JSON text; null if the step has no result. */
   readonly out: string | null;
   readonly messageId: string;
   readonly group: number;
   readonly concurrent: number;
-  /** Unix ms at which the step was planned. */
+  /** Time when the step was planned, Unix ms. */
   readonly createdAt: number;
-  /** Unix ms at which it was recorded; if it was recorded with the steps after it, at which it ended. */
+  /** Time when the step was recorded, or when it ended if it was recorded with the steps after it, Unix ms. */
   readonly completedAt: number;
-  /** Unix ms at which the successful attempt started; absent if there was no request, or if the time is unknown. */
+  /** Time when the successful attempt started, Unix ms; absent if there was no request, or if the time is unknown. */
   readonly startedAt?: number;
   readonly sleepMs: number | null;
   readonly wakeAt: number | null;
-  /** The result was supplied in a fork. */
+  /** Whether the result was supplied in a fork. */
   readonly edited?: true;
   /** Request of a call whose first attempt succeeded. It is read only on demand. */
   readonly sent?: KeptRequest;
-  /** Trace context of the notification that ended a wait. For observers; it is not stored. */
+  /** Trace context of the notification that ended a wait. It is for observers and is not stored. */
   readonly notifiedBy?: TraceContext;
 }
 
@@ -240,7 +240,7 @@ export interface FailedAttempt {
   /** Time of the next attempt; null if this was the last one. */
   readonly retryAt: number | null;
   readonly thrown?: ErrorDetails;
-  /** Absent if nothing was sent, or if it was not requested. */
+  /** The request and its response. Absent if nothing was sent, or if they were not requested. */
   readonly exchange?: KeptExchange;
 }
 
@@ -252,7 +252,7 @@ export interface DeadLetter {
   readonly dlqId: string;
   readonly runKey: string;
   readonly instanceId: string;
-  /** Unix ms at which the run failed. */
+  /** Time when the run failed, Unix ms. */
   readonly createdAt: number;
   readonly failureFunctionState: FailureFunctionState | null;
   readonly responseStatus: number | null;
@@ -260,7 +260,7 @@ export interface DeadLetter {
   readonly responseBody: Uint8Array;
   /** Error text. */
   readonly error: string;
-  /** Null if an earlier version stored the entry. */
+  /** How the run failed. Null if an earlier version stored the entry. */
   readonly failedBy: FailedBy | null;
 }
 
@@ -274,7 +274,7 @@ export type RunOutcome =
 export interface RunPayload {
   readonly body: Uint8Array;
   readonly contentType: string | null;
-  /** Headers that are forwarded to the workflow, lower-case names. */
+  /** Headers with lower-case names that are forwarded to the workflow. */
   readonly forwardHeaders: Readonly<Record<string, string>>;
 }
 
@@ -283,7 +283,7 @@ export interface FlowControlState {
   readonly key: string;
   readonly parallelism: number | null;
   readonly rate: number | null;
-  /** Null exactly when `rate` is. */
+  /** Length of the rate window; null exactly when `rate` is null. */
   readonly periodMs: number | null;
   readonly paused: boolean;
   /** Triggers do not change a pinned limit. */
@@ -300,7 +300,7 @@ export interface Schedule {
   readonly instanceId: string;
   readonly dialect: DialectName;
   readonly cron: string;
-  /** IANA name. */
+  /** IANA name of the time zone. */
   readonly timeZone: string;
   readonly workflowUrl: string;
   readonly payload: RunPayload;
@@ -309,9 +309,9 @@ export interface Schedule {
   readonly delayMs: number;
   readonly callerIp: string;
   readonly paused: boolean;
-  /** Unix ms. */
+  /** Time when the schedule was created, Unix ms. */
   readonly createdAt: number;
-  /** Unix ms of the next tick; null while the schedule is paused. */
+  /** Time of the next tick, Unix ms; null while the schedule is paused. */
   readonly nextAt: number | null;
   readonly lastFiredAt: number | null;
   readonly lastRunId: string | null;
@@ -319,12 +319,12 @@ export interface Schedule {
 
 /** Why deliveries to a destination are held. */
 export interface DestinationHold {
-  /** Scheme, host and port. */
+  /** Scheme, host and port of the destination. */
   readonly origin: string;
-  /** Tripped by failures, or held manually. */
+  /** Whether failures tripped the breaker, or a person holds it. */
   readonly by: 'breaker' | 'hand';
   readonly reason: string;
-  /** Unix ms. */
+  /** Time since which the destination has been held, Unix ms. */
   readonly since: number;
 }
 
@@ -365,9 +365,9 @@ export interface Queue {
   readonly name: string;
   readonly parallelism: number;
   readonly paused: boolean;
-  /** Unix ms. */
+  /** Time when the queue was created, Unix ms. */
   readonly createdAt: number;
-  /** Unix ms. */
+  /** Time of the last change, Unix ms. */
   readonly updatedAt: number;
 }
 
@@ -380,8 +380,8 @@ export interface GroupEndpoint {
 export interface UrlGroup {
   readonly name: string;
   readonly endpoints: readonly GroupEndpoint[];
-  /** Unix ms. */
+  /** Time when the group was created, Unix ms. */
   readonly createdAt: number;
-  /** Unix ms. */
+  /** Time of the last change, Unix ms. */
   readonly updatedAt: number;
 }

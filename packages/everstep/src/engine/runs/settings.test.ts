@@ -51,7 +51,7 @@ test('a resume, a restart, a fork and a schedule keep every setting', () => {
   assert.deepEqual(scheduled(OF_MESSAGE), { ...OF_MESSAGE, message: { ...OF_MESSAGE.message, scheduleId: 'sch_1' } });
 });
 
-test('overrides replace only the settings that they name', () => {
+test('overrides replace only the settings that they specify', () => {
   const overrides = {
     maxRetries: 0,
     retryDelay: '2000',

@@ -21,7 +21,7 @@ export interface FailureCallback {
   readonly url: string;
   /** Headers to send with the callback (`Failure-Callback-Forward-*` without the prefix). */
   readonly headers: Readonly<Record<string, string>>;
-  /** Default: POST. */
+  /** HTTP method. Default: POST. */
   readonly method?: string;
   readonly maxRetries?: number;
   readonly retryDelay?: string;
@@ -41,7 +41,7 @@ export interface MessageSettings {
   /** The URL group that it was published to, and the name of the endpoint in it. */
   readonly urlGroup?: string;
   readonly endpointName?: string;
-  /** The schedule that published it. */
+  /** Id of the schedule that published the message. */
   readonly scheduleId?: string;
   /** Earliest time of its first attempt, Unix ms. */
   readonly notBefore?: number;
@@ -57,7 +57,7 @@ export interface MessageSettings {
 export interface Redaction {
   /** The body of the trigger, and the results of the steps and of the run. */
   readonly body: boolean;
-  /** All forwarded headers, or those with these lower-case names. */
+  /** Forwarded headers: all, or those with these lower-case names. */
   readonly headers: true | readonly string[];
   /** Fields of JSON bodies and results, at any depth. */
   readonly fields: readonly string[];
@@ -67,13 +67,13 @@ export interface Redaction {
 export interface StepRules {
   /** The code continues only when all steps that were planned together are recorded. A call before that has no effect. */
   readonly joined: boolean;
-  /** False: the endpoint must introduce itself before it is asked for its first step. */
+  /** Whether the endpoint need not introduce itself before its first step is requested. */
   readonly introduced: boolean;
 }
 
 /** The trace context that a run was created with. */
 export interface RunTrace extends TraceContext {
-  /** True: the run starts a trace of its own, which only links to this context. */
+  /** Whether the run starts a separate trace, which only links to this context. */
   readonly isLinked?: true;
 }
 
@@ -88,15 +88,18 @@ export interface RunSettings {
   readonly flowControl: FlowControl | null;
   readonly failureCallback: FailureCallback | null;
   readonly redact?: Redaction;
-  /** Absent: the native protocol, in which code continues with any recorded step and needs no introduction. */
+  /**
+   * How the protocol handles steps. Absent: the native protocol, in which code continues with any recorded step and needs no
+   * introduction.
+   */
   readonly steps?: StepRules;
-  /** Absent: the run starts a trace of its own, if it is traced at all. */
+  /** Trace context of the run. Absent: the run starts a separate trace, if it is traced at all. */
   readonly trace?: RunTrace;
-  /** Present: the run is a plain message. */
+  /** Settings of a plain message. Present only if the run is one. */
   readonly message?: MessageSettings;
 }
 
-/** A value for each setting; undefined for an optional one that the run does not have. So none is forgotten. */
+/** A value for each setting, so that none is forgotten; undefined for an optional setting that the run does not have. */
 export type EverySetting = { readonly [Name in keyof Required<RunSettings>]: RunSettings[Name] };
 
 /** Returns the settings without those that are undefined. */
@@ -104,7 +107,7 @@ export const settingsFrom = (settings: EverySetting): RunSettings =>
   // Only optional settings can be undefined.
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as typeof settings;
 
-/** What a resume or restart does with each setting. `combined`: the override has another form than the setting. */
+/** What a resume or restart does with each setting. `combined`: the form of the override differs from that of the setting. */
 const ON_RECOVERY = {
   maxRetries: 'overridable',
   retryDelay: 'overridable',

@@ -26,12 +26,15 @@ export interface StartCommand {
   readonly callerIp: string;
   /** The caller's run id; null lets the engine generate one. */
   readonly workflowRunId: string | null;
-  /** Unix ms before which nothing is delivered; null starts now. */
+  /** Time before which nothing is delivered, Unix ms; null starts now. */
   readonly notBefore: number | null;
   readonly deduplicationId: string | null;
-  /** Time of its admission, Unix ms. The run counts for this day. Absent or null: for the day on which it is started. */
+  /**
+   * Time when the run was admitted, Unix ms; it counts for this day. Absent or null: it counts for the day on which it is
+   * started.
+   */
   readonly admittedAt?: number | null;
-  /** Its origin, if it was not started by a trigger. */
+  /** Origin of the run, if it was not started by a trigger. */
   readonly origin?: RunOrigin;
   /** Key of the new run, if it was assigned before (an invocation). Absent: a new key. */
   readonly key?: string;
@@ -124,7 +127,7 @@ export interface RecoverRequest {
   readonly dlqId: string;
   readonly overrides: Overrides;
   readonly workflowRunId: string | null;
-  /** See `StartCommand.admittedAt`. */
+  /** Time of the admission; see `StartCommand.admittedAt`. */
   readonly admittedAt?: number | null;
 }
 
@@ -185,7 +188,7 @@ export function recoverRun(failed: Run, request: RecoverRequest, context: Decisi
           ...(failed.ahead ? { ahead: failed.ahead } : {}),
           journalLength: failed.journalLength,
           journalBytes: failed.journalBytes,
-          // Without open tasks, the code must still be asked. The first task of a new run does that.
+          // Without open tasks, the code must still be called. The first task of a new run does that.
           quietAt: open.length === 0 || failed.tasks.has(ADVANCE_SLOT) ? -1 : failed.journalLength,
           tasks: open.length === 0 ? started.run.tasks : new Map(open.map((task) => [task.slot, task])),
           keptEvents: failed.keptEvents,

@@ -1,4 +1,4 @@
-/** Returns the type of a step that is planned but not recorded. */
+/** Determines the type of a step that is planned but not recorded. */
 import type { StepType } from '@everstep/sdk/protocol';
 import type { StepTask } from './run.js';
 

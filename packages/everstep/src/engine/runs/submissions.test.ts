@@ -66,7 +66,7 @@ test('a submitted step is recorded, and the code is called again as a separate m
   assert.deepEqual(exchangeEnded(decision.run, first, 20).writes, []);
 });
 
-test('a submitted step starts when its delivery left, if this process sent it', () => {
+test('a submitted step starts when its delivery is sent, if this process sends it', () => {
   const startTimes = (deliveryStartedAt?: ReadonlyMap<number, number>) =>
     decide(
       started(),
@@ -109,7 +109,7 @@ test('code that joins its steps continues when the last of them is recorded', ()
   assert.deepEqual(open(run), { 1: 'step', 2: 'step', 3: 'sleep' });
   run = submit(run, { done: [done(2)] }, 20).run;
   run = submit(run, { done: [done(1)] }, 30).run;
-  assert.deepEqual(open(run), { 3: 'sleep' }, 'the endpoint is not called in between');
+  assert.deepEqual(open(run), { 3: 'sleep' }, 'the endpoint is not called before that');
   const last = decide(run, { kind: 'due', slot: 3 }, at(1010));
   assert.deepEqual(open(last.run), { 0: 'advance' });
   assert.deepEqual(
@@ -126,7 +126,7 @@ test('steps planned together form one group, with their number', () => {
   assert.deepEqual([step.step.group, step.step.concurrent], [1, 2]);
 });
 
-test('the endpoint specifies a step that was planned by name when it is called for it, and the service executes it', () => {
+test('an endpoint specifies a step that was planned by name when the step is requested, and the service executes it', () => {
   const { run } = submit(started(), { planned: [planned(1, 'Call'), planned(2, 'Wait')] }, 10);
   const requested = attemptOf(run, 1);
   const calling = submit(run, { planned: [call(1)] }, 20).run;
@@ -174,10 +174,10 @@ test('a submission that violates the protocol fails the run and has no other eff
   const renamed = submit(group, { done: [{ stepId: 2, name: 'other', type: 'Run' }] }, 20);
   assert.match(renamed.deadLetter?.error ?? '', /"other", but planned it as "s2"/);
   const other = submit(group, { planned: [call(1)] }, 20);
-  assert.equal(other.outcome?.status, 'failed', 'it was asked to execute the step');
+  assert.equal(other.outcome?.status, 'failed', 'the endpoint was asked to execute the step');
 });
 
-test('accepts the end of the run with its result, during its delivery and after it was given up', () => {
+test('accepts the end of the run with its result, during its delivery and after the delivery was given up', () => {
   const run = submit(started(), { done: [done(1)] }, 10).run;
   const ended = submit(run, { end: { kind: 'finished', result: '"done"' } }, 20);
   assert.deepEqual(ended.outcome, { status: 'succeeded', result: '"done"' });
@@ -198,7 +198,7 @@ test('ignores submissions for a run that has ended', () => {
   assert.deepEqual(submit({ ...failed.run, status: 'failed' }, { done: [done(1)] }, 20).writes, []);
 });
 
-test('an endpoint that must introduce itself is asked for its first step afterwards', () => {
+test('an endpoint that must introduce itself receives the request for its first step afterwards', () => {
   const run = started(false);
   const first = attemptOf(run, ADVANCE_SLOT);
   const introduced = submit(run, { introduction: true }, 10);

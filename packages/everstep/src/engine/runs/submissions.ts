@@ -18,7 +18,7 @@ export interface Submission {
   /** New steps, or the details of a step that was planned only by name. */
   readonly planned: readonly PlannedStep[];
   readonly end?: RunEnd;
-  /** The endpoint introduces itself and asks for the run's first step. */
+  /** Present if the endpoint introduces itself and requests the run's first step. */
   readonly introduction?: true;
 }
 
@@ -28,8 +28,7 @@ const NO_ENVELOPE: ReplyEnvelope = { status: null, responseHeaders: {}, response
 
 /** Returns the task that requested the steps, or null if nothing in the submission is new. */
 function requestingTask(run: Run, submission: Submission): RequestingTask | null {
-  // A step that is planned by name again repeats an accepted plan. If it specifies what it needs, it answers the
-  // task.
+  // A step that is planned by name again repeats an accepted plan. If it specifies what it needs, it completes the task.
   const specified = submission.planned.filter(({ type }) => type !== 'Run');
   for (const { stepId } of [...submission.done, ...specified]) {
     const open = run.tasks.get(stepId);

@@ -1,4 +1,4 @@
-/** Steps that the service executes: waits, notifications, calls, invocations, webhooks. Also failure callbacks. */
+/** Steps that the service executes (waits, notifications, calls, invocations, webhooks), and failure callbacks. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { EventContent, PlannedStep, ProgressReply } from '@everstep/sdk/protocol';
@@ -181,7 +181,7 @@ describe('calls', () => {
     assert.deepEqual(startTimes(answered(planned(call()), success)), [T0 + 4]);
     const failed = answered(planned(call({ retries: 1 })), { answer: { ...answer, sent }, failure: refusal });
     assert.deepEqual(kept(answered(failed.run, success)), [undefined]);
-    // The result contains none of it.
+    // The result does not contain the stored request.
     assert.deepEqual(recorded(answered(planned(call()), success)), { 1: { ...answer, status: 200, attempts: 1 } });
   });
 
@@ -277,7 +277,7 @@ describe('invocations', () => {
     assert.ok(kinds(canceled.writes).includes('wake-invoker'));
   });
 
-  test('invocations that are too deep fail the run at once with the limit in the message', () => {
+  test('invocations that are nested too deeply fail the run at once, with the limit in the message', () => {
     const depth = LIMITS.maxInvokeDepth;
     const origin = {
       kind: 'invoke',
@@ -330,7 +330,7 @@ describe('reporting a failure', () => {
     assert.equal(taskAt(decision.run, CALLBACK_SLOT, 'callback').dueAt, T0 + 5);
   });
 
-  test('also if the endpoint has a failure function; otherwise no message is added', () => {
+  test('a failure function also adds a message; without one, no message is added', () => {
     const known = reply(begin(), { planned: [wait(1, ['x'])], failureFunction: true });
     assert.ok(kinds(known.writes).includes('note-failure-function'));
     assert.equal(failAtOnce({ ...begin(), failureFunction: true }).deadLetter?.failureFunctionState, 'CALLBACK_INPROGRESS');
@@ -344,7 +344,7 @@ describe('reporting a failure', () => {
     assert.equal(decision.run.tasks.has(CALLBACK_SLOT), false);
   });
 
-  test('it is retried by the rules of the run, and ends in success or failure', () => {
+  test('the callback is retried by the rules of the run, and ends in success or failure', () => {
     const { run } = failAtOnce(begin({ failureCallback }));
     const task = taskAt(run, CALLBACK_SLOT, 'callback');
     const taken = decideCallback(run, task, null, at(6));
@@ -362,7 +362,7 @@ describe('reporting a failure', () => {
     });
   });
 
-  test('its units are guarded by its task, so that a response after a resume or a cancel has no effect', () => {
+  test('the units of the callback are guarded by its task, so that a response after a resume or a cancel has no effect', () => {
     const { run } = failAtOnce(begin({ failureCallback }));
     const task = taskAt(run, CALLBACK_SLOT, 'callback');
     const guard = { kind: 'task-open', runKey: run.key, slot: CALLBACK_SLOT, messageId: task.messageId };

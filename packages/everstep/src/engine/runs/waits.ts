@@ -22,7 +22,7 @@ export function timeOutWait(draft: Draft, task: WaitTask): void {
   recordWait(draft, task, { timeout: true });
 }
 
-/** Gives a new wait the first event that arrived before it. */
+/** Ends a new wait with the first event that arrived before it, if there is one. */
 export function takeKeptEvent(draft: Draft, task: WaitTask): void {
   const kept = draft.state.keptEvents.find(({ eventId }) => task.eventIds.includes(eventId));
   if (!kept) return;

@@ -29,7 +29,7 @@ for (const [cron, after, expected] of [
   ['0 0 * * 7', '2027-01-01T00:00:00Z', ['2027-01-03T00:00Z', '2027-01-10T00:00Z']],
   ['0 0 29 2 *', '2027-01-01T00:00:00Z', ['2028-02-29T00:00Z', '2032-02-29T00:00Z']],
   ['@weekly', '2027-01-01T00:00:00Z', ['2027-01-03T00:00Z']],
-  // Either the day of the month or the day of the week is sufficient, as usual; with a plus both must match.
+  // The day of the month or the day of the week is sufficient, as usual; with a plus, both must match.
   ['0 0 13 * FRI', '2027-01-01T00:00:00Z', ['2027-01-08T00:00Z', '2027-01-13T00:00Z']],
   ['0 0 13 * +FRI', '2027-01-01T00:00:00Z', ['2027-08-13T00:00Z']],
 ] as const) {
@@ -77,7 +77,7 @@ for (const [given, timeZone, expected] of [
   ['CRON_TZ=Asia/Tokyo 0 9 * * *', 'UTC', ['0 9 * * *', 'Asia/Tokyo']],
   ['CRON_TZ=America/New_York   0 0 9 * * *', 'UTC', ['0 0 9 * * *', 'America/New_York']],
   ['0 9 * * *', 'europe/berlin', ['0 9 * * *', 'Europe/Berlin']],
-  // The runtime knows it by an older name.
+  // The runtime knows the time zone by an older name.
   ['0 9 * * *', 'Asia/Kolkata', ['0 9 * * *', 'Asia/Kolkata']],
 ] as const) {
   test(`parses "${given}" in ${timeZone} as "${expected[0]}" in ${expected[1]}`, () => {
@@ -139,12 +139,12 @@ test('does not depend on the clock or time zone of the machine', (t) => {
   }
 });
 
-test('an expression that this runtime can no longer parse does not tick', () => {
+test('an expression that this runtime can no longer parse has no ticks', () => {
   assert.equal(nextTickMs('0 9 * * *', 'Mars/Olympus', 0), null);
   assert.equal(nextTickMs('0 9 * *', 'UTC', 0), null);
 });
 
-test('any expression is accepted or refused, and an accepted one ticks', () => {
+test('any expression is accepted or refused, and an accepted one has ticks', () => {
   const piece = fc.constantFrom(
     '*',
     '0',

@@ -3,8 +3,8 @@
  * finds the next time. It receives the start time, so its result does not depend on the machine's clock or time zone.
  * It never receives a function to call, so it sets no timer.
  *
- * When clocks change, fixed times of day (no `*` and no `/` in seconds, minutes and hours) that are skipped tick
- * once, when the clock has jumped. Those that occur twice tick only the first time. All other expressions follow
+ * A fixed time of day has no `*` and no `/` in seconds, minutes and hours. When clocks change, fixed times that are skipped
+ * tick once, when the clock has jumped. Fixed times that occur twice tick only the first time. All other expressions follow
  * elapsed time: skipped times do not tick, and repeated times tick twice.
  */
 import { Cron } from 'croner';
@@ -16,7 +16,7 @@ export type ParsedCron =
       readonly ok: true;
       /** The fields, separated by one space, without a time zone. */
       readonly cron: string;
-      /** IANA name. */
+      /** IANA name of the time zone. */
       readonly timeZone: string;
     }
   | { readonly ok: false; readonly message: string };
@@ -46,8 +46,8 @@ const TIME_ZONE_NAME = /^[A-Za-z][\w+-]*(?:\/[\w+-]+)*$/;
 /** Characters that croner would read as part of a date, or reject. */
 const FOREIGN_CHARACTER = /[^\w*,/\-#?+@]/;
 /**
- * A search continues from here to the year 3000. The calendar repeats every 400 years, so a time that is not found
- * never occurs.
+ * Start of the search for a tick, which continues to the year 3000. The calendar repeats every 400 years, so a time that is not
+ * found never occurs.
  */
 const SEARCH_FROM = Date.UTC(2000, 0, 1);
 
@@ -57,7 +57,7 @@ function croner(cron: string, timeZone: string): Cron {
 
 /** Returns the canonical name of the zone in this runtime, or null if the zone is unknown. */
 function knownTimeZone(timeZone: string): string | null {
-  // Without this check, a UTC offset would be accepted as a zone. It has no daylight saving time, which is rarely
+  // Without this check, a UTC offset would be accepted as a zone. It would have no daylight saving time, which is rarely
   // intended.
   if (!TIME_ZONE_NAME.test(timeZone)) return null;
   try {

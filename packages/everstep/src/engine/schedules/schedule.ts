@@ -72,7 +72,7 @@ export function createSchedule(request: ScheduleRequest, existing: Schedule | nu
   return putting(schedule, existing, below);
 }
 
-/** What a change of a schedule replaces; anything else stays as it is. */
+/** The parts of a schedule that a change replaces; absent parts do not change. */
 export interface ScheduleEdit {
   /** Validated expression and IANA name of its time zone. */
   readonly times?: Pick<Schedule, 'cron' | 'timeZone'>;
@@ -135,7 +135,7 @@ export interface Fired extends ScheduleDecision {
 export interface TickFacts {
   /** Endpoints of the group that it publishes to; null: it does not publish to a group. */
   readonly endpoints?: readonly GroupEndpoint[] | null;
-  /** Time of its admission, Unix ms; null: no admission was required. */
+  /** Time of the admission, Unix ms; null: no admission was required. */
   readonly admittedAt?: number | null;
 }
 

@@ -37,7 +37,7 @@ export interface CountOfDay {
   readonly instanceId: string;
   readonly what: DayCountKind;
   readonly count: number;
-  /** Unix ms. */
+  /** Time of the counted event, Unix ms. */
   readonly at: number;
 }
 
@@ -57,11 +57,11 @@ export interface AuditRequest {
 /** An entry of the audit log. Entries are only added; those older than the retention period are removed. */
 export interface AuditNote {
   readonly auditId: string;
-  /** Unix ms. */
+  /** Time of the action, Unix ms. */
   readonly at: number;
   /** Email of the user, the token, `anonymous`, or `operator` for actions of the installation itself. */
   readonly actor: string;
-  /** Such as `queue.move-to-team`. */
+  /** Name of the action, such as `queue.move-to-team`. */
   readonly action: string;
   /** Id of the changed object. */
   readonly subject: string;
@@ -71,7 +71,7 @@ export interface AuditNote {
   readonly address: string;
   /** Accounts whose members may read it. */
   readonly accountIds: readonly string[];
-  /** Absent if no request caused the entry. */
+  /** Request that caused the entry; absent if there was none. */
   readonly request?: AuditRequest;
 }
 
@@ -81,7 +81,7 @@ export type AccountWrite =
    * the time of the write is billed.
    */
   | { readonly kind: 'count-messages'; readonly instanceId: string; readonly messages: number; readonly at: number }
-  /** Counts for the day (UTC) of `at`. */
+  /** Adds to a counter of the day (UTC) of `at`. */
   | CountOfDay
   /** Counts runs and steps for the insights of the instance. */
   | InsightCounts
@@ -94,6 +94,6 @@ export const ACCOUNT_WRITE_FACTS = {
   'count-messages': { ...COUNTER, aggregate: 'usage', time: ({ at }) => at },
   'count-of-day': { ...COUNTER, aggregate: 'day-count', time: ({ at }) => at },
   'count-insights': { ...COUNTER, aggregate: 'insights', time: ({ at }) => at },
-  // It can concern several instances, so it does not identify that of its unit.
+  // An entry can concern several instances, so it does not identify the instance of its unit.
   'add-audit': { ...COUNTER, aggregate: 'audit', instanceId: () => null, time: ({ entry }) => entry.at },
 } satisfies WriteFactsOf<AccountWrite>;

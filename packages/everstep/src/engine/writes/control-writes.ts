@@ -16,7 +16,7 @@ export type ControlWrite =
   /** Sets the state of a key that a person specified, and registers the key if it is new. It also changes pinned limits. */
   | { readonly kind: 'set-flow-control'; readonly instanceId: string; readonly state: FlowControlState; readonly at: number }
   /**
-   * Number of granted starts in a rate window. It is written before the deliveries start, so that a crash cannot
+   * Stores the number of granted starts in a rate window. It is written before the deliveries start, so that a crash cannot
    * grant them twice.
    */
   | {

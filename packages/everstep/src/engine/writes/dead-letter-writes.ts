@@ -6,13 +6,13 @@ import { no, OF_INSTANCE, SMALL, type WriteFactsOf, yes, zero } from './facts.js
 import { contentBytes, RECORD_BYTES, stringified } from './stored-size.js';
 
 export type DeadLetterWrite =
-  /** `group` null: created by a version without groups; it is grouped later. */
+  /** Adds a dead letter. `group` null: created by a version without groups; it is grouped later. */
   | { readonly kind: 'add-dead-letter'; readonly entry: DeadLetter; readonly group: FailureGroup | null }
   | {
       readonly kind: 'set-failure-function-state';
       readonly instanceId: string;
       readonly dlqId: string;
-      /** Null: there is no failure callback and no failure function. */
+      /** State of the notification; null if there is no failure callback and no failure function. */
       readonly state: FailureFunctionState | null;
     }
   /**
@@ -34,10 +34,10 @@ export type DeadLetterWrite =
       /** Index of the entry in the repair. */
       readonly n: number;
       readonly state: RepairItemState;
-      /** The run created from it. */
+      /** Run that was created from the entry. */
       readonly newRun: { readonly runKey: string; readonly workflowRunId: string } | null;
       readonly error: string | null;
-      /** Unix ms. */
+      /** Time of the change, Unix ms. */
       readonly at: number;
     };
 

@@ -67,7 +67,7 @@ export interface WriteFacts<Write> extends GuardFacts<Write> {
   readonly topic: ChangedTopic | null;
   /** Returns whether a store that knows the state of its run can apply it without reading anything else. */
   isSelfContained(write: Write): boolean;
-  /** Returns when it was decided, in Unix ms; 0 if it does not contain the time. */
+  /** Returns when the write was decided, Unix ms; 0 if it does not contain the time. */
   time(write: Write): number;
   /** Returns approximately how many bytes a store writes for its contents, to limit the size of batches. */
   weight(write: Write): number;
@@ -92,21 +92,21 @@ export const no = (): false => false;
 export const zero = (): 0 => 0;
 const nothing = (): null => null;
 
-/** Belongs to a run, and conflicts with nothing else. */
+/** Facts of a write that belongs to a run and conflicts with nothing else. */
 export const OF_RUN = {
   instanceId: nothing,
   runKey: ({ runKey }: { readonly runKey: string }) => runKey,
   conflicts: () => {},
 };
 
-/** Belongs to a queue instance and to no run. */
+/** Facts of a write that belongs to a queue instance and to no run. */
 export const OF_INSTANCE = {
   instanceId: ({ instanceId }: { readonly instanceId: string }) => instanceId,
   runKey: nothing,
 };
 
-/** Adds to a sum that no guard reads, so it conflicts with nothing. */
+/** Facts of a write that adds to a sum that no guard reads, so that it conflicts with nothing. */
 export const OF_COUNTER = { ...OF_INSTANCE, conflicts: () => {} };
 
-/** Contains nothing that counts as stored bytes or takes much space. */
+/** Facts of a write that contains nothing that counts as stored bytes or takes much space. */
 export const SMALL = { weight: zero, storedBytes: zero };

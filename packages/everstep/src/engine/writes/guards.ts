@@ -1,4 +1,4 @@
-/** Conditions of units. */
+/** Guards: the conditions of units. */
 import type { Queue, Schedule, UrlGroup } from '../runs/run.js';
 import { type GuardFactsOf, OF_INSTANCE, OF_RUN } from './facts.js';
 
@@ -11,9 +11,9 @@ export type StoreGuard =
    * since. With `next`, the unit moves it to that version.
    */
   | { readonly kind: 'run-active'; readonly runKey: string; readonly version?: number; readonly next?: number }
-  /** The task is open with this message. For runs that have ended, where `run-active` does not apply. */
+  /** The task is open with this message. This guard is for runs that have ended, where `run-active` does not apply. */
   | { readonly kind: 'task-open'; readonly runKey: string; readonly slot: number; readonly messageId: string }
-  /** The schedule exists and its next tick is this one; null: it has none. */
+  /** The schedule exists and its next tick is this one; null: it has no next tick. */
   | { readonly kind: 'schedule-due'; readonly instanceId: string; readonly scheduleId: string; readonly nextAt: number | null }
   /** The object has not changed in any field since it was read; null: it did not exist, and still does not. */
   | { readonly kind: 'queue-unchanged'; readonly instanceId: string; readonly name: string; readonly was: Queue | null }
@@ -53,7 +53,7 @@ export const GUARD_FACTS = {
       for (const dlqId of dlqIds) keys.object('dead-letter', instanceId, dlqId);
     },
   },
-  // Only read: many units of a repair can be written at the same time.
+  // The repair is only read: many of its units can be written at the same time.
   'repair-at': { ...OF_INSTANCE, conflicts: () => {} },
   'schedule-due': {
     ...OF_INSTANCE,

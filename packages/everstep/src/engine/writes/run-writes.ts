@@ -23,8 +23,8 @@ export type RunWrite =
       readonly without?: readonly number[];
     }
   /**
-   * Copies a slice of a journal for a run that is not created yet: rows from index `from`, below `below` and not in
-   * `without`. They are not visible before. `at` is the creation time of that run in Unix ms.
+   * Copies a slice of a journal for a run that is not created yet: rows from index `from`, below `below` and not in `without`.
+   * They are not visible before then. `at` is the creation time of that run in Unix ms.
    */
   | {
       readonly kind: 'stage-journal';
@@ -43,8 +43,8 @@ export type RunWrite =
   /** Abandons a staged journal, because the run will not be created. `removeStagedSteps` deletes it later. */
   | { readonly kind: 'abandon-journal'; readonly runKey: string; readonly instanceId: string }
   /**
-   * Inserts the task, or replaces the one in its slot. If an invocation is stored to wait for a run that has already
-   * ended, it is due from its `createdAt`, because that end did not find it.
+   * Inserts the task, or replaces the one in its slot. An invocation that waits for a run that has already ended is due from
+   * its `createdAt`, because the end of the run did not find it.
    */
   | { readonly kind: 'put-task'; readonly runKey: string; readonly task: Task }
   | { readonly kind: 'delete-task'; readonly runKey: string; readonly slot: number }
@@ -129,7 +129,7 @@ export const RUN_WRITE_FACTS = {
     ...SMALL,
     aggregate: 'journal',
     topic: null,
-    // The other run does not exist yet.
+    // The copied run does not exist yet.
     runKey: ({ fromRunKey }) => fromRunKey,
     isSelfContained: no,
     time: zero,
@@ -164,7 +164,7 @@ export const RUN_WRITE_FACTS = {
     storedBytes: zero,
     conflicts: ({ task }, keys) => {
       if (task.kind !== 'invoke') return;
-      // Whether a run that it waits for has ended decides when the task is due.
+      // The state of the run that it waits for decides when the task is due.
       if (isWaitingForRun(task)) keys.run(task.childRunKey);
       else keys.namedRun(task.childRunKey);
     },

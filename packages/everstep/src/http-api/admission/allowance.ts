@@ -6,14 +6,15 @@ import { type Refusal, sizeMessage } from '../../accounts/plans/limits.js';
 import type { RefusalKind } from '../../accounts/plans/refusals.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
 import { type RunAdmission, UNBOUNDED } from '../../ports/stores/instance-limits.js';
-import type { ApiContext } from '../operation.js';
+import { type ApiContext, maxBodyBytesOf, type Operation } from '../operation.js';
 import { formatDuration } from '../parameters/duration.js';
+import type { BodyOptions } from '../requests/request-bodies.js';
 
 type Limited = Pick<ApiContext, 'limits'>;
 
 type Headers = Readonly<Record<string, string>>;
 
-/** At least a second, because a client that does not wait retries immediately. */
+/** Returns the Retry-After header. The value is at least a second, because a client that does not wait retries immediately. */
 const retryAfter = (delayMs: number): Headers => ({ 'retry-after': String(Math.max(1, Math.ceil(delayMs / 1000))) });
 
 /**
@@ -127,7 +128,7 @@ export async function startAllowed<Outcome>(
   }
 }
 
-/** Throws ApiError when the instance may not start anything that sends messages. */
+/** Checks the budget. Throws ApiError when the instance may not start anything that sends messages. */
 export async function allowSpending({ limits }: Limited, instanceId: string): Promise<void> {
   const refusal = limits && (await limits.refuseSpending(instanceId));
   if (refusal) throw errorOf({ limits }, instanceId, refusal);
@@ -141,7 +142,7 @@ export const tooManySchedules = (context: Limited, instanceId: string, message: 
 export const overQuota = (context: Limited, instanceId: string, message: string): ApiError =>
   refused(context, instanceId, 'storage-quota-exceeded', message);
 
-/** Throws ApiError when a header requests a longer timeout than the instance may use. */
+/** Checks the timeout of a request. Throws ApiError when a header requests a longer timeout than the instance may use. */
 export function allowTimeout({ limits }: Limited, instanceId: string, header: string, timeoutMs: number | undefined): void {
   if (limits === null || timeoutMs === undefined) return;
   const most = limits.maxTimeoutMs(instanceId);
@@ -151,9 +152,20 @@ export function allowTimeout({ limits }: Limited, instanceId: string, header: st
   throw new ApiError('bad-header', `${header} must be at most ${formatDuration(most)}, the limit of ${whose}`);
 }
 
-/** Throws ApiError when the message is larger than the plan allows. */
+/** Checks the size of a message. Throws ApiError when the message is larger than the plan allows. */
 export function allowSize({ limits }: Limited, instanceId: string, bytes: Uint8Array): void {
   const limit = limits?.messageLimit(instanceId) ?? null;
   if (limit === null || bytes.length <= limit.maxBytes) return;
   throw refused({ limits }, instanceId, 'body-too-large', sizeMessage(limit.plan, limit.maxBytes, bytes.length));
+}
+
+/** Returns the size limit of a request body, so that a larger one is rejected before it is received. */
+export function bodySizeLimit(context: Limited, operation: Operation, instanceId: string | null): Omit<BodyOptions, 'owner'> {
+  const limit = instanceId === null ? null : (context.limits?.messageLimit(instanceId) ?? null);
+  if (limit === null || instanceId === null) return { maxBytes: maxBodyBytesOf(operation) };
+  const { plan, maxBytes: maxMessageBytes } = limit;
+  return {
+    maxBytes: maxBodyBytesOf(operation, maxMessageBytes),
+    refuseSize: (maxBytes, bytes) => refused(context, instanceId, 'body-too-large', sizeMessage(plan, maxBytes, bytes)),
+  };
 }

@@ -61,7 +61,7 @@ function admit(verdict: TokenVerdict, need: TokenNeed): Caller {
   return verdict.caller;
 }
 
-/** Throws ApiError `read-only-token` or `missing-scope` when the scopes do not include the required one. */
+/** Checks that a caller has the required scope. Throws ApiError `read-only-token` or `missing-scope`. */
 export function requireScope(caller: Pick<Caller, 'scopes'>, need: TokenNeed): void {
   if (permits(caller.scopes, need)) return;
   if (caller.scopes.includes('read'))

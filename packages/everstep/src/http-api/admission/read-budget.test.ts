@@ -21,7 +21,7 @@ test('responses wait in order for memory and get it when others release it', asy
   const second = budget.take('b', 60, NEVER);
   const third = budget.take('c', 20, NEVER);
   assert.equal(await settles(second), false);
-  assert.equal(await settles(third), false, 'a shorter one does not overtake');
+  assert.equal(await settles(third), false, 'a shorter response does not overtake');
   release();
   release();
   await Promise.all([second, third]);
@@ -34,7 +34,7 @@ test('responses wait in order for memory and get it when others release it', asy
 test('an owner cannot exceed its share and does not block others', async () => {
   const budget = new ReadBudget({ maxBytes: 100, maxBytesOfOwner: 50, waitMs: 60_000 });
   const release = await budget.take('a', 1_000, NEVER);
-  assert.equal(budget.bytes, 50, 'a longer answer takes the share');
+  assert.equal(budget.bytes, 50, 'a longer response takes the whole share');
   const more = budget.take('a', 10, NEVER);
   assert.equal(await settles(more), false);
   const other = budget.take('b', 50, NEVER);

@@ -118,7 +118,7 @@ export class ReadBudget {
 }
 
 export interface ReserveOptions {
-  /** Default: `LIMITS.readWaitMs`. */
+  /** Maximum wait in milliseconds. Default: `LIMITS.readWaitMs`. */
   readonly waitMs?: number;
 }
 

@@ -34,7 +34,7 @@ const idsOf = (operations: readonly Operation[]): readonly string[] => operation
 
 test('every operation other than GET is audited or listed as not audited', () => {
   const changing = ALL.filter(({ method }) => method !== 'GET');
-  assert.deepEqual(idsOf(changing.filter(({ audit }) => audit === undefined)), [], 'each declares it');
+  assert.deepEqual(idsOf(changing.filter(({ audit }) => audit === undefined)), [], 'each operation declares its audit rule');
   assert.deepEqual(idsOf(changing.filter(({ audit }) => audit?.kind === 'none')), [...NOT_AUDITED].sort());
 });
 

@@ -14,7 +14,7 @@ export interface ChangeRule extends Named {
   readonly bulk?: true;
   /** Recorded only for users, not for tokens, because apps make too many changes to record. */
   readonly onlyUsers?: true;
-  /** Condition. Absent: always recorded. */
+  /** Whether to record the request. Absent: it is always recorded. */
   readonly when?: (input: OperationInput) => boolean;
 }
 

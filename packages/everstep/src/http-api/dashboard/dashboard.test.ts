@@ -157,7 +157,7 @@ describe('dashboard files', () => {
     }
   });
 
-  test('answers HEAD like GET without the body and rejects other methods', async () => {
+  test('responds to HEAD like to GET without the body, and rejects other methods', async () => {
     for (const path of ['/', '/q/a/b', '/assets/index-abc.js', '/favicon.svg']) {
       const [head, whole] = [await ask(port, path, {}, 'HEAD'), await get(path)];
       assert.deepEqual([head.status, head.body.length], [200, 0], path);

@@ -6,7 +6,7 @@ import { type Operation, openOperation } from '../operation.js';
 import { shown } from '../parameters/unacceptable.js';
 import { Text } from '../parameters/values.js';
 import { PAGES_PATH } from '../server/target.js';
-import { answerFile, answerNotBuilt } from './file-answer.js';
+import { fileResponse, notBuiltResponse } from './file-response.js';
 import type { DashboardFiles } from './static-files.js';
 
 export { type DashboardFiles, readDashboard } from './static-files.js';
@@ -33,7 +33,7 @@ export function dashboardOperations(files: DashboardFiles | null): readonly Oper
       ...more,
       ...(path.includes('{') ? { pathParameters: Type.Object({ page: Type.String() }) } : {}),
       // The script of the page selects the content by the path.
-      handle: ({ request }) => (files ? answerFile(files.index, 'revalidate', request) : answerNotBuilt()),
+      handle: ({ request }) => (files ? fileResponse(files.index, 'revalidate', request) : notBuiltResponse()),
     });
   const asset = openOperation({
     ...ABOUT,
@@ -45,7 +45,7 @@ export function dashboardOperations(files: DashboardFiles | null): readonly Oper
       const file = files?.assets.get(path.file);
       // A page from before an upgrade can request files that no longer exist.
       if (!file) throw new ApiError('not-found', `the dashboard has no file ${shown(path.file)}; reload the page`);
-      return answerFile(file, 'immutable', request);
+      return fileResponse(file, 'immutable', request);
     },
   });
   const beside = [...(files?.beside ?? [])].map(([name, file]) =>
@@ -54,7 +54,7 @@ export function dashboardOperations(files: DashboardFiles | null): readonly Oper
       operationId: `getDashboardFile:${name}`,
       summary: 'Get a file of the dashboard',
       path: `/${name}`,
-      handle: ({ request }) => answerFile(file, 'revalidate', request),
+      handle: ({ request }) => fileResponse(file, 'revalidate', request),
     }),
   );
   return [

@@ -1,6 +1,6 @@
 /**
- * The files of the dashboard, as they were built. They are read once, by name: what a request names is looked up and never
- * becomes a path, so nothing else can be read through it.
+ * The built files of the dashboard. They are read once, by name. The name in a request is only looked up among them and never
+ * becomes a file path, so no other file can be read.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';

@@ -25,7 +25,7 @@ class Events {
     return new Events(await fetch(url, { headers, signal: gone.signal }), gone);
   }
 
-  /** Null when the stream has ended. */
+  /** Returns the next hint; null when the stream has ended. */
   async next(): Promise<LiveChange | null> {
     for (;;) {
       const end = this.text.indexOf('\n\n');
@@ -158,18 +158,18 @@ describe('the hint stream', () => {
     assert.equal(await statusOf('/v2/live', { cookie }), 400);
     assert.equal(await statusOf('/v2/live?everstep-queue=qi_2', { cookie }), 404);
     assert.equal(await statusOf('/v2/live?everstep-queue=qi_1', {}), 401);
-    assert.equal(await statusOf('/v2/live?everstep-queue=qi_1', bearer()), 400, 'with a token the parameter is none of ours');
+    assert.equal(await statusOf('/v2/live?everstep-queue=qi_1', bearer()), 400, 'with a token the parameter is unknown');
     assert.equal(await statusOf('/v2/workflows/logs?everstep-queue=qi_1', { cookie }), 400, 'only for streams');
   });
 
-  test('limits the number of clients, and a client that disconnects frees its place', async () => {
+  test('limits the number of clients, and a client that disconnects frees its slot', async () => {
     const open: Events[] = [];
     // Streams of earlier tests may not be closed yet.
     for (let tries = 0; open.length < LIMITS.maxLiveStreams; tries++) {
       const events = await Events.open(`${url}/v2/live`, bearer());
       if (events.response.status === 200) open.push(events);
       else await new Promise((resolve) => setTimeout(resolve, 10));
-      assert.ok(tries < 2 * LIMITS.maxLiveStreams, `only ${open.length} are let in`);
+      assert.ok(tries < 2 * LIMITS.maxLiveStreams, `only ${open.length} are admitted`);
     }
     const refused = await fetch(`${url}/v2/live`, { headers: bearer() });
     assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '5']);
@@ -178,7 +178,7 @@ describe('the hint stream', () => {
       const again = await Events.open(`${url}/v2/live`, bearer());
       again.close();
       if (again.response.status === 200) break;
-      assert.ok(tries < 100, 'the place of a disconnected client was not freed');
+      assert.ok(tries < 100, 'the slot of a disconnected client was not freed');
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   });

@@ -7,7 +7,7 @@ import { type ApiContext, accountOperation, answer, type Operation } from '../op
 import { BODY_ERRORS, given, jsonBody } from './outcome.js';
 
 const TAG = 'Service';
-const ABOUT = 'Only for operators. Every node has its own level; the node that receives the request answers.';
+const ABOUT = 'Only for operators. Every node has its own level; the request applies to the node that receives it.';
 
 async function requireOperator({ accounts }: ApiContext, principal: Principal): Promise<void> {
   if (!(await accounts.isOperator(principal)))

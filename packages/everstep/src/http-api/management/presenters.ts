@@ -80,7 +80,7 @@ export const presentDeleted = ({ deleted, role, plan }: DeletedInstanceView): In
   budget: 0,
 });
 
-/** `token` is the token itself, in the response that creates it. */
+/** Presents a token. `token` is the token itself, in the response that creates it. */
 export const presentToken = (view: TokenView, token?: string): TokenEntry => ({
   id: view.tokenId,
   queue_id: view.instanceId,

@@ -27,7 +27,7 @@ const present = (
   expires_at: toSeconds(expiresAt),
 });
 
-/** Answers a login. Throws ApiError `bad-credential` with the text `refused`, or `rate-limited`. */
+/** Sends the response to a login. Throws ApiError `bad-credential` with the text `refused`, or `rate-limited`. */
 async function loggedIn(
   login: SessionLogin,
   { isHttps }: { readonly isHttps: boolean },
@@ -52,7 +52,7 @@ const createSession = openOperation({
   tag: 'Session',
   summary: 'Log in',
   description:
-    'Sets the cookie `everstep_session` (over HTTPS: `__Host-everstep_session`). The cookie authenticates operations that accept HTTP Basic. With the header `x-everstep-queue` set to the id of a queue instance, it also authenticates operations that accept a token, within the role of the user in the account. Requests other than GET and HEAD need the header `x-everstep-csrf` with the `csrf_token`. If a request has an `Authorization` header, the cookie is ignored.',
+    'Sets the cookie `everstep_session` (over HTTPS: `__Host-everstep_session`). The cookie authenticates operations that accept HTTP Basic. With the header `x-everstep-queue` set to the id of a queue instance, it also authenticates operations that accept a token. The role of the user in the account applies. Requests other than GET and HEAD need the header `x-everstep-csrf` with the `csrf_token`. If a request has an `Authorization` header, the cookie is ignored.',
   method: 'POST',
   path: '/v2/session',
   unknownQuery: 'refuse',
@@ -80,7 +80,7 @@ const createSessionWithLink = openOperation({
   tag: 'Session',
   summary: 'Log in with a login link',
   description:
-    'Exchanges the secret of a one-time login link for a session, with the same response and cookie as a login. `everstep dev` prints such a link. It is valid for ten minutes, once, in the process that created it.',
+    'Exchanges the secret of a one-time login link for a session, with the same response and cookie as a login. `everstep dev` prints such a link. It can be used once, within ten minutes, in the process that created it.',
   method: 'POST',
   path: '/v2/session/link',
   unknownQuery: 'refuse',

@@ -83,7 +83,7 @@ const putMember = accountOperation({
   tag: TAG,
   summary: 'Invite a user to a team or change the role of a member',
   description:
-    'If the email does not belong to a member, the response has the status `invited` and an `invitation_secret`, which is shown once and which you pass on. The response is the same whether or not a user with this email exists. A new invitation replaces an earlier one for the same email.',
+    'If the email does not belong to a member, the response has the status `invited` and an `invitation_secret`. The secret is shown once; pass it on to the invited person. The response is the same whether or not a user with this email exists. A new invitation replaces an earlier one for the same email.',
   method: 'POST',
   path: '/v2/teams/member',
   unknownQuery: 'refuse',

@@ -1,4 +1,4 @@
-/** An OpenAPI 3.1 document, made of the same declarations that the routes are made of. */
+/** Builds an OpenAPI 3.1 document from the same declarations as the routes. */
 import type { TObject, TSchema } from 'typebox';
 import Type from 'typebox';
 import { NDJSON_TYPE } from '../../audit/exported-entry.js';
@@ -11,7 +11,7 @@ import { pathsOf } from '../server/routing.js';
 import { SESSION_COOKIE } from '../sessions/cookie.js';
 import { tagObject } from './openapi-tags.js';
 
-/** Errors that any operation may give, and those of operations that want a token. */
+/** Error codes that every operation can return. */
 const COMMON_ERRORS: readonly ErrorCode[] = [
   'bad-request',
   'url-too-long',
@@ -21,7 +21,7 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'unavailable',
 ];
 export const EVENT_STREAM = 'text/event-stream';
-/** Bodies are read before the operation runs, even if it needs none. */
+/** Error codes of all operations except GET: their bodies are read even if they need none. */
 const BODY_ERRORS: readonly ErrorCode[] = ['request-timeout', 'body-too-large', 'unsupported-media-type'];
 /** Errors of requests that are not admitted, by kind of access. */
 const ADMISSION_ERRORS: Readonly<Record<Operation['access'], readonly ErrorCode[]>> = {
@@ -101,7 +101,7 @@ function headersOf({ show, dialect }: Writing, operation: Operation) {
     ...describe(property),
     schema: show(property),
   }));
-  // OpenAPI cannot describe a family of headers, so a placeholder stands for it.
+  // OpenAPI cannot describe a family of headers, so a placeholder represents it.
   const families = Object.entries(operation.headerFamilies ?? {}).map(([name, description]) => ({
     name: `${dialect.spell(name)}*`,
     in: 'header',
@@ -145,7 +145,8 @@ export function errorsOf(operation: Operation): readonly ErrorCode[] {
 function responsesOf({ show, dialect }: Writing, operation: Operation) {
   const responses: Record<string, unknown> = {};
   for (const [status, schema] of Object.entries(operation.responses)) {
-    const description = describe(schema).description ?? (status === '202' ? 'Not done yet.' : 'The operation succeeded.');
+    const description =
+      describe(schema).description ?? (status === '202' ? 'The operation has not finished yet.' : 'The operation succeeded.');
     const type = operation.streams ? EVENT_STREAM : operation.sendsLines ? NDJSON_TYPE : 'application/json';
     const content = Type.IsUndefined(schema) ? {} : { content: { [type]: { schema: show(schema) } } };
     responses[status] = { description, ...content };
@@ -156,7 +157,7 @@ function responsesOf({ show, dialect }: Writing, operation: Operation) {
     const codes = errors.filter((code) => ERROR_CODES[code].status === status);
     responses[String(status)] = {
       description: codes.map((code) => `\`${code}\`: ${ERROR_CODES[code].about}`).join('\n'),
-      headers: { [dialect.spell(ERROR_CODE_HEADER)]: { description: 'The stable code.', schema: { enum: codes } } },
+      headers: { [dialect.spell(ERROR_CODE_HEADER)]: { description: 'Stable error code.', schema: { enum: codes } } },
       content: { 'application/json': { schema: show(ErrorBody) } },
     };
   }
@@ -174,7 +175,7 @@ function operationObject(writing: Writing, operation: Operation, path: string) {
     ...(operation.description === undefined ? {} : { description: operation.description }),
     ...(security ? { security } : {}),
     parameters: [
-      // Another path of an operation may do without some.
+      // An alternative path of an operation may lack some of the parameters.
       ...parametersOf(show, 'path', operation.pathParameters).filter(({ name }) => path.includes(`{${name}}`)),
       ...parametersOf(show, 'query', operation.query),
       ...headersOf(writing, operation),

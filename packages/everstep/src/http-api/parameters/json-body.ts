@@ -102,7 +102,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 /**
  * Returns the JSON pointer and the limit of the first list that is too long, or null. The validator would examine all items
- * of such a list to describe its problems, in a time that grows with the square of their number if they must be unique.
+ * of such a list to describe its problems. If the items must be unique, the time grows with the square of their number.
  */
 function findLongList(
   schema: Limited,

@@ -1,6 +1,6 @@
 /**
- * Finds faults in JSON text that JSON.parse does not report: a duplicate name in an object, of which JSON.parse silently
- * keeps the last value, and the position of something that is not a JSON value, such as NaN.
+ * Finds faults in JSON text that JSON.parse does not report. One is a duplicate name in an object, of which JSON.parse silently
+ * keeps the last value. The other is the position of something that is not a JSON value, such as NaN.
  */
 import { endOfJsonString } from '@everstep/sdk/protocol';
 

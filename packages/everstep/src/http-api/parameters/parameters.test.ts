@@ -89,7 +89,7 @@ test('keeps destinations unchanged and rejects URLs that cannot be called', () =
   for (const url of ['http://a.test', 'https://a.test/b?c=d%20e', 'HTTP://A.test:8080/', 'http://[::1]:3000/x'])
     assert.equal(parseDestination(url), url);
   assert.equal(parseDestination('https://a.test/b#part'), 'https://a.test/b');
-  assert.equal(parseDestination('https:/a.test/b'), 'https://a.test/b', 'a proxy made one slash of two');
+  assert.equal(parseDestination('https:/a.test/b'), 'https://a.test/b', 'a proxy merged the two slashes');
   const bad: Readonly<Record<string, RegExp>> = {
     '': /absolute http or https URL/,
     'a.test/b': /absolute http or https URL, not "a\.test/,
@@ -133,7 +133,7 @@ test('accepts several values repeated or separated by commas, and removes duplic
     assert.deepEqual(read(`state=A${comma}B`).state, ['A', 'B']);
     assert.deepEqual(read(`label=a${comma}b&label=c${comma}a`).label, ['a', 'b', 'c']);
   }
-  assert.deepEqual(read('label=a%2Cb,c%252Cd,a').label, ['a', 'b', 'c%2Cd'], 'each once, and decoded once');
+  assert.deepEqual(read('label=a%2Cb,c%252Cd,a').label, ['a', 'b', 'c%2Cd'], 'each value is listed once and decoded once');
   assert.deepEqual(read('label=gr%C3%BCn+1').label, ['grün 1']);
 });
 
@@ -167,7 +167,11 @@ test('parses numbers, booleans and strings strictly', () => {
     trimBody: true,
     workflowRunId: 'a/b',
   });
-  assert.equal(read('fromDate=9223372036854775807').fromDate, Number.MAX_SAFE_INTEGER, 'an int64 is held at the largest number');
+  assert.equal(
+    read('fromDate=9223372036854775807').fromDate,
+    Number.MAX_SAFE_INTEGER,
+    'an int64 is capped at the largest safe integer',
+  );
   assert.equal(read('cursor=').cursor, '');
   assert.deepEqual(read(''), {});
   assert.deepEqual(read('&&'), {});

@@ -149,7 +149,11 @@ describe('the first difference between two runs', () => {
     const right = side([step(1, 'x1', 1), step(2, 'y1', 2), step(3, 'y2', 4), step(4, 'x2', 3)]);
     assert.equal(await first(left, right), null);
     const loops = (values: number[]) => side(values.map((value, at) => step(at + 1, 'turn', value)));
-    assert.equal((await first(loops([1, 2, 3]), loops([1, 9, 3])))?.index, 1, 'of the same name by which of them it is');
+    assert.equal(
+      (await first(loops([1, 2, 3]), loops([1, 9, 3])))?.index,
+      1,
+      'steps of the same name are matched by their order',
+    );
   });
 
   test('is the outcome when everything else is equal', async () => {

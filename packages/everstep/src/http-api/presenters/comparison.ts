@@ -2,8 +2,8 @@
  * Compares two runs and finds the first differences in input, results, steps and outcome. The input usually differs, so one
  * difference alone would not be useful. A value that one run redacts is redacted in both and counts as equal. Otherwise
  * anyone who can start runs could find out a redacted value by comparing.
- * Steps are matched by type and name, and by their number of occurrence if there are several, because parallel steps can be
- * recorded in a different order in each run.
+ * Steps are matched by type and name. Several steps with the same type and name are matched by their order. Positions are not
+ * compared, because parallel steps can be recorded in a different order in each run.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { RunComparison } from '../../contract/run-tools.js';

@@ -14,7 +14,7 @@ function presentRate({ rate, periodMs, window }: FlowControlStatus, now: number)
   };
 }
 
-/** `now` is in Unix ms. A period that has ended counts nothing. */
+/** Presents a flow control key. `now` is in Unix ms. A period that has ended counts nothing. */
 export function presentFlowControl(status: FlowControlStatus, now: number): FlowControlEntry {
   return {
     flowControlKey: status.key,
@@ -28,7 +28,7 @@ export function presentFlowControl(status: FlowControlStatus, now: number): Flow
   };
 }
 
-/** `index` starts at 0. */
+/** Presents a delivery that waits for a key. `index` starts at 0. */
 export const presentKeyWaiter = ({ run, stepName, since }: KeyWaiter, index: number): FlowControlWaiter => ({
   kind: run.settings.message ? 'message' : 'workflow',
   workflowRunId: run.workflowRunId,

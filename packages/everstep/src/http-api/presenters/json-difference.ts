@@ -9,7 +9,7 @@ export interface JsonDifference {
   /** Undefined when the value is missing. */
   readonly left: unknown;
   readonly right: unknown;
-  /** Only ids differ, which is usual for two runs of a workflow. */
+  /** Whether only ids differ, which is usual for two runs of a workflow. */
   readonly onlyIds: boolean;
 }
 

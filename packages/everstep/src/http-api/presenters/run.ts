@@ -187,7 +187,10 @@ export function journalLists({ run, steps, tasks, attempts, invoked }: RunHistor
 /** Returns whether the attempt belongs to the run. Attempts of the failure callback do not. */
 export const isOfRun = ({ slot }: FailedAttempt): boolean => slot !== CALLBACK_SLOT;
 
-/** `payload` is the input of the run, unless it was removed or is not shown. `history` must contain the whole result. */
+/**
+ * Presents a run with its journal. `payload` is the input of the run, unless it was removed or is not shown. `history` must
+ * contain the whole result.
+ */
 export function presentJournal<Lists>(
   history: Pick<RunHistory, 'run' | 'invoked' | 'tasks' | 'attempts' | 'keptEvents'>,
   payload: RunPayload | null,

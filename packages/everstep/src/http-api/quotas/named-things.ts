@@ -58,7 +58,7 @@ const KINDS: Readonly<Record<Thing, Kind>> = {
   },
 };
 
-/** Throws ApiError when the object does not exist and the plan allows no more of its kind. */
+/** Checks the limit for an object. Throws ApiError when the object does not exist and the plan allows no more of its kind. */
 export async function allowNamed({ limits, reads }: Context, instanceId: string, thing: Thing, name: string): Promise<void> {
   const { limit, code, words, exists } = KINDS[thing];
   const plan = limits?.plan(instanceId);

@@ -7,7 +7,7 @@ import type { Reads } from './reads.js';
 const MAX_ITEMS = 20;
 const MAX_GROUPS = 8;
 const MAX_TEXT_LENGTH = 300;
-/** A delivery that is due for longer needs attention. */
+/** A delivery that has been due for longer than this needs attention. */
 const OVERDUE_MS = 5 * 60_000;
 
 export interface Attention {

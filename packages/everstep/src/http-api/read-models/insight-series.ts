@@ -16,7 +16,7 @@ const WINDOWS: Readonly<Record<InsightWindow, { readonly intervalMs: number; rea
 
 export interface InsightRange {
   readonly period: InsightPeriod;
-  /** Unix ms. */
+  /** Start of the range in Unix milliseconds. */
   readonly from: number;
   readonly to: number;
   readonly intervalMs: number;

@@ -1,6 +1,6 @@
 /**
- * Scans runs for those that match conditions without an index, in the order of a listing. A scan reads a limited number of runs and reports how
- * far it came; the next one continues there.
+ * Scans runs for those that match conditions without an index, in the order of a listing. A scan reads a limited number of runs
+ * and reports where it stopped; the next scan continues there.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { Wait } from '../../contract/filters/run-filters.js';

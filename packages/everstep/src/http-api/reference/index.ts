@@ -1,7 +1,7 @@
 /** The API reference at `/docs`: one page for each OpenAPI document that this server has. Open to everyone, like the documents. */
 import Type from 'typebox';
 import { Empty } from '../../contract/empty.js';
-import { answerFile } from '../dashboard/file-answer.js';
+import { fileResponse } from '../dashboard/file-response.js';
 import { StaticFile } from '../dashboard/static-files.js';
 import { type ApiContext, type Operation, openOperation } from '../operation.js';
 import type { RawBody } from '../requests/raw-body.js';
@@ -63,7 +63,7 @@ function pageOperation(reference: Reference, links: readonly ReferenceLink[]): O
         );
         rendered.set(body, file);
       }
-      return answerFile(file, 'revalidate', input.request);
+      return fileResponse(file, 'revalidate', input.request);
     },
   });
 }
@@ -77,7 +77,7 @@ export function referenceOperations(references: readonly Reference[]): readonly 
       operationId: 'getApiReferenceStyles',
       summary: 'Style sheet of the API reference',
       path: STYLES_PATH,
-      handle: (input) => answerFile(styles, 'revalidate', input.request),
+      handle: (input) => fileResponse(styles, 'revalidate', input.request),
     }),
   ];
 }

@@ -247,7 +247,7 @@ const CASES: readonly Case[] = [
   parameter('POST /v2/workflows/logs/', /supported methods: GET, HEAD/, 'method-not-allowed'),
 ];
 
-test('answers bad input with a 4xx error that says what is wrong', async () => {
+test('rejects bad input with a 4xx error that says what is wrong', async () => {
   for (const [what, request, code, words, options = {}] of CASES) {
     const [method = '', url = ''] = request.split(/ (.*)/s);
     const headers = { authorization: `Bearer ${world.token}`, ...options.headers };

@@ -1,6 +1,6 @@
 /**
- * Signed cursors. They are opaque to clients and bound to the operation, the queue instance and the filters, so that a
- * cursor that was modified or is used elsewhere is rejected.
+ * Signed cursors. They are opaque to clients and bound to the operation, the queue instance and the filters. A cursor that was
+ * modified or is used elsewhere is rejected.
  * Keeps invariant 36.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -30,7 +30,7 @@ export interface CursorSeal {
   /** Reads the secret, or creates it. Afterwards cursors do not need the store. */
   prepare(): Promise<void>;
   seal(scope: CursorScope, state: CursorState): Promise<string>;
-  /** Throws ApiError `bad-cursor`. */
+  /** Returns the state of a cursor. Throws ApiError `bad-cursor`. */
   open(scope: CursorScope, cursor: string): Promise<CursorState>;
 }
 

@@ -19,6 +19,20 @@ export const BODY_LIMITS: BodyLimits = {
   maxBytesOfOwner: LIMITS.maxHeldBodyBytesOfOwner,
 };
 
+export interface BodyOptions {
+  /** Whose bytes are counted. */
+  readonly owner: string;
+  readonly maxBytes: number;
+  /** Returns the error for a body that has more than `maxBytes`; `bytes` have arrived or were announced. */
+  readonly refuseSize?: (maxBytes: number, bytes: number) => ApiError;
+}
+
+/** A body that was received completely. Its parts are joined when it is read, which takes some time for a long one. */
+export interface ReceivedBody {
+  readonly length: number;
+  readonly bytes: () => Buffer;
+}
+
 const tooLarge = (maxBytes: number): ApiError =>
   new ApiError('body-too-large', `the request body must not be larger than ${maxBytes} bytes`);
 
@@ -36,17 +50,17 @@ export class RequestBodies {
   }
 
   /**
-   * Resolves with the body. Rejects with ApiError `body-too-large`, `rate-limited` (limit of the owner), `unavailable`
+   * Resolves with the received body. Rejects with ApiError `body-too-large`, `rate-limited` (limit of the owner), `unavailable`
    * (limit of all owners) or `bad-request` (the body does not match its Content-Length).
    */
   collect(
     request: FastifyRequest,
     reply: FastifyReply,
-    { owner, maxBytes }: { owner: string; maxBytes: number },
-  ): Promise<Buffer> {
+    { owner, maxBytes, refuseSize = tooLarge }: BodyOptions,
+  ): Promise<ReceivedBody> {
     const { raw, headers } = request;
     const announced = headers['content-length'] === undefined ? null : Number(headers['content-length']);
-    if (announced !== null && announced > maxBytes) return Promise.reject(tooLarge(maxBytes));
+    if (announced !== null && announced > maxBytes) return Promise.reject(refuseSize(maxBytes, announced));
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
       let length = 0;
@@ -63,7 +77,7 @@ export class RequestBodies {
       };
       const take = (chunk: Buffer): void => {
         length += chunk.length;
-        const refusal = length > maxBytes ? tooLarge(maxBytes) : this.refusalFor(owner, chunk.length);
+        const refusal = length > maxBytes ? refuseSize(maxBytes, length) : this.refusalFor(owner, chunk.length);
         if (refusal) {
           stop(refusal);
           return;
@@ -77,8 +91,7 @@ export class RequestBodies {
       raw.once('end', () => {
         if (announced !== null && announced !== length)
           return reject(new ApiError('bad-request', 'the length of the body does not match its Content-Length header'));
-        // Copies the chunks, because each is a view of the buffer that the socket reads into.
-        resolve(Buffer.concat(chunks, length));
+        resolve({ length, bytes: () => Buffer.concat(chunks, length) });
       });
     });
   }

@@ -65,7 +65,7 @@ test('a limited number of responses is compressed at the same time', async () =>
   assert.equal((await compression.text(text, 'gzip')).encoding, 'gzip', 'the others have ended');
 });
 
-test('a response that ends early frees its place', async () => {
+test('a response that ends early frees its slot', async () => {
   const compression = new Compression();
   for (let n = 0; n < 2 * LIMITS.maxCompressions; n++) {
     const broken = new Readable({ read() {} });

@@ -13,7 +13,7 @@ export interface IndexRequest {
   readonly need: Need;
 }
 
-/** Rejects with ApiError `missing-token`, `bad-token` or `read-only-token`. */
+/** Returns the caller of a request to a search index. Rejects with ApiError `missing-token`, `bad-token` or `read-only-token`. */
 export async function admitToIndex(search: SearchService, request: IndexRequest): Promise<SearchCaller> {
   const { indexId, authorization, need } = request;
   if (authorization === undefined) throw new ApiError('missing-token', `the request has no token; ${FORM}`, CHALLENGE);

@@ -96,7 +96,7 @@ function readCursor(cursor: string | number | undefined): string | null {
 const BOUND = { maxBytes: LIMITS.maxPageBytes };
 const longestAnswer = (documents: number): number => Math.min(documents * LIMITS.maxSearchDocumentBytes, BOUND.maxBytes);
 
-/** Throws ApiError when the account of the index has no storage left for the documents. */
+/** Throws ApiError when the storage quota of the account does not allow the documents. */
 async function allowDocuments(
   { limits, search }: ApiContext,
   indexId: string,

@@ -29,7 +29,7 @@ const contains = (list: BlockList, address: string): boolean =>
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 export interface ConnectionsOptions {
-  /** Null: no limit. */
+  /** Limits of connections. Null: no limit. */
   readonly limits: ConnectionLimits | null;
   /** Addresses and CIDR ranges that many clients share. */
   readonly trustedProxies: readonly string[];

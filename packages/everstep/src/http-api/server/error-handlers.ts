@@ -1,4 +1,4 @@
-/** Answers requests that failed, and requests to paths and methods that no operation has. */
+/** Sends the responses to failed requests, and to requests whose path or method no operation has. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../contract/error-codes.js';
 import { dialectOf } from '../../dialects/index.js';
@@ -23,7 +23,7 @@ export interface ErrorSenderOptions {
 
 export type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void;
 
-/** Returns a function that records an error and answers in the dialect of the request. */
+/** Returns a function that records an error and sends it in the dialect of the request. */
 export function createErrorSender({ log, recording, chosen, admissions, endConnection }: ErrorSenderOptions): SendError {
   return (error, request, reply) => {
     const { id: requestId, method, routeOptions } = request;

@@ -17,7 +17,7 @@ const refusalOf = (requests: HeldRequests, instanceId: string): string | null =>
   }
 };
 
-test('an account leaves waiting requests to others, and a finished one frees its place', () => {
+test('an account cannot use the share of others, and a finished request frees its slot', () => {
   const requests = new HeldRequests({ what: 'streams', total: 100, owners: ownersOf('hog1', 'quiet1') });
   const open = Array.from({ length: 50 }, () => requests.open('hog1'));
   assert.match(
@@ -68,7 +68,7 @@ test('rejects a trigger that waits for its result before starting the run when t
   }
   assert.equal(endpoints.calls.length, calls, 'no run was started');
   const short = await call('GET', `/v2/workflows/runs/${workflowRunId}/result?timeout=0`);
-  assert.equal(short.status, 202, 'who does not wait takes no place');
+  assert.equal(short.status, 202, 'a request that does not wait uses no slot');
   assert.equal((await call('POST', '/v2/trigger/http://w.test/ok')).status, 200);
   await call('DELETE', `/v2/workflows/runs/${workflowRunId}`);
   for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 200);

@@ -7,13 +7,15 @@ import { permits } from '../../accounts/tokens/token-scopes.js';
 import { networkOf } from '../../accounts/users/network-of.js';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
+import { LONG_BYTES } from '../../fairness/work-slices.js';
 import type { Admission, Chosen } from '../admission/admission.js';
+import { bodySizeLimit } from '../admission/allowance.js';
 import { type ReadBudget, reserveFor } from '../admission/read-budget.js';
 import type { Recording } from '../audited/recording.js';
-import { type Admitted, type ApiContext, maxBodyBytesOf } from '../operation.js';
+import type { Admitted, ApiContext } from '../operation.js';
 import { metadataJson, readOnlyJson } from '../presenters/read-only.js';
 import { RawBody } from '../requests/raw-body.js';
-import type { RequestBodies } from '../requests/request-bodies.js';
+import type { ReceivedBody, RequestBodies } from '../requests/request-bodies.js';
 import { NO_BODY, readInput } from '../requests/request-input.js';
 import { Compression, type EncodedContent, responseEncoding } from '../responses/compression.js';
 import { API_HEADERS, JSON_TYPE } from '../responses/error-replies.js';
@@ -27,6 +29,8 @@ import type { WaitingRequests } from './waiting-requests.js';
 const REFUSALS: readonly number[] = [400, 401, 403, 404];
 
 /** Returns the owner whose share a body or a large response uses. */
+const EMPTY: ReceivedBody = { length: 0, bytes: () => NO_BODY };
+
 function ownerOf(admitted: Admitted, request: FastifyRequest): string {
   switch (admitted.access) {
     case 'open':
@@ -92,12 +96,12 @@ export function createOperationHandler(
     }
   }
 
-  async function bodyOf(request: FastifyRequest, reply: FastifyReply, admission: Admission): Promise<Buffer> {
-    if (!hasBody(request)) return NO_BODY;
+  async function bodyOf(request: FastifyRequest, reply: FastifyReply, { operation, admitted }: Admission): Promise<ReceivedBody> {
+    if (!hasBody(request)) return EMPTY;
     try {
       return await bodies.collect(request, reply, {
-        owner: ownerOf(admission.admitted, request),
-        maxBytes: maxBodyBytesOf(admission.operation),
+        owner: ownerOf(admitted, request),
+        ...bodySizeLimit(context, operation, admitted.access === 'token' ? admitted.caller.instanceId : null),
       });
     } catch (error) {
       // The client may still send the rest of the body.
@@ -112,20 +116,23 @@ export function createOperationHandler(
     const { operation } = admission;
     const body = await bodyOf(request, reply, admission);
     const owner = ownerOf(admission.admitted, request);
-    const input = readInput(operation, request, body, {
-      dialect: admission.dialect,
-      callerIp: callerIpOf(request),
-      headers: withoutSecret(request.headers),
-      isHttps: isHttps || request.protocol === 'https',
-      host: request.host,
-      target: admission.target,
-      signal: () => waiting.signalOf(reply),
-      reserve: reserveFor(reads, reply, owner, () => waiting.signalOf(reply)),
-      isStillAdmitted: () => isStillAdmitted(request, admission),
-    });
     const { admitted } = admission;
-    const recorded = { operation, admitted, input };
-    const { status, body: answered, headers = {} } = await recording.run(recorded, () => operation.run(input, context, admitted));
+    const work = async () => {
+      const input = readInput(operation, request, body.bytes(), {
+        dialect: admission.dialect,
+        callerIp: callerIpOf(request),
+        headers: withoutSecret(request.headers),
+        isHttps: isHttps || request.protocol === 'https',
+        host: request.host,
+        target: admission.target,
+        signal: () => waiting.signalOf(reply),
+        reserve: reserveFor(reads, reply, owner, () => waiting.signalOf(reply)),
+        isStillAdmitted: () => isStillAdmitted(request, admission),
+      });
+      return recording.run({ operation, admitted, input }, () => operation.run(input, context, admitted));
+    };
+    const running = body.length < LONG_BYTES ? work() : context.slices.run(owner, work);
+    const { status, body: answered, headers = {} } = await running;
     endConnection(reply);
     reply.headers({ ...API_HEADERS, [REQUEST_ID_HEADER]: request.id, ...headers });
     if (answered === undefined) return reply.code(status).send();

@@ -40,7 +40,7 @@ function schemaOfRoute(): never {
 /** Avoids loading the schema compiler of the framework, which is slow. */
 const NO_SCHEMAS = { buildValidator: () => schemaOfRoute, buildSerializer: () => schemaOfRoute };
 
-// Node would answer a request without a Host header in its own format; such requests are rejected later.
+// Node would reject a request without a Host header in its own format; such requests are rejected later.
 const HTTP_OPTIONS = { maxHeaderSize: LIMITS.maxHeaderBytes, requireHostHeader: false };
 
 /** Options that the framework sets only on servers that it creates itself. */
@@ -74,7 +74,7 @@ export interface ServerOptions {
   readonly takesLogins: boolean;
   /** Whether tokens in the query of a URL are accepted. */
   readonly queryTokens: boolean;
-  /** Observes each answered request. */
+  /** Observes each completed request. */
   readonly observer: Observer;
   /** Whether each request is logged at `info` with its caller. */
   readonly accessLog: boolean;

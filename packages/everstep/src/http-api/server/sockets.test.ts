@@ -55,7 +55,7 @@ const exchange = async (text: string): Promise<RawAnswer> => parse(await exchang
 
 const HOST = 'Host: localhost\r\nConnection: close\r\n';
 
-test('answers invalid HTTP in the format of all errors', async () => {
+test('rejects invalid HTTP with the usual error format', async () => {
   const table: readonly (readonly [what: string, text: string, status: number, code: string])[] = [
     ['garbage', 'hello there\r\n\r\n', 400, 'bad-request'],
     ['bytes', '\u0000\u0001\u0002\r\n\r\n', 400, 'bad-request'],
@@ -77,7 +77,7 @@ test('answers invalid HTTP in the format of all errors', async () => {
   }
 });
 
-test('answers garbage after a complete request separately, and after an unfinished one not at all', async () => {
+test('rejects garbage after a complete request separately, and sends nothing for garbage after an unfinished one', async () => {
   const answers = async (...texts: readonly string[]) => (await exchangeText(...texts)).match(/HTTP\/1\.1 \d+/g);
   const kept = 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n';
   assert.deepEqual(await answers(kept, 'garbage\r\n\r\n'), ['HTTP/1.1 200', 'HTTP/1.1 400']);
@@ -135,7 +135,7 @@ test('stops waiting for a result when the client disconnects', async () => {
   runs.awaitEnd = awaitEnd;
 });
 
-test('closing answers waiting requests and accepts no more', async () => {
+test('closing responds to waiting requests and accepts no new ones', async () => {
   const closing = await ApiWorld.open();
   const listening = await closing.api.listen({ host: '127.0.0.1', port: 0 });
   const { workflowRunId } = await closing.trigger('hang');
@@ -166,7 +166,7 @@ test('closing does not wait for unused connections', { timeout: 30_000 }, async 
   silent.on('error', () => {});
   t.after(() => silent.destroy());
   const headers = { authorization: `Bearer ${closing.token}`, connection: 'close' };
-  // Its connection is accepted before the next one, which is answered.
+  // Its connection is accepted before the next one, which gets a response.
   await new Promise((resolve) => silent.once('connect', resolve));
   assert.equal((await fetch(`http://127.0.0.1:${listening.port}/v2/keys`, { headers })).status, 200);
   await closing.close();

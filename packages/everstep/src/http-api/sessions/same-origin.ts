@@ -31,7 +31,7 @@ const sameHost = (origin: string, host: string): boolean => {
   return of === hostOf(`${protocol}//${host}`);
 };
 
-/** Throws ApiError `csrf-refused` for cross-origin requests. Requests without browser headers are accepted here. */
+/** Throws ApiError `csrf-refused` if the request is cross-origin. Requests without browser headers are accepted here. */
 export function checkOrigin({ headers, host }: PageRequest): void {
   const origin = textOf(headers.origin);
   // Browsers send this header over https and to localhost. Scripts cannot set it.

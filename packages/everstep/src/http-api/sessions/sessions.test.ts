@@ -131,7 +131,7 @@ describe('sessions', () => {
       ].map(async (body) => {
         const response = await post(body, { 'x-forwarded-for': '192.0.2.9' });
         assert.deepEqual(response.headers.getSetCookie(), []);
-        assert.equal(response.headers.get('www-authenticate'), null, 'no browser is to ask for a password');
+        assert.equal(response.headers.get('www-authenticate'), null, 'no browser may ask for a password');
         return [response.status, response.headers.get('svc-error-code'), await response.text()];
       }),
     );
@@ -174,7 +174,7 @@ describe('sessions', () => {
     const own: readonly Readonly<Record<string, string>>[] = [{ origin: url }, { 'sec-fetch-site': 'same-origin' }];
     for (const headers of own) assert.equal((await post(good, headers)).status, 200, JSON.stringify(headers));
     const form = await fetch(`${url}/v2/session`, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' });
-    assert.equal(form.status, 415, 'what a form can send is not taken');
+    assert.equal(form.status, 415, 'a body that a form can send is rejected');
   });
 
   test('the cookie gives access to the management API and to a queue instance; changes require the CSRF token', async () => {

@@ -1,8 +1,8 @@
 /**
- * The API with a real runtime and a real store in memory. Only the workflow endpoints are simulated. The path of an
- * endpoint determines its behavior: `/ok` ends immediately, `/fail` fails permanently, `/throws` fails in a step, `/hang` never responds, `/steps`
- * runs two steps, `/fan` plans three parallel steps, the first of which fails, `/wait` waits for an event, `/hook` waits
- * for its webhook, `/call` makes a call, and `/invoke` invokes `/ok`. Plain messages are simulated too.
+ * The API with a real runtime and a real store in memory. Only the workflow endpoints are simulated. The path of an endpoint
+ * determines its behavior: `/ok` ends immediately, `/fail` fails permanently, `/throws` fails in a step, `/hang` never responds,
+ * `/steps` runs two steps, `/fan` plans three parallel steps, the first of which fails, `/wait` waits for an event, `/hook`
+ * waits for its webhook, `/call` makes a call, and `/invoke` invokes `/ok`. Plain messages are simulated too.
  */
 import assert from 'node:assert/strict';
 import { text as readText } from 'node:stream/consumers';
@@ -187,8 +187,8 @@ export class PlayedEndpoints implements StepCaller {
 }
 
 /**
- * Answers messages: `/hang` never, `/refuse` with 500, `/late` every second time, others with 200 and the simulated
- * response. Records the messages.
+ * Simulates receivers of messages and records the messages. `/hang` never responds, `/refuse` responds with 500, `/late` with 500
+ * at every odd attempt, and all others with 200 and the simulated response.
  */
 export class PlayedMessages implements MessageSender {
   readonly sent: Message[] = [];
@@ -428,7 +428,7 @@ export class ApiWorld {
     for (let turn = 0; ; turn++) {
       const { body } = await this.call<RunJournal>('GET', `/v2/workflows/runs/${encodeURIComponent(workflowRunId)}`);
       if (reached(body)) return body;
-      assert.ok(turn < 1_000, `the run did not get there: ${JSON.stringify(body)}`);
+      assert.ok(turn < 1_000, `the run does not meet the condition: ${JSON.stringify(body)}`);
       await new Promise((resolve) => setImmediate(resolve));
     }
   }

@@ -145,7 +145,7 @@ export class BadBodies {
     return schema.anyOf ? schema.anyOf.flatMap((branch) => this.branches(branch)) : [schema];
   }
 
-  /** Null for any type. */
+  /** Returns the types that the branches accept. Null for any type. */
   private typesOf(branches: readonly BodySchema[]): Types | null {
     const types = new Set<string>();
     for (const { type, enum: values, const: only, properties } of branches) {

@@ -91,7 +91,7 @@ export const CONTROL_CASES: readonly Case[] = [
     { headers: { 'svc-cron': '0 9 * * *' } },
   ],
   [
-    'a schedule of no URL',
+    'a schedule without a URL',
     'POST /v2/schedules/sch_1',
     'bad-url',
     /absolute http or https/,
@@ -138,7 +138,7 @@ export const CONTROL_CASES: readonly Case[] = [
     ] as const
   ).map(([request, body, words]): Case => [`${request} ${body}`, request, 'bad-body', words, { headers: json, body }]),
   [
-    'a release of what is not held',
+    'a release of a destination that is not held',
     'POST /v2/destinations/release',
     'not-found',
     /"http:\/\/a.test" is not held/,

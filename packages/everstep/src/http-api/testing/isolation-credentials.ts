@@ -50,7 +50,7 @@ async function badTokens({ world, people }: Things): Promise<Headers> {
   const old = doneValue(await accounts.createInstance(owner, { name: 'rotated', region: REGION, teamId: people.teamId }));
   const region = await authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
   const checked = await authority.verify(old.token ?? '', REGION);
-  assert.ok(checked.ok, 'it was good');
+  assert.ok(checked.ok, 'the credential was valid');
   doneValue(await accounts.rotateTokens(owner, old.instance.instanceId));
   return {
     empty: 'Bearer ',

@@ -6,7 +6,7 @@ export interface Asked {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
+  /** Body, which is sent as JSON. */
   readonly body?: unknown;
 }
 /** Creates the object of the request and returns the request. */

@@ -56,7 +56,7 @@ const alertRule: Ask = async (things) => ({ params: { name: await things.alertRu
 const lifecycleWebhook: Ask = async (things) => ({ params: { name: await things.lifecycleWebhook() } });
 const sdkRun: Ask = async (things) => ({ params: { workflowRunId: await things.sdkRun() }, headers: SDK });
 const hook: Ask = () => ({ params: { userId: 'qi_1', workflowRunId: 'none', eventId: 'evt_none' } });
-/** Steps that an endpoint submits for its own run: a run of another instance is answered like an unknown one. */
+/** Steps that an endpoint submits for its own run: for a run of another instance the response is that for an unknown run. */
 const submits = (ask: Ask, own: number): TokenRow => ({ access: 'token', ask, own, readOnly: 403, other: 400 });
 const message: Ask = async (things) => ({ params: { messageId: await things.message() } });
 const messageQueue: Ask = async (things) => ({ params: { queueName: await things.messageQueue() } });

@@ -50,7 +50,7 @@ test('serves TLS 1.2 and later and sends Strict-Transport-Security', async () =>
   assert.equal((await get({ path: '/health', maxVersion: 'TLSv1.2' })).status, 200);
   await assert.rejects(get({ path: '/health', minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }));
   const local = await get({ path: '/health', headers: { host: `localhost:${port}` } });
-  assert.equal(local.headers['strict-transport-security'], undefined, 'it would be for every port of localhost');
+  assert.equal(local.headers['strict-transport-security'], undefined, 'the header would apply to every port of localhost');
 });
 
 test('the session cookie is for TLS only', async () => {

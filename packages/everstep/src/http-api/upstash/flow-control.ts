@@ -1,4 +1,4 @@
-/** Flow control operations whose answers differ in this dialect. Pause, pin and the rest are shared operations. */
+/** Flow control operations whose responses differ in this dialect. Pause, pin and the rest are shared operations. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';

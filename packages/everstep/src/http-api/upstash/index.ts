@@ -1,4 +1,4 @@
-/** Operations that exist only in this dialect, or whose answers differ in it. */
+/** Operations that exist only in this dialect, or whose responses differ in it. */
 import type { Operation } from '../operation.js';
 import { flowControlOperations } from './flow-control.js';
 import { hookOperations } from './hooks.js';
@@ -19,7 +19,7 @@ import { workflowDeadLetterOperations } from './workflows/workflow-dead-letters.
 import { workflowEventOperations } from './workflows/workflow-events.js';
 import { workflowLogOperations } from './workflows/workflow-logs.js';
 
-/** `serviceVersion` is shown next to the version of the API. */
+/** Returns the OpenAPI document of this dialect. `serviceVersion` is shown next to the version of the API. */
 export const upstashOpenApiDocument = (serviceVersion: string): object =>
   openApiDocumentOf([...UPSTASH_OPERATIONS, ...UPSTASH_MANAGEMENT_OPERATIONS], serviceVersion);
 

@@ -44,7 +44,10 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   QStashStats: QueueStats,
 };
 
-/** Creates the operation that returns the document, and its API reference. `of` builds the document for a version of the service. */
+/**
+ * Creates the operation that returns the document, and its API reference. `of` builds the document for a version of the
+ * service.
+ */
 export function describedBy(of: (serviceVersion: string) => object): {
   readonly operation: Operation;
   readonly reference: Reference;
@@ -73,13 +76,13 @@ export function describedBy(of: (serviceVersion: string) => object): {
   return { operation, reference };
 }
 
-/** `serviceVersion` is shown next to the version of the API. */
+/** Builds the OpenAPI document of these operations. `serviceVersion` is shown next to the version of the API. */
 export function openApiDocumentOf(operations: readonly Operation[], serviceVersion: string): object {
   return openApiOf({
     info: {
       title: 'Everstep API for the published SDKs',
       version: '2.0.0',
-      description: `Operations that exist only for @upstash/qstash and @upstash/workflow, or that answer them differently. For all other operations see /openapi.json; their headers start with ${upstash.prefix}. Served by Everstep ${serviceVersion}.`,
+      description: `Operations that exist only for @upstash/qstash and @upstash/workflow, or whose responses differ for them. For all other operations see /openapi.json; their headers start with ${upstash.prefix}. Served by Everstep ${serviceVersion}.`,
     },
     servers: [{ url: '/', description: 'This service.' }],
     security: [{ token: [] }, { tokenInQuery: [] }],

@@ -1,4 +1,4 @@
-/** Wire schemas of the answers in this dialect: messages, queues, URL groups, schedules, dead letters and logs. */
+/** Wire schemas of the responses in this dialect: messages, queues, URL groups, schedules, dead letters and logs. */
 import Type, { type Static } from 'typebox';
 import { FailureFunctionStateSchema } from '../../contract/dead-letters.js';
 import { MESSAGE_STATES } from '../../runtime/services/workflow-service.js';

@@ -226,7 +226,7 @@ test('ignores cookies, refuses pages of other origins, and requires a Host heade
   assert.match(await hostless.closed, /^HTTP\/1\.1 400 .*bad-request.*"error":"a worker connection requires/s);
 });
 
-test('negotiates no compression and no subprotocol, and answers junk in the handshake with an error', async () => {
+test('negotiates no compression and no subprotocol, and rejects an invalid handshake with an error', async () => {
   const url = `ws://127.0.0.1:${world.port}/v2/workers/connect`;
   const offering = new WebSocket(url, { perMessageDeflate: true });
   await once(offering, 'open');

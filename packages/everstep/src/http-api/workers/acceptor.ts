@@ -48,7 +48,7 @@ export interface AcceptorOptions {
   readonly held: HeldRequests;
   /** Memory for messages of workers. */
   readonly replies: ReplyBudget;
-  /** Parses long messages in turns with other work. */
+  /** Parses long messages alternating with other work. */
   readonly slices: Pick<WorkSlices, 'run'>;
   /** Id of this node. */
   readonly nodeId: () => string;

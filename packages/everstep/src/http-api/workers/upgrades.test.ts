@@ -17,7 +17,7 @@ interface Place {
   readonly isTls: boolean;
 }
 
-/** Servers that answer each request with what they have read of it. */
+/** Servers that respond to each request with what they have read of it. */
 const echoes: Server[] = [];
 const worlds: WorkerWorld[] = [];
 const places: Place[] = [];

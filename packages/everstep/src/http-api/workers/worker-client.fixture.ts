@@ -78,7 +78,7 @@ export class WorkerWorld {
     this.replies = parts.replies;
   }
 
-  /** `maxBytes`: memory for replies. */
+  /** Starts a service. `maxBytes`: memory for replies. */
   static async open(overrides: Partial<HttpApiDependencies> = {}, maxBytes = 64 * MiB): Promise<WorkerWorld> {
     const simulated = new SimulatedClock(0);
     const clock: Clock = {

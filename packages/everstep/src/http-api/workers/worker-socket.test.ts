@@ -62,6 +62,49 @@ test('frees the memory of a message whose worker disconnects or whose frames are
   await world.close();
 });
 
+const LONG: WorkerRequest = {
+  kind: 'long-step',
+  workflow: 'order',
+  requestParts: ['{"journal":{"entries":[', JSON.stringify('ü'.repeat(MiB)), ',', JSON.stringify('x'.repeat(MiB)), ']}}'],
+};
+
+test('a long request arrives as one message, and later messages follow it', async () => {
+  const world = await WorkerWorld.open();
+  const { worker, link } = await world.connect();
+  const first = ask(link, Promise.resolve(), LONG);
+  while (worker.frames.length === 1) {
+    if (link.inFlight === 1) void ask(link, Promise.resolve());
+    await turn();
+  }
+  const { id: laterId } = await worker.frame('notice');
+  const [welcome, step, notice] = worker.frames;
+  assert.deepEqual([welcome?.kind, step?.kind, notice?.kind], ['welcome', 'step', 'notice']);
+  const sent = await worker.frame('step');
+  assert.equal(sent.workflow, 'order');
+  assert.deepEqual(sent.request, { journal: { entries: ['ü'.repeat(MiB), 'x'.repeat(MiB)] } });
+  assert.ok(laterId > sent.id);
+  worker.send({ kind: 'noticed', id: sent.id, outcome: 1 });
+  assert.equal(await first, 'noticed');
+  worker.socket.terminate();
+  await world.close();
+});
+
+test('a connection that ends during a long request loses the request', async () => {
+  const world = await WorkerWorld.open();
+  for (const end of ['worker', 'service'] as const) {
+    const { worker, link } = await world.connect();
+    worker.socket.pause();
+    const outcome = ask(link, Promise.resolve(), { ...LONG, requestParts: Array.from({ length: 40 }, () => 'x'.repeat(MiB)) });
+    while (link.free > 0) await turn();
+    if (end === 'service') link.close(1008, 'test');
+    else worker.socket.terminate();
+    assert.equal(await outcome, 'lost');
+    worker.socket.resume();
+    await worker.closed;
+  }
+  await world.close();
+});
+
 test('ends the connection of a worker that does not read, without waiting for it', async () => {
   const world = await WorkerWorld.open();
   const { worker, link } = await world.connect();

@@ -6,13 +6,11 @@ import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
 import { LIMITS } from '../../config/limits.js';
 import { FREE_REPLY_BYTES, type ReplyBudget, type ReplyBytes } from '../../fairness/reply-budget.js';
-import type { WorkSlices } from '../../fairness/work-slices.js';
+import { LONG_BYTES, type WorkSlices } from '../../fairness/work-slices.js';
 import { CLOSE, type FrameSocket, type WorkerLink } from '../../worker-connections/worker-link.js';
 
 /** Approximate memory for a chunk, in addition to its bytes. */
 const CHUNK_BYTES = 256;
-/** Longer messages are parsed in turns with other work. */
-const LONG_BYTES = 1024 * 1024;
 
 export interface WorkerSocketOptions {
   readonly socket: WebSocket;
@@ -38,6 +36,9 @@ export class WorkerSocket implements FrameSocket {
   private readonly unrecorded = new Set<ReplyBytes>();
   private readonly pauses = new Set<object>();
   private isClosing = false;
+  /** Messages that wait for the end of one that is sent in parts, which is first. Empty if none is. */
+  private waiting: (readonly string[])[] = [];
+  private waitingLength = 0;
 
   constructor(options: WorkerSocketOptions) {
     this.options = options;
@@ -60,9 +61,41 @@ export class WorkerSocket implements FrameSocket {
   }
 
   send(message: string): void {
-    const { socket, transport } = this.options;
+    const { socket } = this.options;
     if (socket.readyState !== socket.OPEN) return;
-    socket.send(message);
+    if (this.waiting.length > 0) this.wait([message]);
+    else socket.send(message);
+    this.watchUnsent();
+  }
+
+  sendParts(parts: readonly string[]): void {
+    this.wait(parts);
+    this.watchUnsent();
+    if (this.waiting.length === 1) void this.sendWaiting();
+  }
+
+  private wait(parts: readonly string[]): void {
+    this.waiting.push(parts);
+    this.waitingLength += parts.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  /** Sends each part when the one before has left the process. Never rejects. */
+  private async sendWaiting(): Promise<void> {
+    const { socket } = this.options;
+    for (let parts = this.waiting[0]; parts; parts = this.waiting[0]) {
+      for (const [index, part] of parts.entries()) {
+        if (this.isClosing) return;
+        // On a closed connection, the callback gets an error.
+        await new Promise<unknown>((resolve) => socket.send(part, { fin: index === parts.length - 1 }, resolve));
+        this.waitingLength -= part.length;
+      }
+      this.waiting.shift();
+    }
+    this.link?.drained();
+  }
+
+  private watchUnsent(): void {
+    const { transport } = this.options;
     if (this.unsentBytes() > LIMITS.maxUnsentWorkerBytes && transport.listenerCount('drain', this.onDrain) === 0)
       transport.once('drain', this.onDrain);
   }
@@ -77,7 +110,7 @@ export class WorkerSocket implements FrameSocket {
   }
 
   unsentBytes(): number {
-    return this.options.socket.bufferedAmount;
+    return this.options.socket.bufferedAmount + this.waitingLength;
   }
 
   isPaused(): boolean {

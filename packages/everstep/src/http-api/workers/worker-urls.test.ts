@@ -71,7 +71,7 @@ async function failedOrder(workflowRunId: string, headers: Readonly<Record<strin
 
 async function until(reached: () => boolean | Promise<boolean>): Promise<void> {
   for (let turn = 0; !(await reached()); turn++) {
-    assert.ok(turn < 1_000, 'it did not get there');
+    assert.ok(turn < 1_000, 'the condition was not met');
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -45,8 +45,8 @@ export interface AccountStore
     AuditEntryStore,
     InstallationSecretStore {
   /**
-   * Does the work while no other process that uses the store does such work on one of these accounts, or on any
-   * account if `accountIds` is null. Other callers wait. Must not be nested. Absent: no other process uses the store.
+   * Does the work while no other process does such work on one of these accounts, or on any account if `accountIds` is null.
+   * Other callers wait. Must not be nested. Absent: no other process uses the store.
    */
   readonly exclusively?: <Result>(work: () => Promise<Result>, accountIds: readonly AccountId[] | null) => Promise<Result>;
 }

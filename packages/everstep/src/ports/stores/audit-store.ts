@@ -6,9 +6,9 @@ import type { AuditNote } from '../../engine/writes.js';
 
 /** Position in the chain. Entries are numbered in the order in which they were added; the numbers can have gaps. */
 export interface ChainPosition {
-  /** 0: before the first entry. */
+  /** Number of the entry; 0 is before the first entry. */
   readonly seq: number;
-  /** SHA-256, hex. */
+  /** SHA-256 of the chain up to this entry, in hexadecimal. */
   readonly hash: string;
 }
 
@@ -28,18 +28,18 @@ export interface ChainLink {
 export interface AuditStore {
   /** Adds up to `limit` entries that are not part of the chain to it, and returns their number. Concurrent callers wait. */
   seal(query: { readonly limit: number }): Promise<number>;
-  /** Entries of the chain after a number, oldest first. `from` and `to` limit their times, Unix ms, both inclusive. */
+  /** Lists entries of the chain after a number, oldest first. `from` and `to` limit their times, Unix ms, both inclusive. */
   chained(query: {
     readonly after: number;
     readonly limit: number;
     readonly from: number | null;
     readonly to: number | null;
   }): Promise<readonly ChainedEntry[]>;
-  /** The numbers after `after` that the chain or the log contains, up to the end of the chain, in order. */
+  /** Lists the numbers after `after` that the chain or the log contains, up to the end of the chain, in order. */
   links(query: { readonly after: number; readonly limit: number }): Promise<readonly ChainLink[]>;
-  /** The last entry that was removed because of its age. The chain continues from it. */
+  /** Returns the last entry that was removed because of its age. The chain continues from it. */
   anchor(): Promise<ChainPosition>;
-  /** The last entry of the chain, or the anchor. */
+  /** Returns the last entry of the chain, or the anchor. */
   head(): Promise<ChainPosition>;
   /**
    * Removes up to `limit` of the oldest entries of the chain that are older than `before` (Unix ms), and moves the

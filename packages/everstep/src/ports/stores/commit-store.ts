@@ -18,13 +18,16 @@ export const PROBE_BYTES = 64 * 1024;
 
 /** Commits units of writes. */
 export interface CommitStore {
-  /** Returns results in the order of the units. Rejects if the batch could not be made durable; it then has no effect. */
+  /**
+   * Commits a batch. Returns results in the order of the units. Rejects if the batch could not be made durable; it then has no
+   * effect.
+   */
   commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]>;
   /**
-   * Writes PROBE_BYTES durably and removes them again, which is more than fits into space that was allocated before.
-   * Rejects with StoreUnavailableError while commits would fail.
+   * Writes PROBE_BYTES durably and removes them again. This is more than fits into space that was allocated before. Rejects
+   * with StoreUnavailableError while commits would fail.
    */
   probeWrites(): Promise<void>;
-  /** Absent: the store does not benefit from more than one batch at a time. */
+  /** How concurrent batches help; absent if the store does not benefit from more than one batch at a time. */
   readonly concurrentBatches?: ConcurrentBatches;
 }

@@ -9,7 +9,7 @@ import type { Listing, Position } from './page.js';
 
 /** How the newest entry of a group failed. */
 export interface LatestFailure extends Pick<FailedBy, 'stepName' | 'message'> {
-  /** Null if it is unknown. */
+  /** Location in the code that threw the error; null if it is unknown. */
   readonly source: ErrorSource | null;
 }
 
@@ -26,13 +26,13 @@ export interface DeadLetterGroupRecord extends TriagedGroup {
   readonly entries: number;
   readonly total: number;
   readonly acknowledgedBy: string | null;
-  /** Null once an entry was added again. */
+  /** Time when the group was resolved; null once an entry was added again. */
   readonly resolvedAt: number | null;
   /** The newest entry. */
   readonly exampleDlqId: string | null;
-  /** How it failed; null if there is none. */
+  /** How the newest entry failed; null if there is none. */
   readonly latest: LatestFailure | null;
-  /** Workflows with the most entries first. */
+  /** Workflows of the entries, those with the most entries first. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly entries: number }[];
   /** Hours (since 1970, UTC) of the last 24 hours in which entries were added. */
   readonly hours: readonly { readonly hour: number; readonly count: number }[];
@@ -43,17 +43,17 @@ export interface DeadLetterGroupFilter {
   readonly states?: readonly GroupState[];
   /** Groups that currently have an entry of any of these workflows. */
   readonly workflowUrls?: readonly string[];
-  /** Unix ms, inclusive: last seen at or after, first seen at or before. */
+  /** Times when the group was last seen (at or after `fromDate`) and first seen (at or before `toDate`), Unix ms, inclusive. */
   readonly fromDate?: number;
   readonly toDate?: number;
-  /** Includes groups without entries. */
+  /** Whether groups without entries are included. */
   readonly withEmpty?: boolean;
 }
 
 export interface DeadLetterGroupPage {
   readonly instanceId: string;
   readonly filter: DeadLetterGroupFilter;
-  /** Unix ms. States depend on it, so it must be the same for all pages of a listing. */
+  /** Current time, Unix ms. States depend on it, so it must be the same for all pages of a listing. */
   readonly now: number;
   readonly after: Position | null;
   readonly limit: number;
@@ -72,7 +72,7 @@ export interface DeadLetterGroupTotals extends GroupCounts {
   readonly entries: number;
 }
 
-/** Result of a mark. Nothing changed unless it is `done`. */
+/** Result of a mark. Nothing has changed unless it is `done`. */
 export type MarkOutcome = 'done' | 'not-found' | TriageRefusal;
 
 /** An entry without a group, or with one of earlier rules, with the properties that determine its group. */
@@ -87,19 +87,21 @@ export interface UngroupedEntry {
   readonly error: string;
   /** The attempt that failed the run; null if none is stored. */
   readonly attempt: Pick<FailedAttempt, 'name' | 'cause' | 'message'> | null;
-  /** Null if an earlier version stored the entry. `responseBody` then contains the response, if it is short. */
+  /**
+   * How the run failed; null if an earlier version stored the entry. `responseBody` then contains the response, if it is short.
+   */
   readonly failedBy: FailedBy | null;
   readonly responseBody: Uint8Array | null;
 }
 
-/** The group that an entry has now. `fingerprint`: the one that it had. */
+/** The group that an entry has now. `fingerprint`: the previous one. */
 export interface RegroupedEntry extends Pick<UngroupedEntry, 'instanceId' | 'dlqId' | 'fingerprint'> {
   readonly group: FailureGroup;
 }
 
 /** The store of groups of dead letters. */
 export interface DeadLetterGroupStore {
-  /** Regressed groups first, then new ones, then known ones; within a state, the most recently seen first. */
+  /** Lists groups: regressed groups first, then new ones, then known ones; within a state, the most recently seen first. */
   list(page: DeadLetterGroupPage): Promise<Listing<DeadLetterGroupRecord>>;
   /**
    * Groups that need attention at `now` (Unix ms): regressed groups first, then new ones, then those whose snooze is over;
@@ -108,7 +110,7 @@ export interface DeadLetterGroupStore {
   needingAttention(query: DeadLetterGroupsQuery & { readonly limit: number }): Promise<readonly DeadLetterGroupRecord[]>;
   /** Returns the numbers of all groups at `now`, Unix ms. */
   totals(query: DeadLetterGroupsQuery): Promise<DeadLetterGroupTotals>;
-  /** Null if there is none. `now` (Unix ms) is the end of the returned hours. */
+  /** Finds a group; null if there is none. `now` (Unix ms) is the end of the returned hours. */
   find(query: {
     readonly instanceId: string;
     readonly fingerprint: string;
@@ -124,7 +126,7 @@ export interface DeadLetterGroupStore {
     readonly mark: GroupMark;
     readonly audit: AuditEntry;
   }): Promise<MarkOutcome>;
-  /** Entries without a group of the current rules, oldest first. */
+  /** Lists entries without a group of the current rules, oldest first. */
   ungrouped(query: { readonly limit: number }): Promise<readonly UngroupedEntry[]>;
   /**
    * Puts entries into groups, durably. Skips entries that were removed or grouped in the meantime. A group of earlier rules

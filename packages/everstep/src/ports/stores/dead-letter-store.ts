@@ -14,7 +14,7 @@ export interface DeadLetterRecord extends Omit<DeadLetter, 'responseBody' | 'fai
   readonly bodyBytes: number;
   /** Size of the response body and of `failedBy`. */
   readonly responseBytes: number;
-  /** Its position in a listing of dead letters. */
+  /** Position of the dead letter in a listing. */
   readonly position: Position;
 }
 
@@ -30,12 +30,12 @@ export type WholeDeadLetter = DeadLetterRecord & DeadLetterBodies;
 /** Reads dead letters. */
 export interface DeadLetterStore {
   listDeadLetters(query: Page<DeadLetterFilter>): Promise<Listing<DeadLetterRecord>>;
-  /** Only ids, for bulk operations. */
+  /** Lists only ids, for bulk operations. */
   listDeadLetterIds(query: Page<DeadLetterFilter>): Promise<Listing<string>>;
-  /** The position after the newest existing entry. */
+  /** Returns the position after the newest existing entry. */
   deadLetterHorizon(query: { readonly instanceId: string }): Promise<Position>;
   findDeadLetter(query: { readonly instanceId: string; readonly dlqId: string }): Promise<DeadLetterRecord | null>;
-  /** Returns the bodies of those entries that exist, by id. */
+  /** Returns the bodies of the entries that exist, by id. */
   loadDeadLetterBodies(query: {
     readonly instanceId: string;
     readonly dlqIds: readonly string[];

@@ -7,14 +7,14 @@ export interface WaiterRecord {
   readonly runKey: string;
   readonly slot: number;
   readonly workflowRunId: string;
-  /** Unix ms. */
+  /** Time when the run was created, Unix ms. */
   readonly workflowCreatedAt: number;
   readonly workflowUrl: string;
   readonly dialect: RunIdentity['dialect'];
   readonly stepName: string;
-  /** Unix ms. */
+  /** Time when the wait times out, Unix ms. */
   readonly deadlineAt: number;
-  /** Unix ms at which the wait started. */
+  /** Time when the wait started, Unix ms. */
   readonly since: number;
 }
 
@@ -24,8 +24,8 @@ export type WaiterPosition = Pick<WaiterRecord, 'eventId' | 'since' | 'runKey' |
 /** Reads waits for events, and webhooks. */
 export interface EventStore {
   /**
-   * Tasks that wait for the event, or for any event (null): by event id, then the oldest wait first; at most `limit` after
-   * `after`. Parked tasks are not included.
+   * Lists tasks that wait for the event, or for any event (null): by event id, then the oldest wait first; at most `limit`
+   * after `after`. Parked tasks are not included.
    */
   listWaiters(query: {
     readonly instanceId: string;

@@ -5,15 +5,15 @@ import type { FailureFunctionState, RunStatus } from '../../engine/runs/run.js';
 export interface RunFilter {
   /** Workflow runs or plain messages. Absent: workflow runs. They are never listed together. */
   readonly kind?: 'workflow' | 'message';
-  /** For workflow runs; messages have keys. */
+  /** Id of a workflow run; messages have keys. */
   readonly workflowRunId?: string;
   readonly workflowUrls?: readonly string[];
   /** A prefix of the URL, used by bulk cancel. */
   readonly workflowUrlPrefix?: string;
-  /** Unix ms, exact. */
+  /** Creation time of the run, Unix ms, exact. */
   readonly createdAt?: number;
   readonly statuses?: readonly RunStatus[];
-  /** Creation time of the run: Unix ms, inclusive. */
+  /** Range of creation times of the run, Unix ms, inclusive. */
   readonly fromDate?: number;
   readonly toDate?: number;
   readonly labels?: readonly string[];
@@ -38,9 +38,9 @@ export interface DeadLetterFilter {
   readonly workflowRunId?: string;
   readonly workflowRunIdPrefix?: string;
   readonly workflowUrls?: readonly string[];
-  /** Creation time of the run: Unix ms, exact. */
+  /** Creation time of the run, Unix ms, exact. */
   readonly workflowCreatedAt?: number;
-  /** Creation time of the entry, that is, the time at which the run failed: Unix ms, inclusive. */
+  /** Range of creation times of the entry, that is, of the times when the run failed, Unix ms, inclusive. */
   readonly fromDate?: number;
   readonly toDate?: number;
   readonly labels?: readonly string[];
@@ -51,7 +51,7 @@ export interface DeadLetterFilter {
   readonly responseStatuses?: readonly number[];
   /** Fingerprints of groups. */
   readonly fingerprints?: readonly string[];
-  /** For messages only. */
+  /** Queues of messages. */
   readonly queues?: readonly string[];
   readonly urlGroups?: readonly string[];
   readonly scheduleIds?: readonly string[];

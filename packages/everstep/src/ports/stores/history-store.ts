@@ -21,7 +21,7 @@ export interface PartBounds {
 /** One part of a long list. */
 export interface Part<Item> {
   readonly items: readonly Item[];
-  /** Start of the next part; null at the end. */
+  /** Start of the next part; null if there are no more rows. */
   readonly next: Position | null;
 }
 
@@ -33,7 +33,7 @@ export interface RunHistory {
   readonly run: RunRecord;
   /** Number of steps in the whole journal. */
   readonly journalLength: number;
-  /** In recorded order. */
+  /** Recorded steps, in recorded order. */
   readonly steps: readonly ListedStep[];
   /** Open tasks, by slot. */
   readonly tasks: readonly ListedTask[];
@@ -59,16 +59,16 @@ export interface HistoryQuery {
   readonly runKey: string;
   /** Limits of each list. */
   readonly bounds: PartBounds;
-  /** Longer results are omitted. */
+  /** Maximum size of a result; longer results are omitted. */
   readonly maxOutBytes: number;
-  /** Includes the exchanges of failed attempts and the requests of calls. */
+  /** Whether the exchanges of failed attempts and the requests of calls are included. */
   readonly exchanges?: true;
 }
 
 /** Size of a journal. */
 export interface JournalSize {
   readonly steps: number;
-  /** Bytes of results and names. */
+  /** Number of bytes of results and names. */
   readonly bytes: number;
   readonly longestOutBytes: number;
 }
@@ -80,26 +80,29 @@ export interface PayloadHead extends Omit<RunPayload, 'body'> {
 
 export interface HistoryStore {
   payloadHead(query: { readonly runKey: string }): Promise<PayloadHead | null>;
-  /** JSON text; null if the run did not succeed with a value. */
+  /** Returns the result as JSON text; null if the run did not succeed with a value. */
   loadResult(query: { readonly runKey: string }): Promise<string | null>;
   runHistory(query: HistoryQuery): Promise<RunHistory | null>;
   journalSize(query: { readonly runKey: string }): Promise<JournalSize>;
-  /** `from` is an index in recorded order; `below`: skips rows with that index and higher ones. */
+  /** Lists steps. `from` is an index in recorded order; `below`: rows with that index and higher ones are skipped. */
   listSteps(query: HistoryQuery & { readonly from: Position; readonly below?: number }): Promise<Part<ListedStep>>;
-  /** `from` is a slot. */
+  /** Lists open tasks. `from` is a slot. */
   listTasks(
     query: Omit<HistoryQuery, 'maxOutBytes' | 'exchanges'> & { readonly from: Position | null },
   ): Promise<Part<ListedTask>>;
-  /** The first open tasks of each of these runs of the instance, by slot, at most `limit` for each. Long bodies are omitted. */
+  /**
+   * Returns the first open tasks of each of these runs of the instance, by slot, at most `limit` for each. Long bodies are
+   * omitted.
+   */
   firstTasks(query: {
     readonly instanceId: string;
     readonly runKeys: readonly string[];
     readonly limit: number;
   }): Promise<ReadonlyMap<string, readonly ListedTask[]>>;
-  /** `from` null: starts with the oldest. `slot`: only attempts of this slot. */
+  /** Lists failed attempts. `from` null: starts with the oldest. `slot`: only attempts of this slot. */
   listAttempts(
     query: Omit<HistoryQuery, 'maxOutBytes'> & { readonly from: Position | null; readonly slot?: number },
   ): Promise<Part<FailedAttempt>>;
-  /** The step at this position; null if it is not recorded. A longer result is omitted. */
+  /** Returns the step at this position; null if it is not recorded. A longer result is omitted. */
   findStep(query: { readonly runKey: string; readonly stepId: number; readonly maxOutBytes: number }): Promise<ListedStep | null>;
 }

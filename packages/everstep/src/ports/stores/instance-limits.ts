@@ -3,28 +3,28 @@ import type { DayCountKind } from '../../engine/writes.js';
 
 /** Limits from the plan and budget of an instance, for the runtime. Synchronous methods use cached data. */
 export interface InstanceLimits {
-  /** Maximum number of deliveries of the instance in flight; null: no limit of its own. */
+  /** Returns the maximum number of deliveries of the instance in flight; null if it has no separate limit. */
   maxParallelism(instanceId: string): number | null;
-  /** Maximum duration of one delivery of the instance, whatever its own timeout is. */
+  /** Returns the maximum duration of one delivery of the instance, whatever timeout the delivery has. */
   maxTimeoutMs(instanceId: string): number;
-  /** Maximum retention of ended runs in ms; null: no such limit. */
+  /** Returns the maximum retention of ended runs in ms; null: no such limit. */
   retentionBounds(instanceId: string): RetentionBounds;
-  /** Maximum body size of a message of the instance; null: no limit of its own. */
+  /** Returns the maximum body size of a message of the instance; null if it has no separate limit. */
   messageLimit(instanceId: string): MessageLimit | null;
-  /** Admission of a schedule's tick that starts a run with this body. An admitted run counts for the day. */
+  /** Decides on the admission of a schedule's tick that starts a run with this body. An admitted run counts for the day. */
   admitTick(instanceId: string, bodyBytes: number): Promise<RunAdmission | TickRefusal>;
   /**
-   * Admission of this number of runs, right before they are started: either all are admitted and count for the day,
-   * or none.
+   * Decides on the admission of this number of runs, right before they are started. Either all are admitted and count for the
+   * day, or none.
    */
   admitRuns(instanceId: string, runs: number): Promise<RunAdmission | RunRefusal>;
-  /** Returns whether this number of additional bytes may be stored for the instance: null if so, otherwise the refusal. */
+  /** Checks whether this number of additional bytes may be stored for the instance. Returns null if so, otherwise the refusal. */
   refuseStorage(instanceId: string, bytes: number): Promise<RunRefusal | null>;
   /** Returns this number of admitted runs that were not started. */
   releaseRuns(instanceId: string, runs: number, runAdmission: RunAdmission): void;
   /** Reads the counters from the store again, because it is unknown whether admitted runs were started. */
   recount(instanceId: string): void;
-  /** Messages were durably counted for the instance, so a budget alert may be due. */
+  /** Called when messages were durably counted for the instance, so that a budget alert may be due. */
   messagesCounted(instanceId: string): void;
   /** Registers a function that is called for every instance whose limits may have changed. */
   onChange(changed: (instanceId: string) => void): void;
@@ -33,10 +33,7 @@ export interface InstanceLimits {
 /** The work was admitted. */
 export interface RunAdmission {
   readonly kind: 'admitted';
-  /**
-   * Time of the admission in Unix ms. The runs count for this day, whenever they are started. Null: they are not
-   * limited.
-   */
+  /** Time of the admission, Unix ms. The runs count for this day, whenever they are started. Null: they are not limited. */
   readonly at: number | null;
 }
 

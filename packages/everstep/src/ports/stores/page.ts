@@ -8,7 +8,7 @@ export interface Page<Filter> {
   readonly instanceId: string;
   readonly filter: Filter;
   readonly order: 'newest-first' | 'oldest-first';
-  /** Continue after this position; null starts a listing. */
+  /** Position after which the page starts; null starts a listing. */
   readonly after: Position | null;
   /** Entries that were added after this position was taken are skipped; null: none are. */
   readonly horizon: Position | null;

@@ -16,7 +16,7 @@ export interface RepairRecord {
   readonly overrides: Overrides;
   /** Progress of freezing the entries; null when it is done. */
   readonly freezing: Freezing | null;
-  /** Time of the next action in Unix ms; null if there is none. */
+  /** Time of the next action, Unix ms; null if there is none. */
   readonly wakeAt: number | null;
   /** Number of times it was written. */
   readonly version: number;
@@ -35,9 +35,9 @@ export interface RepairableEntry {
   readonly runKey: string;
   readonly workflowRunId: string;
   readonly workflowUrl: string;
-  /** Unix ms. */
+  /** Time when the run failed, Unix ms. */
   readonly failedAt: number;
-  /** Length of its journal. */
+  /** Number of steps in its journal. */
   readonly steps: number;
   /** Fingerprint of its group; null if it has none yet. */
   readonly fingerprint: string | null;
@@ -59,7 +59,7 @@ export interface RepairItemRecord extends Omit<NewRepairItem, 'rank'> {
   readonly newWorkflowRunId: string | null;
   readonly newDlqId: string | null;
   readonly error: string | null;
-  /** Unix ms at which it entered its state; null while it is pending. */
+  /** Time when the entry entered its state, Unix ms; null while it is pending. */
   readonly at: number | null;
 }
 
@@ -85,11 +85,11 @@ export interface RepairDriver {
   readonly until: number;
 }
 
-/** A planned deletion of a dead letter, unless the repair is aborted before. */
+/** A planned deletion of a dead letter, which happens unless the repair is aborted before then. */
 export interface ScheduledDeletion {
   readonly dlqId: string;
   readonly repairId: string;
-  /** Earliest time, Unix ms. */
+  /** Earliest time of the deletion, Unix ms. */
   readonly at: number;
 }
 
@@ -100,9 +100,12 @@ export interface RepairId {
 
 /** The entries of repairs. */
 export interface RepairItemStore {
-  /** Returns those of these entries that exist, in the order of the ids in the query. */
+  /** Returns the entries that exist, in the order of the ids in the query. */
   describe(query: { readonly instanceId: string; readonly dlqIds: readonly string[] }): Promise<readonly RepairableEntry[]>;
-  /** Returns which of these entries are covered by a delete in its undo window; for several deletes, the earliest. */
+  /**
+   * Returns which of these entries are covered by a delete in its undo window. If there are several deletes, returns the
+   * earliest.
+   */
   scheduledDeletions(query: {
     readonly instanceId: string;
     readonly dlqIds: readonly string[];
@@ -110,14 +113,14 @@ export interface RepairItemStore {
   /** Returns the number of entries of each cohort. */
   cohorts(query: RepairId): Promise<readonly RepairCohort[]>;
   /**
-   * Returns pending entries in order: of the canary only, or all. The canary takes an entry of each cohort before a second one
-   * of any.
+   * Returns pending entries in order: only those of the canary, or all. The canary takes one entry of each cohort before a
+   * second entry of any cohort.
    */
   pending(query: RepairId & { readonly canaryOnly: boolean; readonly limit: number }): Promise<readonly RepairItemRecord[]>;
   /** Returns the entries of the canary by group, in the order of their fingerprints. */
   canaryGroups(query: RepairId): Promise<readonly CanaryGroup[]>;
   counts(query: RepairId): Promise<{ readonly all: RepairCounts; readonly canary: RepairCounts }>;
-  /** Examines `limit` started entries after index `after`. `next` is where to continue; null at the end. */
+  /** Examines `limit` started entries after index `after`. `next` is the index to continue after; null at the end. */
   endedItems(query: RepairId & { readonly after: number; readonly limit: number }): Promise<{
     readonly ended: readonly EndedItem[];
     /** Number of examined entries. */
@@ -126,7 +129,7 @@ export interface RepairItemStore {
   }>;
   /** Writes the outcomes of entries that are still started, and returns their indexes. */
   settle(query: RepairId & { readonly items: readonly EndedItem[]; readonly at: number }): Promise<readonly number[]>;
-  /** Entries by index, after index `after`. */
+  /** Lists entries by index, after index `after`. */
   items(
     query: RepairId & { readonly states?: readonly RepairItemState[]; readonly after: number; readonly limit: number },
   ): Promise<{ readonly items: readonly RepairItemRecord[]; readonly next: number | null }>;
@@ -137,7 +140,7 @@ export interface RepairStore extends RepairItemStore {
   /** Creates a repair at version 0. */
   create(query: { readonly record: RepairRecord; readonly driver: RepairDriver | null }): Promise<void>;
   find(query: RepairId): Promise<RepairRecord | null>;
-  /** Newest first. */
+  /** Lists repairs, newest first. */
   list(query: {
     readonly instanceId: string;
     readonly phases?: readonly RepairPhase[];

@@ -8,7 +8,7 @@ export interface RunRecord extends RunIdentity {
   readonly settings: RunSettings;
   readonly status: RunStatus;
   readonly completedAt: number | null;
-  /** JSON text, if the run succeeded with a value. Also null if the result was omitted. */
+  /** Result as JSON text; null if the run did not succeed with a value, or if the result was omitted. */
   readonly result: string | null;
   /** Size in bytes of a result over `LIMITS.maxInlineBytes`, which `loadResult` reads. */
   readonly resultLeftOut?: number;
@@ -29,14 +29,14 @@ export interface ListedRun extends RunRecord {
 export interface SearchableRun {
   readonly runKey: string;
   readonly workflowRunId: string;
-  /** Unix ms. */
+  /** Time when the run was created, Unix ms. */
   readonly createdAt: number;
-  /** Unix ms; null while the run is active. */
+  /** Time when the run ended, Unix ms; null while the run is active. */
   readonly completedAt: number | null;
   readonly workflowUrl: string;
   readonly labels: readonly string[];
   /** Error text, if the run failed. */
   readonly error: string | null;
-  /** Its position in the listing. */
+  /** Position of the run in the listing. */
   readonly position: Position;
 }

@@ -5,11 +5,11 @@ import type { Listing, Page, Position } from './page.js';
 import type { ListedRun, RunRecord, SearchableRun } from './run-records.js';
 import type { TaskReference } from './task-store.js';
 
-/** Id of a run as users know it. Several runs can have had it, one after the other. */
+/** Id of a run as users know it. Several runs can have the same id, one after the other. */
 export interface RunId {
   readonly instanceId: string;
   readonly workflowRunId: string;
-  /** Unix ms. */
+  /** Time when the run was created, Unix ms. */
   readonly createdAt?: number;
 }
 
@@ -18,28 +18,32 @@ export interface RunStore {
   loadRun(query: { readonly runKey: string }): Promise<Run | null>;
   loadPayload(query: { readonly runKey: string }): Promise<RunPayload | null>;
   /**
-   * Journal rows from index `from` on, in recorded order. It returns all of them: for deliveries, never for API
-   * responses.
+   * Returns journal rows from index `from` on, in recorded order: for deliveries, never for API responses. With `maxBytes`, a
+   * store whose reads keep the process busy returns at least one row, and stops after about that many bytes of results.
    */
-  loadJournal(query: { readonly runKey: string; readonly from: number }): Promise<readonly RecordedStep[]>;
-  /** The run with this key, or with this id: the one created at `createdAt`, or the latest. */
+  loadJournal(query: {
+    readonly runKey: string;
+    readonly from: number;
+    readonly maxBytes?: number;
+  }): Promise<readonly RecordedStep[]>;
+  /** Finds the run with this key, or with this id: the one created at `createdAt`, or the latest. */
   findRun(query: { readonly runKey: string } | RunId): Promise<RunRecord | null>;
-  /** Returns those of these runs that have ended or were removed. */
+  /** Returns the keys of the runs that have ended or were removed. */
   endedAmong(query: { readonly runKeys: readonly string[] }): Promise<readonly string[]>;
   listRuns(query: Page<RunFilter>): Promise<Listing<ListedRun>>;
   /** Like `listRuns`, but with only the searchable properties. Cheap enough to examine a thousand runs at once. */
   listSearchableRuns(query: Page<RunFilter>): Promise<Listing<SearchableRun>>;
   runHorizon(query: { readonly instanceId: string }): Promise<Position>;
   /**
-   * Runs that were created only from this one, by creation: invoked by it, forked from it, or recovered from its dead
+   * Lists runs that were created only from this one, by creation: invoked by it, forked from it, or recovered from its dead
    * letter. At most `limit`.
    */
   descendantsOf(query: { readonly runKey: string; readonly limit: number }): Promise<readonly RunRecord[]>;
   /**
-   * Number of retries of the delivery whose failure ended the run at `at`, Unix ms. 0 if no attempt ended it, for
+   * Returns the number of retries of the delivery whose failure ended the run at `at`, Unix ms. 0 if no attempt ended it, for
    * example because the response was invalid.
    */
   retriesBeforeFailure(query: { readonly runKey: string; readonly at: number }): Promise<number>;
-  /** The task of an active run that waits for this run to end. */
+  /** Returns the task of an active run that waits for this run to end. */
   invokerOf(query: { readonly childRunKey: string }): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null>;
 }

@@ -12,22 +12,22 @@ export interface ListedSchedule extends Schedule {
 
 /** Reads schedules. */
 export interface ScheduleStore {
-  /** Ordered by creation, oldest first; payloads over `maxListedBodyBytes` are omitted. */
+  /** Lists schedules by creation, oldest first; payloads over `maxListedBodyBytes` are omitted. */
   listSchedules(query: {
     readonly instanceId: string;
     readonly after: Position | null;
     readonly limit: number;
   }): Promise<Listing<ListedSchedule>>;
   findSchedule(query: { readonly instanceId: string; readonly scheduleId: string }): Promise<Schedule | null>;
-  /** Schedules whose next tick is at or before `before`, earliest first. */
+  /** Lists schedules whose next tick is at or before `before`, earliest first. */
   dueSchedules(query: {
     readonly before: number;
     readonly limit: number;
-    /** Only this instance. */
+    /** Instance of the schedules; absent: all instances. */
     readonly instanceId?: string;
   }): Promise<readonly Schedule[]>;
-  /** Instances with due schedules. The cost is one lookup for each instance with schedules, however many it has. */
+  /** Returns instances with due schedules. The cost is one lookup for each instance with schedules, however many it has. */
   instancesWithDueSchedules(query: { readonly before: number }): Promise<readonly string[]>;
-  /** The earliest next tick of all schedules; null if there is none. */
+  /** Returns the earliest next tick of all schedules; null if there is none. */
   nextScheduleAt(): Promise<number | null>;
 }

@@ -1,6 +1,6 @@
 /**
- * Search indexes in the store. Their records are stored with the accounts. The documents of each index are stored
- * separately, so that neither a search nor the deletion of a large index slows down the rest of the service.
+ * Search indexes in the store. Their records are stored with the accounts. The documents of each index are stored separately.
+ * Neither a search nor the deletion of a large index therefore slows down the rest of the service.
  */
 import type { AccountId, AuditEntry } from './accounts/records.js';
 
@@ -14,15 +14,15 @@ export interface SearchIndexRecord {
   readonly name: string;
   readonly region: string;
   readonly type: SearchType;
-  /** Unix ms. */
+  /** Time when the index was created, Unix ms. */
   readonly createdAt: number;
-  /** Absent: an older version created the index, and its tokens are derived. */
+  /** Hashes of its tokens. Absent: an older version created the index, and its tokens are derived. */
   readonly tokenHashes?: SearchTokenHashes;
   /** Part of the input from which tokens are derived. */
   readonly derivedNumber: number;
 }
 
-/** SHA-256 of the tokens, hex. The tokens themselves are never stored. */
+/** SHA-256 of the tokens in hexadecimal. The tokens themselves are never stored. */
 export interface SearchTokenHashes {
   readonly readWrite: string;
   readonly readOnly: string;
@@ -40,14 +40,14 @@ export interface SearchIndexChange {
  * `deleted` returns an index that is marked as deleted.
  */
 export interface SearchIndexStore {
-  /** Rejects if the id is taken, or if the account does not exist. */
+  /** Creates an index. Rejects if the id is taken, or if the account does not exist. */
   create(index: SearchIndexRecord, audit?: AuditEntry): Promise<void>;
   find(query: { readonly indexId: string }): Promise<SearchIndexRecord | null>;
-  /** Indexes of these accounts, by creation. */
+  /** Lists the indexes of these accounts, by creation. */
   list(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly SearchIndexRecord[]>;
-  /** Ids of the indexes of all accounts, by creation. */
+  /** Lists the ids of the indexes of all accounts, by creation. */
   listIds(): Promise<readonly string[]>;
-  /** Null if there is none. Rejects if the new account does not exist. */
+  /** Changes an index. Null if there is none. Rejects if the new account does not exist. */
   change(query: {
     readonly indexId: string;
     readonly change: SearchIndexChange;
@@ -57,7 +57,7 @@ export interface SearchIndexStore {
   hashDerivedTokens(query: { readonly indexId: string; readonly hashes: SearchTokenHashes }): Promise<void>;
   /** Marks the index as deleted. It cannot be found once this resolves. Returns false if there is none. */
   markDeleted(query: { readonly indexId: string; readonly audit?: AuditEntry }): Promise<boolean>;
-  /** Ids of indexes whose documents must still be removed. */
+  /** Lists the ids of indexes whose documents must still be removed. */
   deleted(): Promise<readonly string[]>;
   /** Removes the record of a deleted index, after its documents were removed. */
   forget(query: { readonly indexId: string }): Promise<void>;
@@ -67,17 +67,17 @@ export interface SearchIndexStore {
 
 /** A document of a search index. */
 export interface SearchDocument {
-  /** Unique in its namespace. */
+  /** Id of the document, unique in its namespace. */
   readonly id: string;
-  /** JSON of an object: searched and filtered. */
+  /** JSON of an object, which is searched and filtered. */
   readonly content: string;
-  /** JSON of an object, or null: filtered, but not searched. */
+  /** JSON of an object, or null, which is filtered but not searched. */
   readonly metadata: string | null;
   /** Bytes of content and metadata that were omitted, because the documents before it have used up the requested bytes. */
   readonly leftOut?: number;
 }
 
-/** No limit, for documents that are known to be few. */
+/** A limit that is never reached, for documents that are known to be few. */
 export const NO_BYTE_LIMIT = 2 ** 40;
 
 /** Total bytes of content and metadata of all documents in a response. */
@@ -108,7 +108,7 @@ export type Filter =
       readonly operator: '=' | '!=' | '<' | '<=' | '>' | '>=';
       readonly value: FilterValue;
     }
-  /** `*`, `?` and `[a-z]` as in file names. Matches only text. */
+  /** The pattern matches the text: `*`, `?` and `[a-z]` as in file names. Matches only text. */
   | { readonly kind: 'glob'; readonly field: FieldPath; readonly not: boolean; readonly pattern: string }
   | { readonly kind: 'in'; readonly field: FieldPath; readonly not: boolean; readonly values: readonly FilterValue[] }
   /** An array that contains the value. Matches only arrays. */
@@ -121,14 +121,14 @@ export interface NamespaceInfo {
 }
 
 export interface SearchIndexInfo {
-  /** Ordered by name. */
+  /** Namespaces, ordered by name. */
   readonly namespaces: readonly NamespaceInfo[];
   readonly diskBytes: number;
 }
 
 export interface Namespace {
   readonly indexId: string;
-  /** Empty: the default namespace. A namespace is created with its first document. */
+  /** Name of the namespace; empty for the default namespace. A namespace is created with its first document. */
   readonly namespace: string;
 }
 
@@ -145,9 +145,9 @@ export type UpsertResult = 'done' | 'too-many-namespaces' | 'gone';
 export interface SearchDocuments {
   /** Stores all documents or none. Replaces documents with the same id. */
   upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult>;
-  /** In the order of the ids, null for missing documents. */
+  /** Returns the documents in the order of the ids, null for missing documents. */
   fetch(query: Namespace & DocumentBound & { readonly ids: readonly string[] }): Promise<readonly (SearchDocument | null)[]>;
-  /** Ordered by id, after `after`. */
+  /** Lists documents after `after`, ordered by id. */
   range(
     query: Namespace & DocumentBound & { readonly prefix: string; readonly after: string | null; readonly limit: number },
   ): Promise<readonly SearchDocument[]>;
@@ -162,7 +162,7 @@ export interface SearchDocuments {
   remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number>;
   /** Empties a namespace (null: all of them) at once. The disk space is released later. */
   reset(query: { readonly indexId: string; readonly namespace: string | null }): Promise<void>;
-  /** Returns false if there is none. The disk space is released later. */
+  /** Removes the namespace. Returns false if there is none. The disk space is released later. */
   removeNamespace(query: Namespace): Promise<boolean>;
   /**
    * Returns the counted size of the documents of these indexes: the bytes of content and metadata, and `RECORD_BYTES`

@@ -1,10 +1,10 @@
 /**
- * Runs of one day, which plans limit. If several processes share the store, runs are taken here before they are
- * started, so that all processes together admit no more than the plan allows.
+ * Runs of one day, which plans limit. If several processes share the store, runs are taken here before they are started. All
+ * processes together therefore admit no more than the plan allows.
  */
 export interface RunsOfDay {
   readonly instanceId: string;
-  /** Days since 1970 (UTC). */
+  /** Number of days since 1970 (UTC). */
   readonly day: number;
   readonly runs: number;
 }

@@ -1,10 +1,13 @@
 /** Whether the store accepts writes, for work that must not start while its result cannot be recorded. */
 export interface StoreWritesState {
-  /** False from the first commit that fails because the store is unavailable until a write succeeds again. */
+  /**
+   * Whether the store accepts writes. False from the first commit that fails because the store is unavailable until a write
+   * succeeds again.
+   */
   readonly isOpen: boolean;
   /** Reports that a call of the store failed. Returns true if the error means that the store is unavailable. */
   failed(error: unknown): boolean;
 }
 
-/** The store always accepts writes. */
+/** The state of a store that always accepts writes. */
 export const ALWAYS_OPEN: StoreWritesState = { isOpen: true, failed: () => false };

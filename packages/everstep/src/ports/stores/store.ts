@@ -54,13 +54,13 @@ export type * from './upkeep-store.js';
 
 /** Sums over the whole store. */
 export interface StoreMeasure {
-  /** Active runs and messages of all instances. */
+  /** Number of active runs and messages of all instances. */
   readonly activeRuns: number;
-  /** Entries in the DLQ of all instances, without those from before groups that are not grouped yet. */
+  /** Number of entries in the DLQ of all instances, without old entries that are not grouped yet. */
   readonly deadLetters: number;
-  /** Groups with entries. */
+  /** Numbers of groups with entries. */
   readonly errorGroups: GroupCounts;
-  /** Size of the database. */
+  /** Size of the database in bytes. */
   readonly bytes: number;
 }
 
@@ -82,9 +82,9 @@ export interface Store
   alerts: AlertStore;
   searchIndexes: SearchIndexStore;
   repairs: RepairStore;
-  /** The latest time that the store has recorded. A clock must not start before it. */
+  /** Returns the latest time that the store has recorded. A clock must not start before it. */
   latestTime(): Promise<number>;
-  /** Sums over the whole store at `now` (Unix ms), for metrics: cheap enough for every scrape. */
+  /** Returns sums over the whole store at `now` (Unix ms), for metrics: cheap enough for every scrape. */
   measure(now: number): Promise<StoreMeasure>;
   close(): Promise<void>;
 }

@@ -29,9 +29,9 @@ export interface DueTask extends TaskReference {
 /** Reads due tasks. */
 export interface TaskStore {
   /**
-   * Tasks due at or before `before`, after `after`: by due time, then by creation of their runs, then by slot. An
-   * unknown run key sorts after all smaller ones. With `instanceId`, only tasks of this instance, at a cost that does
-   * not depend on the due tasks of others.
+   * Lists tasks due at or before `before`, after `after`: by due time, then by creation of their runs, then by slot. An unknown
+   * run key sorts after all smaller ones. With `instanceId`, only tasks of this instance, at a cost that does not depend on the
+   * due tasks of others.
    */
   dueTasks(query: {
     readonly before: number;
@@ -40,11 +40,10 @@ export interface TaskStore {
     readonly instanceId?: string;
   }): Promise<readonly DueTask[]>;
   /**
-   * Instances that have tasks due from `from` to `before`, both Unix ms and inclusive. If several nodes share the
-   * store, only unclaimed tasks count. The cost is one lookup for each instance with open tasks, however many tasks
-   * it has.
+   * Lists instances that have tasks due from `from` to `before`, both Unix ms and inclusive. If several nodes share the store,
+   * only unclaimed tasks count. The cost is one lookup for each instance with open tasks, however many tasks it has.
    */
   dueInstances(query: { readonly from: number; readonly before: number }): Promise<readonly string[]>;
-  /** The earliest due time after `after`; null if no task is due later. */
+  /** Returns the earliest due time after `after`; null if no task is due later. */
   nextDueAt(query: { readonly after: number }): Promise<number | null>;
 }

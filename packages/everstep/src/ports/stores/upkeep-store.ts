@@ -2,13 +2,13 @@
 import type { RetentionState } from '../../engine/runs/run.js';
 
 /**
- * Runs that may be removed: those that ended before a time, and those beyond a number of newest ones. Without a
- * limit, none.
+ * Selects runs that may be removed: those that ended before a time, and those beyond a number of newest ones. Without a limit,
+ * none.
  */
 export interface RemovalQuery {
   readonly instanceId: string;
   readonly state: RetentionState;
-  /** Unix ms: only runs that ended before; null: no such limit. */
+  /** Only runs that ended before this time, Unix ms; null: no such limit. */
   readonly endedBefore: number | null;
   /** Number of newest runs to keep; null: no such limit. */
   readonly keepNewest: number | null;
@@ -27,8 +27,8 @@ export interface UpkeepStore {
    */
   removeEndedRuns(query: RemovalQuery): Promise<number>;
   /**
-   * Deletes some steps that were staged for runs that will not be created, because a unit abandoned them or the
-   * process that staged them no longer exists. Returns false if none are left.
+   * Deletes some steps that were staged for runs that will not be created: a unit abandoned them, or the process that staged
+   * them no longer exists. Returns false if none are left.
    */
   removeStagedSteps(): Promise<boolean>;
   /**

@@ -33,9 +33,12 @@ export interface AlertRoundsOptions {
   readonly log: Log;
   /** Reports a change of the alerts of an instance to clients that watch it. */
   readonly changed: (instanceId: string) => void;
-  /** While it is closed, there are no rounds. */
+  /** No rounds are done while this is closed. */
   readonly writes: StoreWritesState;
-  /** Does the work unless another node is doing it; then it returns false. Absent: no other node shares the store. */
+  /**
+   * Does the work and resolves with true, or resolves with false if another node is doing it. Absent: no other node shares the
+   * store.
+   */
   readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
@@ -50,7 +53,7 @@ export class AlertRounds {
   private tidiedAt = Number.NEGATIVE_INFINITY;
   /** When the rules that check the current state were last evaluated. */
   private comparedAt = Number.NEGATIVE_INFINITY;
-  /** Since when the store refuses writes, as far as rounds have seen. */
+  /** Time since which the store has refused writes, as far as rounds have noticed; null while it accepts them. */
   private refusedSince: number | null = null;
   private trouble: StoreTrouble | null = null;
 
@@ -161,7 +164,7 @@ export class AlertRounds {
     const { settings, store, context } = this.options;
     const { now } = context();
     const isTidying = now - this.tidiedAt >= HOUR_MS;
-    // Rounds soon after failures do not read again what may be expensive.
+    // A round soon after a failure skips the reads that may be expensive.
     const isComparing = now - this.comparedAt >= COMPARE_EVERY_MS;
     if (isComparing) this.comparedAt = now;
     for (const instanceId of settings.watched()) {

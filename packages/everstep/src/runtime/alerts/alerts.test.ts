@@ -124,7 +124,7 @@ describe('lifecycle webhooks', () => {
 });
 
 describe('alert rules', () => {
-  test('one alert opens for many failures of a workflow, and ends when nothing fails any more', async () => {
+  test('one alert opens for many failures of a workflow, and ends when nothing fails anymore', async () => {
     const sender = accepted();
     await withRuntime(
       failing(),
@@ -142,7 +142,7 @@ describe('alert rules', () => {
         const [toHook, toChat] = sender.sent.map(bodyOf);
         assert.deepEqual([toHook.type, toHook.alert.rule], ['alert.opened', 'r']);
         assert.match(toChat.text, /^Alert: A run of http:\/\/app\/flow failed\./);
-        // Exactly the dead letters that the alert is about.
+        // The link lists exactly the dead letters of the alert.
         const { openedAt } = toHook.alert;
         const query = `view=entries&workflowUrl=http%3A%2F%2Fapp%2Fflow&fromDate=${openedAt}`;
         assert.equal(toHook.dashboardUrl, `http://everstep/q/qi_1/dead-letters?${query}`);
@@ -330,7 +330,7 @@ describe('rules that check the current state', () => {
         await rule('key', { kind: 'pending-age', flowControlKey: 'k', maxAgeMs: 60_000 });
         await rule('queue', { kind: 'pending-age', queue: 'q', maxAgeMs: 60_000 });
         await rule('worker', { kind: 'no-worker', workflowUrl: 'worker://shop/order', forMs: 60_000 });
-        // It waits for a worker.
+        // The run waits for a worker.
         await bench.trigger({ workflowUrl: 'worker://shop/order' });
         await round(bench);
         assert.deepEqual(await subjects(bench), ['worker://shop/order']);
@@ -342,7 +342,7 @@ describe('rules that check the current state', () => {
     );
   });
 
-  test('notices wait for the end of the quiet hours, and an alert that ends before sends none', async () => {
+  test('notices wait until the quiet hours end, and an alert that ends before then sends none', async () => {
     const sender = accepted();
     await withRuntime(
       failing(),

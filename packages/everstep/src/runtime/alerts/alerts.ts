@@ -124,7 +124,7 @@ export class Alerts implements AlertService {
 
   async deleteRule({ instanceId, name }: Named): Promise<SettingsRefusal | null> {
     const refusal = await this.delete(instanceId, (settings) => deleteRule(settings, name));
-    // Without rules, no later round would end its alerts.
+    // Without rules, no later round would end the alerts of the instance.
     if (refusal === null) await this.options.rounds.roundOf(instanceId);
     return refusal;
   }

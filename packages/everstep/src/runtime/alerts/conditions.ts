@@ -22,7 +22,7 @@ export interface BudgetShare {
   readonly budget: number;
 }
 
-/** A time in which the store refused writes, Unix ms. */
+/** A period in which the store refused writes. Times are Unix ms. */
 export interface StoreTrouble {
   readonly from: number;
   readonly to: number;
@@ -32,7 +32,7 @@ export interface ConditionReaderOptions {
   readonly store: Pick<RunStore, 'listRuns'> & Pick<ScheduleStore, 'dueSchedules'> & { readonly insights: InsightStore };
   readonly flowControl: Pick<FlowControlService, 'find' | 'waitList'>;
   readonly workers: Pick<WorkerPresence, 'missingSince'>;
-  /** Null if the instance does not exist. */
+  /** Returns the spending of an instance; null if the instance does not exist. */
   readonly budgetOf: (instanceId: string) => Promise<BudgetShare | null>;
 }
 
@@ -45,7 +45,7 @@ type ConditionOf<Kind extends AlertCondition['kind']> = Extract<AlertCondition, 
 
 interface Moment {
   readonly instanceId: string;
-  /** Unix ms. */
+  /** Time of the round, Unix ms. */
   readonly now: number;
   readonly trouble: StoreTrouble | null;
 }
@@ -83,7 +83,7 @@ export class ConditionReader {
   private async failureRate(condition: ConditionOf<'failure-rate'>, { instanceId, now }: Moment): Promise<readonly Finding[]> {
     const { workflowUrl, percent, windowMs, minRuns } = condition;
     const last = startOfMinute(now);
-    // The window contains the minute that has not ended, so that it is never shorter than the rule says.
+    // The window includes the current, incomplete minute, so that it is never shorter than the rule says.
     const time = { from: last - Math.ceil(windowMs / MINUTE_MS) * MINUTE_MS, to: last + MINUTE_MS };
     const subject = workflowUrl === undefined ? 'runs' : { workflow: workflowUrl };
     let [failed, ended] = [0, 0];
@@ -113,7 +113,7 @@ export class ConditionReader {
 
   private async oldestOfKey(instanceId: string, key: string): Promise<number | null> {
     const { flowControl } = this.options;
-    // The state of a key is cheap to read; its list can be a scan of due tasks on a node without the gates.
+    // The state of a key is cheap to read. On a node without the gates, its wait list can require a scan of due tasks.
     const status = await flowControl.find({ instanceId, key });
     if (!status || status.waiting === 0) return null;
     const list = await flowControl.waitList({ instanceId, key, limit: 1 });

@@ -9,21 +9,21 @@ import { alertSettingsName, instanceOfAlertSettings } from '../../ports/stores/a
 export interface KnownAlertSettings {
   /** Whether no instance has any settings. */
   readonly isEmpty: boolean;
-  /** Null: the instance has none. */
+  /** Returns the settings of the instance; null if it has none. */
   of(instanceId: string): AlertSettings | null;
   destination(instanceId: string, name: string): AlertDestination | null;
 }
 
-/** For a runtime without alerts. */
+/** The alert settings of a runtime without alerts. */
 export const NO_ALERTS: KnownAlertSettings = Object.freeze({ isEmpty: true, of: () => null, destination: () => null });
 
 export interface AlertSettingsCacheOptions {
   readonly secrets: InstallationSecretStore;
-  /** This process has changed the settings of the instance. */
+  /** Called when this process has changed the settings of the instance. */
   readonly onChange: (instanceId: string) => void;
 }
 
-// A settings value is written only by `change`.
+// Only `change` writes these values, so they are valid.
 const parsed = (value: string): AlertSettings => JSON.parse(value) as AlertSettings;
 
 export class AlertSettingsCache implements KnownAlertSettings {
@@ -62,8 +62,8 @@ export class AlertSettingsCache implements KnownAlertSettings {
   }
 
   /**
-   * Replaces the settings of the instance by those that `of` returns. If `of` returns a refusal, nothing changes. `of` is called
-   * again if another process has changed the settings in the meantime.
+   * Replaces the settings of the instance with those that `of` returns. If `of` returns a refusal, nothing changes. `of` is
+   * called again if another process has changed the settings in the meantime.
    */
   async change<Refusal extends string>(
     instanceId: string,

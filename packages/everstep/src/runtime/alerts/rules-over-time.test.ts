@@ -1,5 +1,5 @@
 /**
- * Alert rules that compare what holds at the moment, from the cause to the notices: an alert opens once, also if the process is
+ * Alert rules that check the current state, from the cause to the notices. An alert opens once, even if the process is
  * restarted, and ends once. The time is simulated.
  */
 import assert from 'node:assert/strict';
@@ -36,7 +36,7 @@ class World {
     await alerts.putRule({ ...OF, rule: { name: 'r', isEnabled: true, condition, destinations: ['hook'] } });
   }
 
-  /** Lets the time pass, with rounds of the rules. */
+  /** Advances the clock, with rounds of the rules. */
   async pass(ms: number): Promise<void> {
     const every = LIMITS.alertRoundEveryMs;
     for (let left = ms; left > 0; left -= every) {
@@ -59,9 +59,9 @@ class World {
 interface Simulated {
   /** Whether runs fail. */
   isBroken: boolean;
-  /** Whether no schedule is started. */
+  /** Whether schedules fail to start their runs. */
   isStuck: boolean;
-  /** Whether it is not noted that a notice was sent. */
+  /** Whether the store does not record that a notice was sent. */
   isForgetful: boolean;
 }
 
@@ -111,12 +111,12 @@ test('a failure rate over a window opens an alert once, and ends it when runs su
     simulated.isBroken = true;
     for (let n = 0; n < 4; n++) await world.bench.trigger();
     await world.pass(MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened', 'ended', 'opened'], 'it is another alert');
+    assert.deepEqual(world.notices, ['opened', 'ended', 'opened'], 'this is another alert');
     await world.pass(7 * MINUTE_MS);
     assert.deepEqual(world.notices.slice(3), ['ended'], 'the window has passed');
   }));
 
-test('the oldest message of a queue opens an alert when it is too old, and ends it when it is sent', () =>
+test('the oldest message of a queue opens an alert when it is too old; the alert ends when the message is sent', () =>
   withWorld(async (world) => {
     await world.watch({ kind: 'pending-age', queue: 'q', maxAgeMs: 10 * MINUTE_MS });
     const queue = (isPaused: boolean) => world.bench.runtime.queues.put({ ...OF, name: 'q', parallelism: 1, paused: isPaused });
@@ -135,7 +135,7 @@ test('the oldest message of a queue opens an alert when it is too old, and ends 
     await world.restart();
   }));
 
-test('the oldest delivery of a flow control key opens an alert when it is too old, and ends it when it is sent', () =>
+test('the oldest delivery of a flow control key opens an alert when it is too old; the alert ends when it is sent', () =>
   withWorld(async (world) => {
     await world.watch({ kind: 'pending-age', flowControlKey: 'k', maxAgeMs: 10 * MINUTE_MS });
     const settings = { ...SETTINGS, flowControl: { key: 'k', parallelism: 1 } };
@@ -155,7 +155,7 @@ test('the oldest delivery of a flow control key opens an alert when it is too ol
     await world.restart();
   }));
 
-test('a run that is active for too long opens an alert, and ends it when it ends', () =>
+test('a run that is active for too long opens an alert, which ends with the run', () =>
   withWorld(async (world) => {
     await world.watch({ kind: 'run-age', maxAgeMs: HOUR_MS });
     await world.bench.trigger({ notBefore: world.bench.clock.now() + 3 * HOUR_MS });
@@ -171,7 +171,7 @@ test('a run that is active for too long opens an alert, and ends it when it ends
     await world.restart();
   }));
 
-test('a schedule that is late opens an alert, and ends it when it has ticked', () =>
+test('a late schedule opens an alert, which ends when the schedule has ticked', () =>
   withWorld(async (world, simulated) => {
     await world.watch({ kind: 'schedule-missed', forMs: 5 * MINUTE_MS });
     await scheduled(world.bench.runtime, command());

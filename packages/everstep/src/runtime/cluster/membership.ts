@@ -66,8 +66,8 @@ export class Membership {
   }
 
   /**
-   * Returns tasks while the node stops: other nodes continue with what is not in flight here, and with what follows from the
-   * deliveries in flight when they end. It continues until the returned function is called. Never rejects.
+   * Returns tasks to the cluster while the node stops. Other nodes continue the tasks that are not in flight here, and those
+   * that follow when the deliveries in flight end. Continues until the returned function is called. Never rejects.
    */
   async releaseWhileStopping(): Promise<() => Promise<void>> {
     const { clock } = this.options;
@@ -89,7 +89,7 @@ export class Membership {
     };
   }
 
-  /** Never rejects. Must be called again while deliveries are in flight. */
+  /** Returns the tasks that have not started. Must be called again while deliveries are in flight. Never rejects. */
   private async releaseTasks(): Promise<void> {
     const { cluster, dispatcher, log } = this.options;
     const tasks = dispatcher.deliveriesInFlight;
@@ -101,7 +101,7 @@ export class Membership {
     }
   }
 
-  /** A trigger has set limits of a key. If another node holds the gates, it reads the stored limits. */
+  /** Called when a trigger has set limits of a key. If another node holds the gates, that node reads the stored limits. */
   limitsSet(instanceId: string, flowControl: FlowControl): void {
     const { cluster, dispatcher } = this.options;
     if (dispatcher.holdsGates(instanceId)) return;
@@ -179,7 +179,7 @@ export class Membership {
     onChange(change);
   }
 
-  /** Runs may end on any node. Those that clients wait for here are checked together. */
+  /** Checks all runs that clients wait for here together, because runs may end on any node. */
   private watchEnds(): void {
     if (this.stopped) return;
     const { clock, ends, store, log } = this.options;

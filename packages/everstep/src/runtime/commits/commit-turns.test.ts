@@ -54,7 +54,7 @@ test('a unit that must wait for another one does not count', () => {
 });
 
 for (const most of [1, 3]) {
-  test(`a unit of a quiet account is in the next batch beside 10,000 of another one, with ${most} batches at a time`, async () => {
+  test(`a unit of a quiet account is in the next batch although another account has 10,000, with ${most} batches at a time`, async () => {
     const clock = new StandingClock();
     const batches: (readonly string[])[] = [];
     const store = {

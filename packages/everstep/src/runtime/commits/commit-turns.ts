@@ -7,14 +7,14 @@ import { byOwner, interleaved } from '../../fairness/turns.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 
 export interface Waiting {
-  /** Null if unknown. */
+  /** Instance of the unit; null if unknown. */
   readonly instanceId: string | null;
   readonly bytes: number;
 }
 
 export interface BatchLimits {
   readonly maxUnits: number;
-  /** A larger unit is written alone. */
+  /** Maximum size of a batch. A larger unit is written alone. */
   readonly maxBytes: number;
 }
 

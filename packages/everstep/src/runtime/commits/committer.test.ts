@@ -78,19 +78,19 @@ test('if the store asks for it, the first batch waits for more units: up to a nu
   await settle();
   clock.move(9);
   await settle();
-  assert.deepEqual(batches, [], 'there may be more');
+  assert.deepEqual(batches, [], 'more units may follow');
   clock.move(1);
   await few;
-  assert.deepEqual(batches, [2], 'they have waited long enough');
+  assert.deepEqual(batches, [2], 'the units have waited long enough');
   await submit(3);
-  assert.deepEqual(batches, [2, 3], 'they are enough');
+  assert.deepEqual(batches, [2, 3], 'there are enough units');
   const last = submit(1);
   await committer.settled();
   await last;
   assert.deepEqual(batches, [2, 3, 1], 'no unit is waiting');
   gatherMs = 0;
   await submit(1);
-  assert.deepEqual(batches, [2, 3, 1, 1], 'it does not pay');
+  assert.deepEqual(batches, [2, 3, 1, 1], 'waiting brings no benefit');
   clock.move(100);
   await settle();
   assert.equal(batches.length, 4);
@@ -142,14 +142,14 @@ test('a unit that was written although its response was lost does not count as r
   const forgetful: Store = {
     ...store,
     commit: async (units) => {
-      if (++commits === 1) throw new Error('the answer was lost');
+      if (++commits === 1) throw new Error('the response was lost');
       return units.map(() => ({ kind: 'run-not-active' }));
     },
   };
   const committer = new Committer(forgetful, createSystemClock());
   await Promise.all([
-    assert.rejects(committer.submit(UNIT), /answer was lost/),
-    assert.rejects(committer.submit(UNIT), /answer was lost/),
+    assert.rejects(committer.submit(UNIT), /response was lost/),
+    assert.rejects(committer.submit(UNIT), /response was lost/),
   ]);
   await store.close();
 });
@@ -231,7 +231,7 @@ test('concurrent batches contain units of different runs, and those of one run k
   await turn();
   submit(decidedOn('a'));
   submit(decidedOn('b'));
-  // It names a, whose second unit waits, so it waits too.
+  // This unit has the conflict key of a, whose second unit waits, so it waits as well.
   submit(decidedOn('c', { kind: 'wake-invoker', childRunKey: 'a', at: 1 }));
   submit(decidedOn('c'));
   submit(decidedOn('d'));
@@ -241,7 +241,7 @@ test('concurrent batches contain units of different runs, and those of one run k
   submit(decidedOn('e'));
   await turn();
   await turn();
-  assert.equal(batches.length, 2, 'no more than the store gains by');
+  assert.equal(batches.length, 2, 'no more batches than the store benefits from');
   batches[0]?.pass();
   await turn();
   await turn();

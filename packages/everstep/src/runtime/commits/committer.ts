@@ -33,7 +33,7 @@ export interface DurableWatcher {
 const NO_KEYS: readonly string[] = [];
 const ONE_BY_ONE: ConcurrentBatches = { most: 1, minUnits: 1 };
 /** More units are written in several batches, so that the units of one account do not delay those of others. */
-const BATCH = { maxUnits: 256, maxBytes: 16 * 1024 * 1024 };
+const BATCH = { maxUnits: 256, maxBytes: 2 * 1024 * 1024 };
 /** Weight of the latest batch in the average number of units per batch. */
 const WEIGHT_OF_LATEST = 1 / 8;
 
@@ -73,8 +73,8 @@ export class Committer {
 
   /**
    * Resolves when the unit is durable, or a guard refused it. Rejects if its batch or an earlier one was not written, because
-   * later decisions can depend on an earlier unit. `onLost` is called at that moment. The audit entry of the current request, if
-   * any, is added to the unit. `instanceId`: of the unit, if the caller knows it.
+   * later decisions can depend on an earlier unit. `onLost` is called at that moment. The audit entry of the current request,
+   * if any, is added to the unit. `instanceId`: instance of the unit, if the caller knows it.
    */
   submit(submitted: CommitUnit, onLost?: () => void, instanceId = instanceOf(submitted)): Promise<CommitResult> {
     const { unit, settle } = withEntry(submitted);
@@ -162,11 +162,11 @@ export class Committer {
     return [...batch];
   }
 
-  /** Never rejects. */
+  /** Writes the batch. Never rejects. */
   private async write(batch: readonly Pending[]): Promise<void> {
     try {
       const results = await this.store.commit(batch.map((item) => item.unit));
-      // Before the results are acted on, because ended runs are then removed from memory.
+      // The watchers are called before the results are acted on, because ended runs are then removed from memory.
       this.watch(() => batch.flatMap(({ unit }, index) => (results[index]?.kind === 'applied' ? [unit] : [])));
       for (const [index, item] of batch.entries()) {
         const result = results[index];
@@ -219,7 +219,7 @@ export class Committer {
         item.resolve(result);
       } catch (error) {
         lost = true;
-        // Before the rejection is acted on: no delivery may start after the store refuses writes.
+        // Reported before the rejection is acted on: no delivery may start after the store refuses writes.
         if (error !== cause) this.onFailure(error);
         // The remaining units would only wait for the store one after another.
         isUnavailable ||= batch.length > 1 && error instanceof StoreUnavailableError && error !== cause;

@@ -12,12 +12,12 @@ const RUNS: Readonly<Record<string, RunOfHint>> = {
   r1: { instanceId: 'qi_1', workflowRunId: 'one', isLimited: false },
   r2: { instanceId: 'qi_2', workflowRunId: 'two', isLimited: true },
 };
-/** Returns a run whose id is its key. */
+/** End of the keys of runs whose id is their key. */
 const LONG = 'x'.repeat(250);
 const runOf = (runKey: string): RunOfHint | undefined =>
   runKey.endsWith(LONG) ? { instanceId: 'qi_1', workflowRunId: runKey, isLimited: false } : RUNS[runKey];
 
-/** Nodes that receive the notices of each other immediately. */
+/** Returns nodes that receive each other's notices immediately. */
 function nodes(count: number, clock = new SimulatedClock(0)) {
   const notices: SharedChange[] = [];
   const all: LiveChanges[] = [];
@@ -121,7 +121,7 @@ test('a notice is short even if run ids are long', () => {
   assert.ok(JSON.stringify(notice).length < 6_000);
 });
 
-test('after lost notices everything may have changed', () => {
+test('after lost notices, a hint says that everything may have changed', () => {
   const live = new LiveChanges({ clock: new SimulatedClock(0), cluster: null, runOf });
   const { hints } = watch(live, 'qi_1');
   live.missed();

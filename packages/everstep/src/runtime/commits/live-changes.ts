@@ -12,7 +12,7 @@ import { LIVE_TOPICS, type LiveHint, type LiveTopic } from '../../ports/live-hin
 
 /** Largest number of runs in a hint. */
 const MAX_RUNS = 50;
-/** Limits of a hint between nodes, because notices are short. Ids of users can be long. */
+/** Maximum number of runs in a hint between nodes. Notices are short, and ids chosen by users can be long. */
 const MAX_NOTICE_RUNS = 20;
 const MAX_NOTICE_CHARACTERS = 3_000;
 /** Hints for other nodes are collected for this time. */
@@ -25,15 +25,15 @@ const VALID_MS = 10_000;
 export interface RunOfHint {
   readonly instanceId: string;
   readonly workflowRunId: string;
-  /** Whether it has a flow control key. */
+  /** Whether the run has a flow control key. */
   readonly isLimited: boolean;
 }
 
 export interface LiveChangesOptions {
   readonly clock: Clock;
-  /** Null if no other process uses the store. */
+  /** The connection to other nodes; null if no other process uses the store. */
   readonly cluster: Pick<Cluster, 'notify'> | null;
-  /** Returns a run in memory; undefined if it is not there. */
+  /** Returns a run in memory; undefined if it is not in memory. */
   readonly runOf: (runKey: string) => RunOfHint | undefined;
 }
 
@@ -130,7 +130,7 @@ export class LiveChanges {
     for (const instanceId of instanceIds) this.elsewhere.set(instanceId, until);
   }
 
-  /** Notices of other nodes may have been lost: everything may have changed. */
+  /** Publishes that everything may have changed, because notices of other nodes may have been lost. */
   missed(): void {
     for (const instanceId of this.listeners.keys())
       this.received(instanceId, { topics: LIVE_TOPICS, runIds: [], moreRuns: true });
@@ -190,7 +190,7 @@ export class LiveChanges {
 
   private announce(instanceIds: readonly string[]): void {
     const { cluster } = this.options;
-    // A notice is short. Ids of instances are short too.
+    // Notices have a limited size. Ids of instances are short.
     for (let from = 0; from < instanceIds.length; from += 50)
       cluster?.notify({ kind: 'live-wanted', instanceIds: instanceIds.slice(from, from + 50) });
   }

@@ -19,10 +19,10 @@ import {
 } from '../runtime.fixture.js';
 import { StoreWrites } from './store-writes.js';
 
-/** Middle of the jitter. */
+/** Random bytes that give the middle of the jitter. */
 const random = { bytes: (count: number) => new Uint8Array(count).fill(128) };
 
-/** A store whose writes a test refuses. */
+/** A store whose writes a test can refuse. */
 class RefusingStore {
   refuses = false;
   /** Commits and probes that were refused. */
@@ -77,7 +77,7 @@ test('a response that arrives while the store refuses writes is recorded when it
       await settle();
       await passTime(bench, 60_000);
       assert.equal(caller.calls.length, 1, 'nothing is delivered meanwhile');
-      assert.ok(faulty.refused < 60, `the store was asked ${faulty.refused} times in a minute`);
+      assert.ok(faulty.refused < 60, `the store refused ${faulty.refused} writes in a minute`);
       await assert.rejects(bench.trigger({ workflowRunId: 'wfr_other' }), StoreUnavailableError);
       await assert.rejects(bench.runtime.runs.cancel({ instanceId: 'qi_1', ...RUN_IN_TEST }), StoreUnavailableError);
       faulty.refuses = false;
@@ -214,7 +214,7 @@ test('a plain message whose response could not be recorded is not sent again', a
   );
 });
 
-/** Only the state, on a simulated store. */
+/** Creates only the state, on a simulated store. */
 function alone(probe: () => Promise<void> = async () => {}) {
   const clock = new StandingClock();
   const logged: string[] = [];
@@ -280,7 +280,7 @@ test('kept results are recorded before deliveries start', async () => {
   await settle();
   clock.move(2_000);
   await settle();
-  assert.ok(!writes.isOpen, 'the probe passes, but the answer is refused');
+  assert.ok(!writes.isOpen, 'the probe passes, but the response is refused');
   full = false;
   clock.move(2_000);
   await settle();
@@ -320,7 +320,7 @@ test('a request with a result waits until it is recorded, and fails with the rea
   await settle();
   clock.move(4_000);
   await settle();
-  assert.equal(count, 1, 'it is recorded all the same');
+  assert.equal(count, 1, 'it is recorded nevertheless');
 });
 
 test('results of up to 64 MiB in total are kept, and one that is always refused does not stop the others for long', async () => {

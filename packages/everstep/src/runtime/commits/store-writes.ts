@@ -1,9 +1,8 @@
 /**
- * Whether the store takes writes. The first commit that fails because the store is unavailable closes this; then no delivery
- * starts, because its result could not be recorded and the delivery would be repeated. Results of deliveries that are
- * already in flight are kept in memory. Probe writes, with growing delays, find out when the store takes writes again. The
- * kept results are recorded before deliveries start again.
- * Keeps invariant 3.
+ * Whether the store accepts writes. After the first commit that fails because the store is unavailable, no delivery starts. Its
+ * result could not be recorded, so it would be repeated. Results of deliveries that are already in flight are kept in memory.
+ * Probe writes, with growing delays, find out when the store accepts writes again. The kept results are recorded before
+ * deliveries start again. Keeps invariant 3.
  */
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
@@ -15,13 +14,13 @@ import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stor
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 
 const FIRST_PROBE_MS = 100;
-/** Small, so that work continues soon after the store has recovered. */
+/** Maximum delay between probes. It is small, so that work continues soon after the store has recovered. */
 const MOST_PROBE_DELAY_MS = 2_000;
 /** A store that fails again within this time continues with the longer delays. */
 const STEADY_AFTER_MS = 10_000;
-/** Larger results in total are not kept: their deliveries are repeated. */
+/** Maximum total size of kept results. Deliveries with results beyond it are repeated. */
 const MOST_KEPT_BYTES = 64 * 1024 * 1024;
-/** A result that the store refuses so often, while it takes the probe, is not kept any longer: it would stop all others. */
+/** A result that the store has refused this often, while it accepts the probe, is dropped: it would block all others. */
 const MOST_TRIES = 5;
 
 export interface StoreWritesOptions {
@@ -64,7 +63,7 @@ export class StoreWrites implements StoreWritesState {
     return this.fault;
   }
 
-  /** Calls the listener each time the store takes writes again and everything kept is recorded. */
+  /** Calls the listener each time the store accepts writes again and everything kept is recorded. */
   onOpen(listener: () => void): void {
     this.listeners.add(listener);
   }
@@ -85,9 +84,9 @@ export class StoreWrites implements StoreWritesState {
   }
 
   /**
-   * Resolves with what `record` resolves with. When the store is unavailable the result is kept, and `record` is called
-   * again once the store takes writes: it must be safe to repeat. Resolves with null when the result cannot be kept.
-   * `result` is what stays in memory until then.
+   * Resolves with the result of `record`. If the store is unavailable, the result is kept in memory, and `record` is called
+   * again once the store accepts writes. It must be safe to repeat. Resolves with null if the result cannot be kept. `result`
+   * is what is kept in memory.
    */
   persist<Result>(result: unknown, record: () => Promise<Result>): Promise<Result | null> {
     return new Promise((resolve, reject) => {
@@ -113,8 +112,8 @@ export class StoreWrites implements StoreWritesState {
   }
 
   /**
-   * The same for a request that waits for it: rejects with StoreUnavailableError when that takes longer than `waitMs`. The
-   * result is kept all the same.
+   * Like `persist`, for a request that waits: rejects with StoreUnavailableError if recording takes longer than `waitMs`. The
+   * result is still kept.
    */
   async persistWithin<Result>(waitMs: number, result: unknown, record: () => Promise<Result>): Promise<Result> {
     let lastError: unknown = null;
@@ -130,11 +129,11 @@ export class StoreWrites implements StoreWritesState {
       cancel = clock.setTimer(clock.now() + waitMs, () => resolve(null));
     });
     const done = await Promise.race([recorded, late]).finally(() => cancel());
-    if (done === null) throw lastError ?? new StoreUnavailableError('the store did not answer in time');
+    if (done === null) throw lastError ?? new StoreUnavailableError('the store did not respond in time');
     return done;
   }
 
-  /** Keeps nothing any longer, and probes no more. */
+  /** Drops the kept results and stops the probes. */
   stop(): void {
     this.stopped = true;
     this.cancelProbe();
@@ -164,13 +163,13 @@ export class StoreWrites implements StoreWritesState {
     this.cancelProbe = clock.setTimer(clock.now() + delayMs, () => void this.probe());
   }
 
-  /** Never rejects. */
+  /** Writes a probe, and the kept results if the probe succeeds. Never rejects. */
   private async probe(): Promise<void> {
     const { store, clock, log } = this.options;
     this.failedInRound = false;
     try {
       await store.probeWrites();
-      // In this order: what follows from a kept result is delivered, and not what led to it.
+      // In this order: what follows from a kept result is delivered, and not the delivery that produced it.
       await Promise.all(this.takeKept().map(({ tryAgain }) => tryAgain()));
     } catch (error) {
       this.failedInRound = true;
@@ -186,7 +185,7 @@ export class StoreWrites implements StoreWritesState {
   }
 }
 
-/** About what the value takes in memory. */
+/** Returns about how many bytes the value takes in memory. */
 function bytesIn(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (value instanceof Uint8Array) return value.byteLength;
@@ -198,14 +197,14 @@ function bytesIn(value: unknown): number {
 export const faultOf = (error: StoreUnavailableError): string =>
   error instanceof StoreRefusesWritesError ? error.message : 'the database cannot be reached';
 
-/** Nothing is sent while the results could not be recorded. */
+/** The error of a request that is not sent because its result could not be recorded. */
 class NotSentError extends StoreUnavailableError {
   constructor() {
     super('nothing is sent while the store accepts no writes');
   }
 }
 
-/** The same caller; its calls reject with StoreUnavailableError, and send nothing, while the store accepts no writes. */
+/** Returns the caller with calls that reject with StoreUnavailableError, and send nothing, while the store accepts no writes. */
 export function whileOpen(caller: StepCaller, writes: StoreWritesState): StepCaller {
   return {
     call: async (...parameters) => {
@@ -216,7 +215,7 @@ export function whileOpen(caller: StepCaller, writes: StoreWritesState): StepCal
   };
 }
 
-/** The same for plain messages, calls and callbacks. */
+/** Does the same for plain messages, calls and callbacks. */
 export function sendingWhileOpen(sender: MessageSender, writes: StoreWritesState): MessageSender {
   return {
     send: async (...parameters) => {

@@ -35,7 +35,10 @@ export function callbackDeliveryOf(run: Run, { slot }: Task, timeouts: Timeouts)
   return withLimits({ runKey, slot }, limits, isLong(timeoutOfCallback(run), instanceId, timeouts));
 }
 
-/** Returns the delivery of a task that a scan has read. Its timeout, and so if it is long, is unknown until its run is read. */
+/**
+ * Returns the delivery of a task that a scan has read. Its timeout, and thus whether it is long, is unknown until its run is
+ * read.
+ */
 export function dueDeliveryOf({ runKey, slot, instanceId, flowControlKey, workflowUrl, queue, lentBy }: DueTask): Delivery {
   const limits = destinationOf(instanceId, workflowUrl);
   if (lentBy !== undefined) return { runKey, slot, limits: { ...limits, flowControlKey: null, lentBy } };

@@ -5,7 +5,7 @@ import { type DeliveryResult, NOT_MADE } from '../gates/delivery.js';
 
 const DELIVERED: DeliveryResult = { kind: 'delivered' };
 
-/** Whether the destination itself has a fault, as far as a failed attempt shows; a failed step is not one. */
+/** Returns what the failure of an attempt shows about the destination. A failed step is not a fault of the destination. */
 export function resultOfFailure(failure: DeliveryFailure | null | 'given-up'): DeliveryResult {
   if (failure === 'given-up') return NOT_MADE;
   if (failure === null) return DELIVERED;

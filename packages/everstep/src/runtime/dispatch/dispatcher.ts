@@ -85,13 +85,13 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   private readonly parts: DispatcherParts;
   private readonly slots: SlotQueue;
   private readonly sender: DeliverySender;
-  /** Null if this process is alone on its store. */
+  /** Which nodes hold which gates; null if no other process uses the store. */
   private readonly holders: GateHolders | null = null;
-  /** Null if no worker can be connected to another node. */
+  /** Deliveries that other nodes make; null if no worker can be connected to another node. */
   readonly loans: Loans | null = null;
   /** Deliveries that became due while an older one of the same slot was in flight. */
   private readonly dueAgain = new Map<string, Delivery>();
-  /** Cancel the timers of deliveries that could not be attempted. */
+  /** Cancel functions of the timers of deliveries that could not be attempted. */
   private readonly retries = new Set<() => void>();
   private stopping = false;
 
@@ -102,7 +102,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     this.slots = new SlotQueue(deps, this);
     const { commits } = parts;
     this.gates = new DeliveryGates({ store, clock, log, commits, exit: this, slots: this.slots, workers, transitMs: transitOf });
-    // After the gates, which also listen: deliveries that pass there need the new slots.
+    // Registered after the gates, which also listen: deliveries that pass there need the new slots.
     workers.onChange(() => this.limitsChanged());
     const { cluster } = deps;
     if (cluster) {
@@ -163,7 +163,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     this.parts.work.track(this.make(delivery));
   }
 
-  /** Resolves when everything that follows from the delivery has started. */
+  /** Makes a delivery. Resolves when everything that follows from it has started. */
   private async make(delivery: Delivery): Promise<void> {
     let recorded: () => void = () => {};
     const answerRecorded = new Promise<void>((resolve) => {
@@ -179,7 +179,8 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   private async attempt(delivery: Delivery, answerRecorded: Promise<void>): Promise<void> {
     const { cluster } = this.deps;
     if (!this.gates.mayStart(delivery) || this.deps.isDeleted(delivery.limits.instanceId)) {
-      // Its destination was held while it waited for a slot, so it waits at the gate again; or its queue instance was deleted.
+      // The destination of the delivery was held while it waited for a slot, so it waits at the gate again; or its queue
+      // instance was deleted.
       if (this.loans?.returns(delivery)) this.gates.withdraw(delivery);
       this.slots.done(delivery);
       this.slotFreed(delivery);
@@ -223,9 +224,10 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     // Other nodes have taken over if the id of this node has changed.
     if (again && cluster?.nodeId === releasedBy) this.redispatch(again);
     if (delivery.limits.queue === undefined || !cluster) return;
-    // The message was claimed before the commit that made it due was answered. It is this node's, so no scan claims it again.
+    // The message was claimed before the response to the commit that made it due. This node holds it, so no scan claims it
+    // again.
     if (!delivered) due.restart();
-    // It may have ended on another node: then its position in the queue is free.
+    // The message may have ended on another node; then its position in the queue is free.
     this.gates.verifyQueues((runKey) => decisions.isActive(runKey));
   }
 
@@ -252,19 +254,19 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
 
   // ---------------------------------------------------------------- limits and state
 
-  /** A run of the instance was created. */
+  /** Called when a run of the instance was created. */
   triggered(instanceId: string): void {
     this.slots.triggered(instanceId);
   }
 
-  /** Plans or connected workers have changed: slots may be free. */
+  /** Called when plans or connected workers have changed: slots may be free. */
   limitsChanged(): void {
     if (this.stopping) return;
     this.gates.slotsFreed();
     this.slots.drainSoon();
   }
 
-  /** The store accepts writes again. */
+  /** Called when the store accepts writes again. */
   resume(): void {
     this.slots.drainSoon();
   }
@@ -276,7 +278,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   get idle(): boolean {
     return this.slots.idle && this.gates.idle;
   }
-  /** Deliveries, and instances with state in memory. */
+  /** Numbers of deliveries, and of instances with state in memory. */
   get workload(): Workload {
     const { inFlight, size } = this.slots.ready;
     return { deliveries: inFlight, waiting: size - inFlight, instances: this.gates.size, gates: () => this.gates.counts() };
@@ -302,7 +304,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
 
   // ---------------------------------------------------------------- several nodes
 
-  /** Whether the gates of the instance are this process's. */
+  /** Returns whether this process holds the gates of the instance. */
   holdsGates(instanceId: string): boolean {
     return this.holders?.holds(instanceId) ?? true;
   }
@@ -314,12 +316,12 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   isLimited(limits: DeliveryLimits): boolean {
     return this.holders?.isLimited(limits) ?? false;
   }
-  /** Other nodes may hold other gates now. */
+  /** Forgets which nodes hold which gates, because it may have changed. */
   forgetHolders(): void {
     this.holders?.forget();
   }
 
-  /** Other nodes have taken over everything that waits here. Deliveries in flight end. */
+  /** Drops what waits here, because other nodes have taken it over. Deliveries in flight end. */
   takenOver(): void {
     this.loans?.clear();
     this.slots.clear();
@@ -327,7 +329,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     this.gates.reset();
   }
 
-  /** The queue instance was deleted: removes its waiting deliveries. */
+  /** Removes the waiting deliveries of a deleted queue instance. */
   dropInstance(instanceId: string): void {
     this.gates.drop(instanceId);
     this.slots.drainSoon();

@@ -1,6 +1,6 @@
 /**
- * Several nodes: the gates of an instance belong to one node at a time, so limits over all deliveries (a flow control key, a
- * queue, the plan) are exact. A delivery without such a limit is sent by the node that has its task.
+ * Several nodes: the gates of an instance belong to one node at a time. Limits over all deliveries (a flow control key, a
+ * queue, the plan) are therefore exact. A delivery without such a limit is sent by the node that has its task.
  *
  * Keeps invariant 25.
  */
@@ -53,7 +53,7 @@ export class GateHolders {
     return flowControlKey !== null || queue !== undefined || this.deps.limits.maxParallelism(instanceId) !== null;
   }
 
-  /** This node has claimed a queued message of the instance: only the holder of its gates can. */
+  /** Called when this node has claimed a queued message of the instance, which only the holder of its gates can do. */
   queuedClaimed(instanceId: string): void {
     this.holders.set(instanceId, this.deps.cluster.nodeId);
   }
@@ -78,8 +78,8 @@ export class GateHolders {
   }
 
   /**
-   * A message was written to a queue and is unclaimed: notifies the holder of the gates, which claims all due messages in
-   * their order. A message that was written earlier on another node could otherwise be overtaken.
+   * Called when a message was written to a queue and is unclaimed. Notifies the holder of the gates, which claims all due
+   * messages in their order. A message that was written earlier on another node could otherwise be overtaken.
    */
   messageQueued(instanceId: string): void {
     if (this.toNotify.has(instanceId)) return;
@@ -102,7 +102,10 @@ export class GateHolders {
     });
   }
 
-  /** Other nodes may hold other gates now. This node keeps its own gates for as long as it keeps its id. */
+  /**
+   * Forgets the other holders of gates, because they may have changed. This node keeps its own gates for as long as it keeps
+   * its id.
+   */
   forget(): void {
     const { nodeId } = this.deps.cluster;
     this.generation++;

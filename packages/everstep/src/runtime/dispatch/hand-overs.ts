@@ -28,8 +28,9 @@ export class HandOvers {
   }
 
   /**
-   * Hands the task to a node at the end of the turn. Resolves when that was written, or has failed: this node then reads its
-   * tasks again. Never rejects. `isLent`: the gates of this node count the delivery until the other node reports its end.
+   * Hands the task to a node at the end of the turn. Resolves when this was written or has failed; after a failure, this node
+   * reads its tasks again. Never rejects. `isLent`: the gates of this node count the delivery until the other node reports its
+   * end.
    */
   add({ runKey, slot }: DeliveryRef, to: string, isLent = false): Promise<void> {
     const name = `${to} ${isLent}`;

@@ -2,7 +2,7 @@
  * Several nodes: deliveries to workers that are connected only to other nodes.
  *
  * A delivery without a shared limit is handed to a node with a worker, which continues the run. A delivery with a shared limit
- * is lent: it keeps its slot and its place in the gates of this node, while the other node makes it without passing its own
+ * is lent: it keeps its slot and its position in the gates of this node, while the other node makes it without passing its own
  * gates. The limits therefore stay exact, and the request and its reply never pass through this node.
  *
  * The borrower reports the end of a loan with a notification. The lender also asks the database for loans that have ended,
@@ -35,7 +35,7 @@ export interface LoansDeps extends HandOverDeps {
 
 interface Lent extends TaskOfNode {
   readonly to: string;
-  /** Whether it is no longer being written: only then can its absence in the database mean that it has ended. */
+  /** Whether the loan is no longer being written: only then can its absence in the database mean that it has ended. */
   isSettled: boolean;
   readonly end: (result: DeliveryResult) => void;
 }
@@ -56,7 +56,7 @@ export class Loans {
     this.deps = deps;
   }
 
-  /** Passes a delivery on that this node cannot make. Returns its attempt, or null if this node makes it. */
+  /** Passes on a delivery that this node cannot make. Returns its attempt, or null if this node makes it. */
   pass(delivery: Delivery): Promise<Attempt> | null {
     const { nodes, holders } = this.deps;
     const { limits, runKey } = delivery;
@@ -85,17 +85,17 @@ export class Loans {
     return true;
   }
 
-  /** The request of a delivery of this node was sent. */
+  /** Called when the request of a delivery of this node was sent. */
   requestSent({ runKey, slot }: DeliveryRef): void {
     const lender = this.borrowed.get(idOf({ runKey, slot }));
     if (lender !== undefined) this.report(lender, 'sent', { runKey, slot });
   }
 
-  /** The attempt of a delivery has ended here; null: with an unexpected error. Returns whether that ends a loan. */
+  /** Called when the attempt of a delivery has ended here; null after an unexpected error. Returns whether this ends a loan. */
   attempted(delivery: Delivery, attempt: Attempt | null): boolean {
     const { lentBy } = delivery.limits;
     if (lentBy === undefined || attempt?.kind === 'handed-over') return false;
-    // It starts again here, within the same loan.
+    // The attempt starts again here, within the same loan.
     if (attempt?.kind === 'needs-long-slot' || attempt?.kind === 'waits-for-memory') return false;
     if (attempt?.kind === 'attempted' && attempt.result.kind !== 'not-made') {
       this.borrowed.delete(idOf(delivery));
@@ -104,14 +104,14 @@ export class Loans {
     return true;
   }
 
-  /** Another node reports on what this node has lent to it. */
+  /** Called when another node reports on deliveries that this node has lent to it. */
   received({ sent, ended, returned }: LoanNews): void {
     for (const ref of sent) if (this.lent.has(idOf(ref))) this.deps.sent(ref);
     for (const ref of ended) this.lent.get(idOf(ref))?.end(MADE_ELSEWHERE);
     for (const ref of returned) this.lent.get(idOf(ref))?.end(NOT_MADE);
   }
 
-  /** Reports of other nodes may be lost: asks the database which loans have ended. */
+  /** Asks the database which loans have ended, because reports of other nodes may be lost. */
   verify(): void {
     const loans = [...this.lent.values()].filter(({ isSettled }) => isSettled);
     if (loans.length === 0 || this.verifying) return;

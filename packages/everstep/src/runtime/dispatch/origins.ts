@@ -3,7 +3,7 @@ import { isWorkerUrl } from '../../ports/workers.js';
 
 const MAIL = 'mailto:';
 const MAX_KNOWN_ORIGINS = 1_000;
-/** By URL: there are few, and each is requested often. */
+/** Keyed by URL. There are few URLs, and each is looked up often. */
 const origins = new Map<string, string>();
 
 /**

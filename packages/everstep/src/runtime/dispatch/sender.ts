@@ -5,7 +5,8 @@
  * Keeps invariant 24.
  */
 import type { RunEvent } from '../../engine/runs/decide.js';
-import { CALLBACK_SLOT, type Run } from '../../engine/runs/run.js';
+import { CALLBACK_SLOT, type DeliveryFailure, type Run } from '../../engine/runs/run.js';
+import { DamagedValueError } from '../../ports/damaged-value.js';
 import { NotAttemptedError } from '../../ports/not-attempted.js';
 import type { DueTasks } from '../due/due-tasks.js';
 import { type Delivery, type DeliveryRef, type DeliveryResult, NOT_MADE } from '../gates/delivery.js';
@@ -144,10 +145,30 @@ export class DeliverySender {
       const delivered = mayWork() ? await this.deliverTask(entry, delivery.slot, mayWork, answerRecorded) : null;
       return { kind: 'attempted', result: resultOfEvent(delivered?.event ?? null), entry, givenUp, delivered };
     } catch (error) {
+      const damaged = error instanceof DamagedValueError && entry ? this.damaged(error, entry, delivery) : null;
+      if (damaged) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: damaged };
       return this.failed(error, entry, givenUp);
     } finally {
       end?.();
     }
+  }
+
+  /** Returns the event that fails a run whose stored data is damaged, because each attempt would read the same data. */
+  private damaged({ message }: DamagedValueError, { durable: run }: CachedRun, { slot }: DeliveryRef): Delivered | null {
+    const task = run.tasks.get(slot);
+    if (!task || !isDeliveryTask(task)) return null;
+    this.deps.log.error({ instanceId: run.instanceId, runKey: run.key, error: message }, 'stored value is damaged, run failed');
+    const attempt = { slot, messageId: task.messageId, retried: task.retried };
+    const failure: DeliveryFailure = {
+      ...{ cause: 'refused', message, retry: { kind: 'never' } },
+      ...{ status: null, responseHeaders: {}, responseBody: new Uint8Array() },
+    };
+    return {
+      event:
+        task.kind === 'message'
+          ? { kind: 'message-answered', attempt, failure, notice: null }
+          : { kind: 'attempt-failed', attempt, failure },
+    };
   }
 
   /** Returns the attempt that ended with an expected error; throws any other error. */
@@ -168,14 +189,14 @@ export class DeliverySender {
     return (await decisions.openTask(runKey, slot))?.entry ?? null;
   }
 
-  /** Resolves with the response; null if there is nothing to do or the attempt was given up. */
+  /** Delivers the task. Resolves with the response; null if there is nothing to do or the attempt was given up. */
   private async deliverTask(
     entry: CachedRun,
     slot: number,
     mayWork: () => boolean,
     answerRecorded: Promise<void>,
   ): Promise<Delivered | null> {
-    const { store, stepCaller, messageSender, clock, observer, traces, alerts } = this.deps;
+    const { store, slices, limits, stepCaller, messageSender, clock, observer, traces, alerts } = this.deps;
     const task = entry.durable.tasks.get(slot);
     // A decision that is being written changes the task. The new task is scheduled once the decision is durable; sending the
     // old one now would also keep the new one out of the queue.
@@ -190,7 +211,7 @@ export class DeliverySender {
     switch (task.kind) {
       case 'advance':
       case 'step':
-        return deliverStep({ store, caller: stepCaller, traces }, entry, task, {
+        return deliverStep({ store, slices, caller: stepCaller, traces }, entry, task, {
           onSent: () => {
             entry.deliveryStartedAt.set(slot, clock.now());
             onSent();
@@ -199,11 +220,11 @@ export class DeliverySender {
         }).finally(() => entry.deliveryStartedAt.delete(slot));
       case 'call':
         return deliveredBy(
-          await makeCall(messageSender, entry, task, { now: () => clock.now(), traces }, { onSent, answerRecorded }),
+          await makeCall(messageSender, entry, task, { now: () => clock.now(), traces, limits }, { onSent, answerRecorded }),
         );
       case 'message':
         return deliveredBy(
-          await sendMessage({ store, sender: messageSender, now: () => clock.now(), traces, alerts }, entry, task, {
+          await sendMessage({ store, sender: messageSender, now: () => clock.now(), traces, alerts, limits }, entry, task, {
             onSent,
             answerRecorded,
           }),

@@ -1,4 +1,4 @@
-/** Queues with several nodes: which messages a node delivers, and which not. */
+/** Queues with several nodes: which messages a node delivers, and which it does not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster, ClusterEvents, QueuedQuery } from '../../ports/cluster.js';
@@ -67,7 +67,7 @@ class Endpoint implements MessageSender {
   readonly texts: string[] = [];
   status = 200;
   beforeSend = (): void => {};
-  /** If set, responds only when it resolves, even if the request was given up. */
+  /** The endpoint responds when this has resolved, even if the request was given up. */
   answering: Promise<void> = Promise.resolve();
   async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
     this.beforeSend();

@@ -1,6 +1,6 @@
 /**
- * Reads due tasks. Usually one page contains everything that became due since the last look. If more is due, each instance
- * with due tasks gets pages of its own, so an instance with very many does not hide the tasks of others.
+ * Reads due tasks. Usually one page contains everything that became due since the last look. If more is due, each instance with
+ * due tasks gets separate pages. An instance with very many tasks therefore does not hide the tasks of others.
  */
 import type { Cluster } from '../../ports/cluster.js';
 import type { DueTask, Store, TaskReference } from '../../ports/stores/store.js';
@@ -26,18 +26,21 @@ export interface DueLook {
 }
 
 export interface DueSource {
-  /** The next look starts with everything that is due. */
+  /** Makes the next look start with everything that is due. */
   restart(): void;
-  /** Resolves with what became due since the last look. `open`: instances whose pages are still being read; omitted. */
+  /**
+   * Resolves with what became due since the last look. Tasks of the instances in `open`, whose pages are still being read, are
+   * omitted.
+   */
   look(before: number, open: ReadonlySet<string>): Promise<DueLook>;
   /** Returns the pages of an instance after what was read. */
   pagesOf(instanceId: string): DuePages;
 }
 
-/** A single process: reads everything after what was read before. */
+/** Source of a single process: reads everything after what was read before. */
 export class StoredTasks implements DueSource {
   private readonly store: Pick<Store, 'dueTasks' | 'dueInstances'>;
-  /** Everything up to this task was read, except what the pages of instances contain. */
+  /** Last task that was read. Everything up to it was read, except what the pages of instances contain. */
   private read: TaskReference | null = null;
 
   constructor(store: Pick<Store, 'dueTasks' | 'dueInstances'>) {
@@ -76,7 +79,7 @@ export class StoredTasks implements DueSource {
 
 export type ClaimedTasks = Pick<Cluster, 'claimDue' | 'claimQueued'>;
 
-/** Several nodes: reads what is unclaimed. What this node has claimed was read before. */
+/** Source of one of several nodes: reads what is unclaimed. What this node has claimed was read before. */
 export class UnclaimedTasks implements DueSource {
   private readonly store: Pick<Store, 'dueTasks' | 'dueInstances'>;
   private readonly claims: ClaimedTasks;

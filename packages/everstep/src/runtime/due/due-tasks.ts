@@ -14,7 +14,7 @@ import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 import { type ClaimedTasks, type DueSource, StoredTasks, UnclaimedTasks } from './due-source.js';
 import { type Backlog, type DueTurn, DueTurns } from './due-turns.js';
 
-/** Tasks that are handled concurrently: some of them have to be read from the store first. */
+/** Maximum number of tasks that are handled concurrently: some of them have to be read from the store first. */
 const TOGETHER = 10;
 const RETRY_AFTER_FAULT_MS = 1000;
 /** Several nodes: without a notice, a task that another node left is found after this time. */
@@ -33,7 +33,7 @@ export interface DueTaskOptions {
   readonly handler: DueTaskHandler;
   /** The accounts that take turns; if absent, everything belongs to one instance. */
   readonly owners?: InstanceOwners;
-  /** While it is closed nothing is read; `restartNow` must be called when it opens. */
+  /** Nothing is read while this is closed; `restartNow` must be called when it opens. */
   readonly writes: StoreWritesState;
   /** Several nodes: claims what is due and unclaimed. */
   readonly cluster?: ClaimedTasks | null;
@@ -79,17 +79,17 @@ export class DueTasks {
     return this.scanning === null;
   }
 
-  /** A task was recorded that is due at `dueAt`, in the future. */
+  /** Called when a task was recorded that is due at `dueAt`, in the future. */
   expect(dueAt: number): void {
     if (dueAt < this.wakeAt) this.wake(dueAt);
   }
 
-  /** A delivery of the instance has ended: its backlog may have space for more. */
+  /** Called when a delivery of the instance has ended: its backlog may have space for more. */
   resume(instanceId: string): void {
     if (this.turns.hasCapacityAgain(instanceId)) this.look();
   }
 
-  /** Reads everything that is due again, including tasks that were read before: a batch was lost, for example. */
+  /** Reads all due tasks again, including those that were read before, for example after a lost batch. */
   restart(): void {
     this.fromStart = true;
     // Never later than planned: repeated faults must not delay it forever.
@@ -102,7 +102,7 @@ export class DueTasks {
     this.look();
   }
 
-  /** Other nodes have taken over all claims of this node: stops the current scan and starts a new one. */
+  /** Stops the current scan and starts a new one, because other nodes have taken over all claims of this node. */
   claimsLost(): void {
     this.generation++;
     this.restartNow();
@@ -206,7 +206,7 @@ export class DueTasks {
     await new Promise<void>((resolve) => this.options.clock.endOfTurn(resolve));
   }
 
-  /** Resolves with false if the claims were lost in the meantime. */
+  /** Acts on the tasks. Resolves with false if the claims were lost in the meantime. */
   private async take(tasks: readonly DueTask[], deciding: (decided: Promise<void>) => void = () => {}): Promise<boolean> {
     const { generation } = this;
     let taking: Promise<void>[] = [];

@@ -77,7 +77,7 @@ function fork() {
   return forked;
 }
 
-/** Commits to the store and records the units; `fail` is the one before which it fails. */
+/** Commits to the store and records the units. Fails before the unit for which `fail` returns true. */
 function watched(store: Store, fail: (unit: CommitUnit, count: number) => boolean = () => false) {
   const units: CommitUnit[] = [];
   const commit = async (unit: CommitUnit) => {

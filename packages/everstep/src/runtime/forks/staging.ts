@@ -1,8 +1,7 @@
 /**
- * Creates runs with a copy of another run's journal. A short journal is copied in the unit that creates the run. A long one would
- * block everything else, so it is staged before in slices, each in its own transaction, and the unit adopts it. Until then the
- * run is not visible. A crash leaves only staged steps, which are deleted after the next start.
- * Keeps invariant 45.
+ * Creates runs with a copy of another run's journal. A short journal is copied in the unit that creates the run. A long one
+ * would block everything else, so it is staged beforehand in slices, each in its own transaction, and the unit adopts it. Until
+ * then the run is not visible. A crash leaves only staged steps, which are deleted after the next start. Keeps invariant 45.
  */
 import { LIMITS, PART } from '../../config/limits.js';
 import type { CommitResult, CommitUnit, StoreWrite } from '../../engine/writes.js';

@@ -4,10 +4,10 @@ import type { DeliveryResult } from './delivery.js';
 
 export interface DestinationState {
   readonly hold: DestinationHold | null;
-  /** Failed deliveries in a row. */
+  /** Number of failed deliveries in a row. */
   readonly failures: number;
   readonly lastError: string | null;
-  /** Unix ms from which one delivery may pass as a probe; null if the breaker holds nothing. */
+  /** Time from which one delivery may pass as a probe, Unix ms; null if the breaker holds nothing. */
   readonly probeAt: number | null;
 }
 
@@ -18,7 +18,7 @@ export interface Outcome {
   readonly result: DeliveryResult;
   /** Whether the delivery was the probe. */
   readonly probe: boolean;
-  /** Unix ms. */
+  /** Time of the response, Unix ms. */
   readonly at: number;
 }
 

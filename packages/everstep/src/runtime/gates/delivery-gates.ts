@@ -27,7 +27,7 @@ export interface DeliveryGatesOptions {
   readonly commits: ControlCommits;
   readonly exit: GatesExit;
   readonly slots: FreeSlots;
-  /** Absent: there are no workers. */
+  /** The connected workers. Absent: there are no workers. */
   readonly workers?: WorkerPresence;
   /** Returns how long requests may take to arrive, for a rate with this period. */
   readonly transitMs: (periodMs: number) => number;
@@ -78,7 +78,7 @@ export class DeliveryGates implements GateExit {
     if (!this.stopped) this.exit.passedGates(delivery, delivery.window !== null);
   }
 
-  /** A delivery that had passed is done: it no longer counts for its limits. */
+  /** Called when a delivery that had passed is done: it no longer counts toward its limits. */
   done(delivery: Delivery, result: DeliveryResult): void {
     const id = idOf(delivery);
     const gated = this.known.get(id);
@@ -87,7 +87,7 @@ export class DeliveryGates implements GateExit {
     this.instance(delivery.limits.instanceId).done(gated, result);
   }
 
-  /** The task no longer exists: removes its delivery if it waits. One that has passed remains until it is done. */
+  /** Removes the waiting delivery of a task that no longer exists. A delivery that has passed remains until it is done. */
   withdraw(ref: DeliveryRef): void {
     const id = idOf(ref);
     const delivery = this.known.get(id);
@@ -97,8 +97,8 @@ export class DeliveryGates implements GateExit {
   }
 
   /**
-   * Asked right before a delivery starts that had to wait for a slot after it had passed. Returns false if its destination
-   * was held in the meantime: then the delivery must not start. It waits here and passes again later.
+   * Returns whether a delivery that waited for a slot after it had passed may start. If its destination was held in the
+   * meantime, it must not start: it waits here and passes again later.
    */
   mayStart(ref: DeliveryRef): boolean {
     const delivery = this.known.get(idOf(ref));
@@ -106,13 +106,13 @@ export class DeliveryGates implements GateExit {
     return this.instance(delivery.limits.instanceId).mayStart(delivery);
   }
 
-  /** The request of a delivery that had passed is sent: it has its connection. */
+  /** Called when the request of a delivery that had passed is sent: it has its connection. */
   sent(ref: DeliveryRef): void {
     const delivery = this.known.get(idOf(ref));
     if (delivery?.window) this.instance(delivery.limits.instanceId).sent(delivery);
   }
 
-  /** A message has ended: its position in its queue is free. */
+  /** Frees the position of an ended message in its queue. */
   leaveQueue({
     instanceId,
     queue,
@@ -132,7 +132,7 @@ export class DeliveryGates implements GateExit {
     return held.filter((runKey) => !this.known.has(idOf({ runKey, slot: ADVANCE_SLOT })));
   }
 
-  /** A run has ended on another node: if it is a message, its position in its queue is free. */
+  /** Called when a run has ended on another node. If the run is a message, its position in its queue becomes free. */
   runEnded(runKey: string): void {
     for (const instance of this.instances.values()) instance.leaveQueue(runKey);
   }
@@ -142,7 +142,10 @@ export class DeliveryGates implements GateExit {
     this.instances.get(instanceId)?.queueChanged(name, queue);
   }
 
-  /** The response to a batch was lost. Messages that ended in it must not keep their positions forever. */
+  /**
+   * Checks the positions in queues after the response to a batch was lost: messages that ended in it must not keep them
+   * forever.
+   */
   verifyQueues(isActive: (runKey: string) => Promise<boolean>): void {
     for (const instance of this.instances.values()) {
       instance.verifyQueues(isActive).catch((error: unknown) => {
@@ -152,14 +155,14 @@ export class DeliveryGates implements GateExit {
     }
   }
 
-  /** The queue instance was deleted: removes all of its deliveries. */
+  /** Removes all deliveries of a deleted queue instance. */
   drop(instanceId: string): void {
     this.instances.get(instanceId)?.stop();
     this.instances.delete(instanceId);
     for (const [id, { limits }] of this.known) if (limits.instanceId === instanceId) this.known.delete(id);
   }
 
-  /** Slots may have become free: starts of a rate that wait for one may be granted. */
+  /** Called when slots may have become free: starts of a rate that wait for one may be granted. */
   slotsFreed(): void {
     this.deps.slots.freed();
   }
@@ -237,7 +240,7 @@ export class DeliveryGates implements GateExit {
     this.known.clear();
   }
 
-  /** Another node changed the stored state of a key. `reset`: it ended the rate window. */
+  /** Another node changed the stored state of a key. `reset`: the change ended the rate window. */
   reloadKey(instanceId: string, key: string, reset: boolean): Promise<void> {
     return this.reload(this.instances.get(instanceId)?.reloadKey(key, reset));
   }
@@ -265,7 +268,7 @@ export class DeliveryGates implements GateExit {
     for (const instance of this.instances.values()) yield* instance.counts();
   }
 
-  /** Never rejects: `reloadAll` reads again what could not be read. */
+  /** Waits for a read. Never rejects: `reloadAll` reads again what could not be read. */
   private async reload(reading: Promise<void> | undefined): Promise<void> {
     try {
       await reading;
@@ -290,7 +293,7 @@ export class DeliveryGates implements GateExit {
     return instance;
   }
 
-  /** Returns one object for the equal limits of a hundred thousand waiting deliveries. */
+  /** Returns a shared object for equal limits, because a hundred thousand deliveries may wait. */
   private shared(limits: DeliveryLimits): DeliveryLimits {
     const last = this.lastLimits;
     const same =

@@ -9,7 +9,7 @@ import { type DestinationState, HEALTHY, stateAfter } from './breaker.js';
 import type { DeliveryResult } from './delivery.js';
 import { type GatedDelivery, WaitList } from './wait-list.js';
 
-/** Deliveries that pass without a pause; then other work of the process continues. */
+/** Maximum number of deliveries that pass before other work of the process continues. */
 const AT_ONCE = 1_000;
 
 /** The instance of a destination. */
@@ -19,9 +19,9 @@ export interface DestinationInstance {
   couldStart(delivery: GatedDelivery): boolean;
   /** Returns since when no worker serves the destination; null if one does, or if it is not a worker URL. */
   noWorkerSince(origin: string): number | null;
-  /** The delivery has passed its destination. */
+  /** Called when the delivery has passed its destination. */
   passedDestination(delivery: GatedDelivery): void;
-  /** The hold has changed and must be stored. */
+  /** Called when the hold has changed and must be stored. */
   holdChanged(origin: string): void;
 }
 
@@ -51,7 +51,7 @@ export class Destination {
   get blocks(): boolean {
     return this.isHeld || this.list.size > 0;
   }
-  /** Whether nothing about it has to be kept. */
+  /** Whether no state of the destination has to be kept. */
   get idle(): boolean {
     return this.current.hold === null && this.list.size === 0 && this.current.failures === 0;
   }
@@ -77,14 +77,14 @@ export class Destination {
     });
   }
 
-  /** A delivery to it is done. */
+  /** Called when a delivery to the destination is done. */
   done(delivery: GatedDelivery, result: DeliveryResult): void {
     const probe = delivery === this.probe;
     if (probe) this.probe = null;
     this.become(stateAfter(this.current, { origin: this.origin, result, probe, at: this.clock.now() }, this.instance.breaker));
   }
 
-  /** A delivery that waited, here or at its key, was withdrawn. */
+  /** Called when a delivery that waited, here or at its key, was withdrawn. */
   withdrawn(delivery: GatedDelivery): void {
     if (delivery !== this.probe) return;
     this.probe = null;
@@ -103,7 +103,7 @@ export class Destination {
     this.continue();
   }
 
-  /** A worker has connected, or its connection has ended. */
+  /** Called when a worker has connected, or its connection has ended. */
   workersChanged(): void {
     this.continue();
   }
@@ -116,7 +116,7 @@ export class Destination {
     this.release();
   }
 
-  /** The settings of the breaker have changed. */
+  /** Called when the settings of the breaker have changed. */
   settingsChanged(): void {
     const { hold, probeAt } = this.current;
     if (hold?.by !== 'breaker' || probeAt === null) return;
@@ -138,7 +138,7 @@ export class Destination {
     };
   }
 
-  /** Returns why a delivery to it does not pass; null if it is not held. */
+  /** Returns why a delivery to the destination does not pass; null if it is not held. */
   get reason(): WaitReason | null {
     const { hold } = this.current;
     const since = this.noWorkerSince;
@@ -177,7 +177,7 @@ export class Destination {
     else if (before.hold) this.lift();
   }
 
-  /** Lets the delivery pass that has waited longest and has no other limit to wait for, if a probe is due. */
+  /** If a probe is due, lets the delivery pass that has waited longest and waits for nothing else. */
   private tryProbe(): void {
     const { hold, probeAt } = this.current;
     if (

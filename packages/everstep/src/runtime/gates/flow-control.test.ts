@@ -29,7 +29,7 @@ test('a delivery that waits, or has passed and is not done, is not accepted agai
   assert.equal(offer('a'), true);
 });
 
-test('never more than its parallelism are in flight, in the order of their offers', async () => {
+test('a key never has more deliveries in flight than its parallelism, in the order of their offers', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', parallelism: 2 });
   world.offerMany(5, 'k');
@@ -195,7 +195,7 @@ test('the remaining starts of a window from before a crash are not made once it 
     world.offer('k');
     await world.pass(150);
   }
-  // It started at 0 at the earliest and at 400 at the latest.
+  // The window started at 0 at the earliest and at 400 at the latest.
   assert.deepEqual(
     world.starts.map(({ at }) => at - begin),
     [0, 400, 550, 700, 850, 1_420, 1_420, 1_420, 1_450],

@@ -20,9 +20,9 @@ import {
 } from './rate-window.js';
 import { type GatedDelivery, WaitList } from './wait-list.js';
 
-/** Deliveries that pass without a pause; then other work of the process continues. */
+/** Maximum number of deliveries that pass before other work of the process continues. */
 const AT_ONCE = 1_000;
-/** Deliveries that are passed over to find one whose destination has a free slot. */
+/** Maximum number of deliveries that are passed over to find one whose destination has a free slot. */
 const LOOK_AHEAD = 128;
 
 type StoredWindow = FlowControlState['window'];
@@ -52,7 +52,7 @@ export class FlowKey {
   private readonly instance: FlowKeyInstance;
   private readonly deps: GateDeps;
   private readonly list = new WaitList();
-  /** Null until they are loaded. */
+  /** Limits of the key; null until they are loaded. */
   private limits: KeyLimits | null = null;
   private window: RateWindow | null = null;
   /** Starts that are being stored; a change that ends the window in the meantime voids them. */
@@ -140,7 +140,7 @@ export class FlowKey {
     this.pump();
   }
 
-  /** The delivery passes at once, or waits. */
+  /** Lets the delivery pass at once, or makes it wait. */
   offer(delivery: GatedDelivery): void {
     const { limits } = this;
     if (limits && isOpen(limits) && this.list.size === 0) this.pass(delivery);
@@ -155,7 +155,7 @@ export class FlowKey {
     return this.list.inOrder();
   }
 
-  /** A delivery that had passed is done or did not start. */
+  /** Called when a delivery that had passed is done or did not start. */
   release(delivery: GatedDelivery, outcome: DeliveryResult['kind']): void {
     const { window } = delivery;
     this.inFlight--;
@@ -169,7 +169,7 @@ export class FlowKey {
       }
       if (outcome === 'delivered' && window.isSent && window.arrivedBy === null) {
         window.arrivedBy = this.deps.clock.now();
-        // Its end is now known more precisely and may be earlier.
+        // The end of the window is now known more precisely and may be earlier.
         this.clearTimer();
       }
     }
@@ -186,7 +186,7 @@ export class FlowKey {
     return !this.isUsedUp(runningWindow(this.window, rate, this.deps.clock.now()), rate);
   }
 
-  /** The request of a delivery that had passed is sent. */
+  /** Called when the request of a delivery that had passed is sent. */
   sent(delivery: GatedDelivery): void {
     const { window } = delivery;
     if (!window || !delivery.unsent) return;
@@ -203,7 +203,7 @@ export class FlowKey {
     this.pump();
   }
 
-  /** Lets the deliveries pass that may pass. */
+  /** Lets all deliveries pass that are allowed to. */
   pump(): void {
     // A delivery that passes may be done at once and call this again; the loop below handles that.
     if (this.pumping || this.stopped) return;
@@ -354,7 +354,7 @@ export class FlowKey {
     const left = startsLeft(base, rate) - carried;
     const ofKey = limits.parallelism === null ? left : Math.min(left, limits.parallelism - this.inFlight);
     const ofInstance = deps.slots.seekOf(instanceId, this);
-    // Without a free slot it looks as well, so that it waits for its turn.
+    // Without a free slot the key seeks one as well, so that it waits for its turn.
     const most = Math.max(1, Math.min(ofKey, ofInstance));
     const chosen = this.startable(most, (wanted) => deps.slots.seek(wanted, this));
     const starts = chosen.length;
@@ -392,7 +392,7 @@ export class FlowKey {
     this.grant = null;
   }
 
-  /** Sets no timer for an infinite time: each request that is sent or done looks again. */
+  /** Sets a timer for `at`, unless it is infinite: then each request that is sent or done checks again. */
   private setTimer(at: number): void {
     if (this.cancelTimer || at === Number.POSITIVE_INFINITY) return;
     this.cancelTimer = this.deps.clock.setTimer(at, () => {

@@ -1,4 +1,4 @@
-/** What the gates of all instances, and the keys and destinations in them, are given. */
+/** Dependencies of the gates of all instances, and of the keys and destinations in them. */
 import type { CommitResult, CommitUnit, ControlWrite } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';

@@ -259,7 +259,7 @@ export class GateWorld {
     }
   }
 
-  /** Resolves with the value of a promise while time passes, `withinMs` at most. */
+  /** Resolves with the value of a promise while time passes, at most `withinMs`. */
   async get<Value>(promise: Promise<Value>, withinMs = 100): Promise<Value> {
     const [value] = await Promise.all([promise, this.pass(withinMs)]);
     return value;

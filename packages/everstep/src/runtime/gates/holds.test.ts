@@ -51,7 +51,7 @@ test('after the set number of failures in a row nothing passes to the destinatio
   assert.deepEqual(reasons(world, 'r3'), [{ kind: 'destination-held', hold: held?.hold, probeAt: world.now + 1_000 }]);
 });
 
-test('there is one probe at a time, an interval after the last one failed; a delivered probe releases all in order', async () => {
+test('there is one probe at a time, an interval after the last one failed; a probe that is delivered releases all deliveries in order', async () => {
   const world = await tripped();
   world.offerMany(5, null);
   await world.pass(999);
@@ -128,7 +128,7 @@ test('a manual hold is never probed, survives a restart, and is only released ma
   assert.equal(world.store.holds.size, 0);
 });
 
-test('a hold of the breaker that is released manually releases all, and the count restarts', async () => {
+test('a manual release of a hold of the breaker releases all deliveries, and the count restarts', async () => {
   const world = await tripped();
   world.offerMany(4, null);
   assert.equal(await release(world), true);

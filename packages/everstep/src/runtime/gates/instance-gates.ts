@@ -1,7 +1,7 @@
 /**
- * The gates of one instance. A delivery passes its queue of messages first, then its destination, then its flow control key,
- * so a delivery to a held destination takes no slot and does not count toward its key. The state of an instance and of a key is
- * read from the store when it is first needed; deliveries that are offered in the meantime wait in order.
+ * The gates of one instance. A delivery passes its queue of messages first, then its destination, then its flow control key. A
+ * delivery to a held destination therefore takes no slot and does not count toward its key. The state of an instance and of a
+ * key is read from the store when it is first needed; deliveries that are offered in the meantime wait in order.
  */
 import { WORKER_SCHEME } from '@everstep/sdk/protocol';
 import {
@@ -24,7 +24,7 @@ import { type GatedDelivery, WaitList } from './wait-list.js';
 
 /** Idle keys, destinations and queues beyond this number are removed from memory. */
 const MAX_KEPT = 5_000;
-/** Entries that are checked for removal each time one is added. */
+/** Number of entries that are checked for removal each time one is added. */
 const CHECKED_PER_ADD = 8;
 
 export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyInstance {
@@ -66,7 +66,7 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
     else this.lineOf(queue).offer(delivery);
   }
 
-  /** A message has ended. If it ended on another node, its queue is unknown. */
+  /** Called when a message has ended. If it ended on another node, its queue is unknown. */
   leaveQueue(runKey: string, queues: Iterable<string> = [...this.lines.keys()]): void {
     for (const queue of queues) {
       this.lines.get(queue)?.ended(runKey);
@@ -79,7 +79,7 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
     this.lines.get(name)?.set(queue);
   }
 
-  /** The response to a batch was lost: messages may have ended in it. */
+  /** Checks the messages of the queues after the response to a batch was lost, because some may have ended in it. */
   async verifyQueues(isActive: (runKey: string) => Promise<boolean>): Promise<void> {
     for (const line of [...this.lines.values()]) await line.verify(isActive);
   }
@@ -303,7 +303,7 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
     return this.deps.workers.missingSince(this.instanceId, origin);
   }
 
-  /** Workers of the app have connected, or their connections have ended. */
+  /** Called when workers of the app have connected, or their connections have ended. */
   workersChanged(app: string): void {
     const prefix = `${WORKER_SCHEME}${app}/`;
     for (const [origin, destination] of [...this.byOrigin]) {

@@ -59,7 +59,7 @@ test('keys of one instance take turns for its slots', async () => {
   assert.equal(firstSix, 3);
 });
 
-test('a limit that is lowered while starts are being stored holds them back; raised, it permits more', async () => {
+test('lowering a limit while starts are being stored holds them back, and raising it permits more', async () => {
   let most = 4;
   const world = limitedTo(() => most);
   await world.trigger({ key: 'k', rate: 10, periodMs: 60_000 });

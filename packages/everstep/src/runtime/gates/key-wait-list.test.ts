@@ -41,7 +41,7 @@ test('a node without the gates lists what is due at the key, except deliveries i
     waiting: 2,
     inFlight: 1,
   };
-  const gates = { waitingAt: () => assert.fail('they are not of this node') };
+  const gates = { waitingAt: () => assert.fail('these deliveries are not on this node') };
   const query = { instanceId: INSTANCE, key: 'k', limit: 9 };
   const list = await keyWaitList({ store, clock, holdsGates: false, gates }, query, status);
   assert.deepEqual(

@@ -10,13 +10,13 @@ import type { FlowControlStatus, KeyWaiter, KeyWaitList } from '../services/work
 import type { DeliveryRef } from './delivery.js';
 import type { DeliveryGates } from './delivery-gates.js';
 
-/** Tasks per read. */
+/** Number of tasks per read. */
 const PAGE = 1_000;
 
 export interface KeyWaitListOptions {
   readonly store: Pick<Store, 'dueTasks' | 'loadRun'>;
   readonly clock: Clock;
-  /** Whether the gates of the instance are this process's. */
+  /** Whether this process holds the gates of the instance. */
   readonly holdsGates: boolean;
   readonly gates: Pick<DeliveryGates, 'waitingAt'>;
 }
@@ -27,7 +27,7 @@ interface Query {
   readonly limit: number;
 }
 
-/** Resolves with what is due at the key in the store. `passed`: number of deliveries in flight, assumed to be the first. */
+/** Returns what is due at the key in the store. `passed`: number of deliveries in flight, assumed to be the first ones. */
 async function dueAt(
   { store, clock }: KeyWaitListOptions,
   { instanceId, key, limit }: Query,
@@ -60,7 +60,7 @@ export async function keyWaitList(options: KeyWaitListOptions, query: Query, sta
   for (const { runKey, slot } of refs) {
     const run = await options.store.loadRun({ runKey });
     const task = run?.tasks.get(slot);
-    // It may have been sent or have ended since.
+    // The delivery may have been sent or have ended since.
     if (!run || !task || task.dueAt === null) continue;
     waiting.push({ run, stepName: 'name' in task ? task.name : null, since: task.dueAt });
   }

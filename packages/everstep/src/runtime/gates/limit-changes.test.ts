@@ -23,7 +23,7 @@ test('limits of a trigger affect waiting deliveries, whether they are higher, lo
   assert.equal(world.starts.length, 5);
   await world.trigger({ key: 'k' });
   await world.pass(0);
-  assert.equal(world.starts.length, 5, 'a key without limits keeps what it has');
+  assert.equal(world.starts.length, 5, 'a trigger without limits keeps those of the key');
   await world.pass(1_000);
   assert.equal(world.starts.length, 7);
 });
@@ -192,7 +192,7 @@ test('a longer period does not extend a window from before a crash that may have
   world.endRun('r0');
   world.crash();
   world.offer('k', { runKey: 'late' });
-  // It started with its first request, between 0 and 60, so it may have ended at 100.
+  // The window started with its first request, between 0 and 60, so it may have ended at 100.
   await world.pass(40);
   await world.trigger({ key: 'k', rate: 2, periodMs: 150 });
   await world.pass(0);

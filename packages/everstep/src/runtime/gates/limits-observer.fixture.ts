@@ -28,7 +28,7 @@ export class LimitsObserver {
   /** The latest requested limits. */
   limits: KnownLimits = { parallelism: null, rate: null, periodMs: null, paused: false };
 
-  /** The change may apply from now on. Call the returned function when it does. */
+  /** Notes that the change may apply from now on. Call the returned function when it does. */
   changing(change: Change): (at: number) => void {
     this.change = change;
     if (change.kind === 'limits') this.limits = change.limits;
@@ -39,7 +39,10 @@ export class LimitsObserver {
     };
   }
 
-  /** The process has crashed. The next one knows the stored window, which contains at least the starts that were made. */
+  /**
+   * Notes a crash of the process. The next process knows the stored window, which contains at least the starts that were made.
+   * Returns what is wrong with the window, or null.
+   */
   crashed(kept: FlowControlState['window'], at: number): string | null {
     const wrong = this.possible.every((one) => {
       const seen = one.window?.starts.filter((start) => start.at >= (kept?.startedAt ?? 0)) ?? [];
@@ -49,10 +52,10 @@ export class LimitsObserver {
       const starts = one.window?.starts.filter((start) => start.at >= (kept?.startedAt ?? 0)) ?? [];
       return { ...one, window: kept && { begin: kept.startedAt, starts } };
     });
-    return wrong ? `fewer starts are written down than were made: ${JSON.stringify(kept)}` : null;
+    return wrong ? `fewer starts are stored than were made: ${JSON.stringify(kept)}` : null;
   }
 
-  /** A delivery of this key has started and is in flight. Returns what is wrong with that, or null. */
+  /** Notes that a delivery of this key has started and is in flight. Returns what is wrong with that, or null. */
   started(start: Start, inFlight: number): string | null {
     this.branch(start.at);
     const before = this.possible;
@@ -78,7 +81,7 @@ export class LimitsObserver {
     return [{ ...one, window: { ...one.window, starts: [...one.window.starts, start] } }];
   }
 
-  /** The change may apply by now. */
+  /** Adds the states in which the change applies by now. */
   private branch(at: number): void {
     const { change } = this;
     if (!change) return;

@@ -169,7 +169,9 @@ class Play {
     this.world.offer(name, { origin, runKey });
   }
 
-  /** Another process finds the pending deliveries, oldest first; those in flight are delivered again. */
+  /**
+   * Replaces the process by another one, which finds the pending deliveries, oldest first. Those in flight are delivered again.
+   */
   private crash(): void {
     this.world.crash();
     this.lastOf.clear();
@@ -180,7 +182,7 @@ class Play {
     for (const [runKey, { key: name, origin }] of this.pending) this.world.offer(name, { origin, runKey });
   }
 
-  /** Waits for the requested changes: after a crash they would never resolve. */
+  /** Waits for the requested changes, because they would never resolve after a crash. */
   async settle(): Promise<void> {
     const changes = this.changes.splice(0);
     if (changes.length > 0) await this.world.get(Promise.all(changes), MAX_LATENCY_MS * 2 * (changes.length + 4));

@@ -15,7 +15,7 @@ const ONE_AT_A_TIME: Rules = { parallelism: 1, paused: false };
 
 /** What comes after the queue. */
 export interface QueueExit {
-  /** The delivery has passed its queue. */
+  /** Called when the delivery has passed its queue. */
   passedQueue(delivery: GatedDelivery): void;
 }
 
@@ -27,7 +27,7 @@ export class QueueLine {
   private readonly retried = new WaitList();
   /** Runs that have a position. */
   private readonly holders = new Set<string>();
-  /** Null until the queue is loaded. */
+  /** Rules of the queue; null until they are loaded. */
   private rules: Rules | null = null;
   /** Rules that were set, and runs that ended, while the queue was being loaded. */
   private setEarly: Rules | null = null;
@@ -58,7 +58,7 @@ export class QueueLine {
     this.rules = this.setEarly ?? queue ?? ONE_AT_A_TIME;
     for (const runKey of retried) if (!this.endedEarly.has(runKey)) this.holders.add(runKey);
     this.endedEarly.clear();
-    // These were offered before it was known which runs have a position.
+    // These deliveries were offered before it was known which runs have a position.
     const holding = [...this.list.inOrder()].filter(({ runKey }) => this.holders.has(runKey));
     for (const delivery of holding) {
       this.list.remove(delivery);
@@ -81,7 +81,7 @@ export class QueueLine {
     this.pump();
   }
 
-  /** The message has ended: its position is free for the next. */
+  /** Called when the message has ended: its position is free for the next one. */
   ended(runKey: string): void {
     if (!this.rules) this.endedEarly.add(runKey);
     if (this.holders.delete(runKey)) this.pump();

@@ -15,7 +15,9 @@ function drawn(seed: number): () => number {
   };
 }
 
-/** Returns the most requests in a window. A window starts with the first arrival after the previous one has ended. */
+/**
+ * Returns the largest number of requests in a window. A window starts with the first arrival after the previous one has ended.
+ */
 function mostInWindow(requests: readonly number[]): number {
   let [begin, count, most] = [Number.NEGATIVE_INFINITY, 0, 0];
   for (const at of requests) {
@@ -30,7 +32,7 @@ class RequestLog {
   readonly seen: number[] = [];
   /** Time until a request is sent: it has to connect first. */
   connectMs = 0;
-  /** Additional delay of the very first request: its endpoint is cold. */
+  /** Additional delay of the very first request, because its endpoint is cold. */
   firstLateMs = 0;
 
   constructor(seed: number, answerMs: number) {
@@ -62,7 +64,7 @@ test('a first window whose requests had to connect does not end early at the end
   assert.ok(requests.seen.length >= 9 * 50 * 0.95, `${requests.seen.length} requests`);
 });
 
-test('an endpoint that accepts the first request late gets no more requests for that', async () => {
+test('an endpoint that accepts the first request late gets no additional requests because of the delay', async () => {
   const requests = new RequestLog(3, 1);
   const { world } = requests;
   await world.trigger({ key: 'k', parallelism: 1, rate: 50, periodMs: PERIOD_MS });

@@ -4,7 +4,7 @@
  *
  * The limit holds as the destination sees it, which counts requests when they arrive. A window is therefore measured from the
  * time at which its first request was sent, with a margin at both ends for requests in transit. If that time is not known
- * exactly, nothing more starts after the earliest possible end of the window, and the next window starts after its latest
+ * exactly, nothing more starts after the earliest possible end of the window. The next window then starts after the latest
  * possible end.
  *
  * Keeps invariant 13.
@@ -19,21 +19,23 @@ export interface Rate {
 }
 
 export interface RateWindow {
-  /** Unix ms: the earliest time at which its first request was sent, or the exact time once that is known. */
+  /** Earliest time at which its first request was sent, or the exact time once that is known, Unix ms. */
   startedAt: number;
-  /** Unix ms: the latest time at which its first request was sent, unless it is unsent. */
+  /** Latest time at which its first request was sent, unless it is unsent, Unix ms. */
   sentBy: number;
   /** Whether its first request is sent. */
   isSent: boolean;
   /** Starts that were made and whose requests are neither sent nor done. */
   unsent: number;
-  /** Unix ms by which one of its requests had arrived, because it was answered; null while none was. */
+  /**
+   * Time by which one of its requests had arrived, because its response had arrived, Unix ms; null while there is no response.
+   */
   arrivedBy: number | null;
   /** Starts that are stored for this window. */
   granted: number;
   /** Starts that were made, at most `granted`. */
   made: number;
-  /** Whether it may have ended at the destination before its period was extended: nothing more starts in it. */
+  /** Whether the window may have ended at the destination before its period was extended: nothing more starts in it. */
   closed: boolean;
 }
 
@@ -67,11 +69,14 @@ export function restoredWindow(
   return { startedAt, sentBy, isSent: true, unsent: 0, arrivedBy: null, granted, made: granted, closed: false };
 }
 
-/** A small part of the period, so that the whole limit can be used. Ample within a host or between neighboring ones. */
+/**
+ * Maximum transit time: a small part of the period, so that the whole limit can be used. Ample within a host or between
+ * neighboring ones.
+ */
 const MAX_TRANSIT_MS = 50;
 export const transitOf = (periodMs: number): number => Math.min(MAX_TRANSIT_MS, Math.floor(periodMs * 0.0125));
 
-/** The first request may reach a cold destination. */
+/** Transit times allowed for the first request, which may reach a cold destination. */
 const TRANSITS_OF_FIRST = 2;
 
 /**
@@ -84,7 +89,10 @@ export function endOf({ sentBy, isSent, unsent, arrivedBy }: RateWindow, { perio
   return periodMs + (arrivedBy === null ? latest : Math.min(arrivedBy, latest));
 }
 
-/** Whether a request started now could arrive after the window has ended at the destination, which counts it for the next. */
+/**
+ * Returns whether a request that starts now could arrive after the window has ended at the destination, which then counts it
+ * for the next window.
+ */
 export const isClosing = (window: RateWindow | null, { periodMs, transitMs }: Rate, now: number): boolean =>
   window !== null && (window.closed || now >= window.startedAt + periodMs - transitMs);
 

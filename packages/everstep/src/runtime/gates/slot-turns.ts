@@ -24,7 +24,7 @@ export interface FreeSlots {
 
 /** A key that waits for a slot. */
 export interface SlotSeeker {
-  /** Lets the deliveries pass that may pass. */
+  /** Lets all deliveries pass that are allowed to. */
   pump(): void;
 }
 
@@ -35,9 +35,9 @@ interface Scope {
   kept: number;
 }
 
-/** Slots of one kind, by name: those at an origin, for example. */
+/** Slots of one kind, by name, for example those at an origin. */
 interface Kind {
-  /** Null: no limit of this kind applies to the delivery. */
+  /** Returns the name of the slots that the delivery needs; null if no limit of this kind applies to it. */
   readonly nameOf: (limits: DeliveryLimits) => string | null;
   /** Free slots, including those for which others wait. */
   readonly free: (name: string) => number;
@@ -59,7 +59,7 @@ class Scopes {
     this.reservableOf = reservable;
   }
 
-  /** Returns 0 while others than `seeker` wait, unless `seeker` is being served. */
+  /** Returns the free slots, or 0 while seekers other than `seeker` wait, unless `seeker` is being served. */
   inTurn(name: string, seeker: SlotSeeker, served: boolean): number {
     const seekers = this.scopes.get(name)?.seekers;
     const others = seekers ? seekers.size - (seekers.has(seeker) ? 1 : 0) : 0;
@@ -121,7 +121,7 @@ export class SlotTurns {
   private readonly slots: FreeSlots;
   private readonly instances: Scopes;
   /**
-   * A seeker waits in the first of these that has no free slot for it, so an instance without free slots does not block
+   * A seeker waits in the first of these that has no free slot for it. An instance without free slots therefore does not block
    * others at the origin.
    */
   private readonly kinds: readonly Scopes[];
@@ -186,7 +186,7 @@ export class SlotTurns {
     };
   }
 
-  /** Slots may have become free. */
+  /** Called when slots may have become free. */
   freed(): void {
     for (const kind of this.kinds) kind.serve((seeker) => this.serve(seeker));
   }

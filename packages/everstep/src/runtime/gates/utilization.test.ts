@@ -11,7 +11,7 @@ function drawn(seed: number): () => number {
   };
 }
 
-test('a rate is fully used while deliveries wait', async () => {
+test('the rate of a key is fully used while deliveries wait', async () => {
   const world = new GateWorld();
   const next = drawn(7);
   world.store.latencyMs = () => Math.floor(next() * 4);
@@ -23,7 +23,7 @@ test('a rate is fully used while deliveries wait', async () => {
   assert.ok(world.starts.length <= 61 * 20, `${world.starts.length} starts`);
 });
 
-test('a parallelism is fully used while deliveries wait', async () => {
+test('the parallelism of a key is fully used while deliveries wait', async () => {
   const world = new GateWorld();
   const next = drawn(11);
   let busyMs = 0;
@@ -40,7 +40,7 @@ test('a parallelism is fully used while deliveries wait', async () => {
   assert.ok(busyMs >= (world.now - begin) * 4 * 0.95, `${busyMs} ms of deliveries`);
 });
 
-test('a rate and a parallelism that permit the same are both fully used', async () => {
+test('a rate and a parallelism that permit the same number are both fully used', async () => {
   const world = new GateWorld();
   world.store.latencyMs = () => 1;
   world.endpoint = answersIn(() => 90);

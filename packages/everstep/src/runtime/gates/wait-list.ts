@@ -20,7 +20,7 @@ export class GatedDelivery implements Delivery {
   readonly limits: DeliveryLimits;
   /** Increases from one offer to the next. */
   readonly order: number;
-  /** Unix ms of the offer. */
+  /** Time of the offer, Unix ms. */
   readonly since: number;
   /** The list in which it waits; null once it has passed. */
   list: WaitList | null = null;

@@ -33,7 +33,7 @@ export interface AlertService {
     readonly webhook: Omit<LifecycleWebhook, 'createdAt'>;
   }): Promise<LifecycleWebhook | SettingsRefusal>;
   deleteDestination(which: Named): Promise<SettingsRefusal | null>;
-  /** Its open alerts end. */
+  /** Deletes the rule and ends its open alerts. */
   deleteRule(which: Named): Promise<SettingsRefusal | null>;
   deleteWebhook(which: Named): Promise<SettingsRefusal | null>;
   /** Sends a test notice. Returns the id of the message. */

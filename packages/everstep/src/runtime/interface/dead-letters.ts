@@ -1,4 +1,4 @@
-/** Dead letters: recovered or deleted; and the failure callbacks of their runs. */
+/** Dead letters, which are recovered or deleted, and the failure callbacks of their runs. */
 import type { Overrides } from '../../engine/runs/settings.js';
 import type { DeadLetterGroupStore, MarkOutcome } from '../../ports/stores/dead-letter-groups.js';
 import type { RunReference } from '../../ports/stores/store.js';
@@ -15,9 +15,12 @@ export interface RecoverCommand {
   readonly dlqIds: readonly string[];
   readonly whenMissing: WhenMissing;
   readonly overrides: RunOverrides;
-  /** Only with one dlqId. */
+  /** Id of the new run; only with one dlqId. */
   readonly workflowRunId?: string;
-  /** Unix ms at which the runs were admitted; they count for this day. Absent or null: for the day on which they start. */
+  /**
+   * Time when the runs were admitted, Unix ms; they count for this day. Absent or null: they count for the day on which they
+   * start.
+   */
   readonly admittedAt?: number | null;
 }
 
@@ -46,7 +49,7 @@ export interface DeadLetterService {
 export type CallbackOutcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'not-found' }
-  /** There is no failure callback, or its state does not allow this. */
+  /** There is no failure callback, or the state of the callback does not allow this. */
   | { readonly kind: 'not-possible'; readonly why: string };
 
 export interface DeadLetterId {

@@ -11,7 +11,7 @@ export interface Notified {
 export interface NotifyCommand {
   readonly instanceId: string;
   readonly eventId: string;
-  /** Only this run, and the event is kept for it if it does not wait yet; null: all runs that wait for the event. */
+  /** The only run that is notified; the event is kept for it if it does not wait yet. Null: all runs that wait for the event. */
   readonly workflowRunId: string | null;
   readonly content: EventContent;
 }
@@ -29,7 +29,7 @@ export type NotifyOutcome =
 /** Identifies a webhook. */
 export interface WebhookId {
   readonly eventId: string;
-  /** The run that created it, if the address names the run. Otherwise the event id does. */
+  /** The run that created the webhook, if the URL names the run. Otherwise the event id does. */
   readonly of?: { readonly instanceId: string; readonly workflowRunId: string };
 }
 

@@ -1,4 +1,4 @@
-/** Why a run waits: the conditions of each of its open tasks, in the order in which they must be met. */
+/** Explains why a run waits: the conditions of each of its open tasks, in the order in which they must be met. */
 import type { DestinationHold } from '../../engine/runs/run.js';
 import type { RunRecord } from '../../ports/stores/store.js';
 
@@ -35,7 +35,7 @@ export type WaitReason =
   | {
       readonly kind: 'flow-control';
       readonly key: string;
-      /** Position in the line of the key, from 1. */
+      /** Position in the wait list of the key, from 1. */
       readonly place: number;
       readonly waiting: number;
       readonly because: 'parallelism' | 'rate' | 'paused';
@@ -54,21 +54,21 @@ export type WaitReason =
   | { readonly kind: 'destination-held'; readonly hold: DestinationHold; readonly probeAt: number | null }
   /** No worker that serves the URL is connected since then, Unix ms. */
   | { readonly kind: 'no-worker'; readonly url: string; readonly since: number }
-  /** Due, and waits for a slot. `because` is absent when it is about to start, or waits on another node. */
+  /** The delivery is due, and waits for a slot. `because` is absent when it is about to start, or waits on another node. */
   | { readonly kind: 'queued'; readonly because?: QueuedBecause }
   | { readonly kind: 'in-flight'; readonly url: string };
 
 /** What a run waits for now. */
 export interface RunWait {
   readonly reason: Exclude<WaitReason, { readonly kind: 'in-flight' }>;
-  /** Absent for the code between steps and for a plain message. */
+  /** Name of the step; absent for the code between steps and for a plain message. */
   readonly stepName?: string;
   /** Number of its other open tasks, which wait too. */
   readonly otherTasks: number;
 }
 
 export interface ExplainedTask {
-  /** Absent for the code between steps, for a plain message and for a failure callback. */
+  /** Id of the step; absent for the code between steps, for a plain message and for a failure callback. */
   readonly stepId?: number;
   readonly stepName?: string;
   readonly stepType?: string;

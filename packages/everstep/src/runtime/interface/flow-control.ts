@@ -28,7 +28,7 @@ export interface KeyWaiter {
   readonly run: Pick<Run, 'workflowRunId' | 'createdAt' | 'workflowUrl' | 'settings'>;
   /** Name of the step to deliver; null if the delivery is not of a step. */
   readonly stepName: string | null;
-  /** Unix ms at which it became due. */
+  /** Time when it became due, Unix ms. */
   readonly since: number;
 }
 
@@ -41,9 +41,9 @@ export interface KeyWaitList {
 export interface FlowControlService {
   list(query: { readonly instanceId: string }): Promise<readonly FlowControlStatus[]>;
   find(query: { readonly instanceId: string; readonly key: string }): Promise<FlowControlStatus | null>;
-  /** Null if there is no such key. */
+  /** Returns the deliveries that wait for the key; null if there is no such key. */
   waitList(query: { readonly instanceId: string; readonly key: string; readonly limit: number }): Promise<KeyWaitList | null>;
-  /** Null if there is no such key; a pin creates it. */
+  /** Changes the limits of the key. Null if there is no such key; a pin creates it. */
   change(command: FlowControlChangeCommand): Promise<FlowControlStatus | null>;
   /** Returns how many deliveries of the instance can be in flight, and how many are. */
   globalParallelism(query: { readonly instanceId: string }): { readonly max: number; readonly inFlight: number };
@@ -52,14 +52,14 @@ export interface FlowControlService {
 export interface DestinationStatus {
   /** Scheme, host and port; a worker URL as a whole. */
   readonly origin: string;
-  /** Unix ms since which no connected worker has served it; absent if one does, or if it is not a worker URL. */
+  /** Time since which no connected worker has served it, Unix ms; absent if one does, or if it is not a worker URL. */
   readonly noWorkerSince?: number;
   readonly hold: DestinationHold | null;
-  /** Consecutive failures. */
+  /** Number of consecutive failures. */
   readonly failures: number;
   readonly lastError: string | null;
   readonly waiting: number;
-  /** Unix ms of the next probe; null if none is scheduled. */
+  /** Time of the next probe, Unix ms; null if none is scheduled. */
   readonly probeAt: number | null;
 }
 
@@ -67,7 +67,7 @@ export interface DestinationService {
   list(query: { readonly instanceId: string }): Promise<readonly DestinationStatus[]>;
   /** Holds deliveries to an origin until it is released. */
   hold(command: { readonly instanceId: string; readonly origin: string; readonly reason: string }): Promise<void>;
-  /** Returns false if the origin is not held. */
+  /** Releases a held origin. Returns false if the origin is not held. */
   release(command: { readonly instanceId: string; readonly origin: string }): Promise<boolean>;
 }
 

@@ -19,16 +19,19 @@ export interface MessageCommand {
   readonly payload: RunPayload;
   /** The settings that a message shares with a run. */
   readonly settings: Omit<RunSettings, 'steps' | 'message'>;
-  /** Upper case. */
+  /** HTTP method in upper case. */
   readonly method: string;
   readonly callback: MessageSettings['callback'] | null;
   /** A queue that does not exist is created with a parallelism of 1. */
   readonly queue: string | null;
-  /** Unix ms before which it is not sent; null sends it now. */
+  /** Time before which the message is not sent, Unix ms; null sends it now. */
   readonly notBefore: number | null;
   readonly deduplicationId: string | null;
   readonly callerIp: string;
-  /** Unix ms at which it was admitted; it counts for this day. Absent or null: for the day on which it is published. */
+  /**
+   * Time when the message was admitted, Unix ms; it counts for this day. Absent or null: it counts for the day on which it is
+   * published.
+   */
   readonly admittedAt?: number | null;
 }
 
@@ -51,9 +54,9 @@ export type PublishOutcome =
 export interface MessageRecord {
   /** `run.workflowRunId` is the message id; `run.settings.message` is present. */
   readonly run: RunRecord & { readonly settings: { readonly message: MessageSettings } };
-  /** Failed attempts so far. */
+  /** Number of failed attempts so far. */
   readonly retried: number;
-  /** Unix ms of the next attempt; null if the message has ended. */
+  /** Time of the next attempt, Unix ms; null if the message has ended. */
   readonly nextAttemptAt: number | null;
   readonly inFlight: boolean;
 }
@@ -65,11 +68,11 @@ export type MessageState = (typeof MESSAGE_STATES)[number];
 
 /** An event in the log of a message. */
 export interface MessageEvent {
-  /** Unix ms. */
+  /** Time of the event, Unix ms. */
   readonly at: number;
   readonly state: MessageState;
   readonly run: MessageRecord['run'];
-  /** For RETRY, and for ACTIVE with a delay: Unix ms of the next attempt. */
+  /** Time of the next attempt, for RETRY and for ACTIVE with a delay, Unix ms. */
   readonly nextDeliveryAt?: number;
   /** Error text, for ERROR and FAILED. */
   readonly error?: string;
@@ -85,7 +88,7 @@ export interface MessageFilter extends Omit<RunFilter, 'kind' | 'workflowRunId' 
 export interface MessageQuery {
   readonly instanceId: string;
   readonly filter: MessageFilter;
-  /** Continue after this position; null starts. */
+  /** Position after which the list continues; null starts at the beginning. */
   readonly after: Position | null;
   readonly limit: number;
 }
@@ -96,11 +99,14 @@ interface MessageId {
 }
 
 export interface MessageService {
-  /** All become durable together, except those with a deduplication id. Outcomes are in the order of the commands. */
+  /**
+   * Publishes messages. All become durable together, except those with a deduplication id. Outcomes are in the order of the
+   * commands.
+   */
   publish(commands: readonly MessageCommand[]): Promise<readonly PublishOutcome[]>;
-  /** Null if there is no such message. */
+  /** Finds a message; null if it does not exist. */
   find(query: MessageId): Promise<MessageRecord | null>;
-  /** Newest first. */
+  /** Lists messages, newest first. */
   list(query: MessageQuery): Promise<Listing<ListedMessage>>;
   /**
    * Events of messages: the newest message first, and in each page the newest event first. `limit` is approximate, because all
@@ -128,9 +134,9 @@ export interface QueueService {
   /** Creates or changes the queue. Absent values do not change; a new queue has a parallelism of 1 and is not paused. */
   put(command: Named & { readonly parallelism?: number; readonly paused?: boolean }): Promise<QueueStatus>;
   find(query: Named): Promise<QueueStatus | null>;
-  /** Ordered by name. */
+  /** Lists the queues, ordered by name. */
   list(query: { readonly instanceId: string }): Promise<readonly QueueStatus[]>;
-  /** Also cancels the messages in the queue. Returns false if there is none. */
+  /** Deletes the queue and cancels its messages. Returns false if there is none. */
   delete(command: Named): Promise<boolean>;
 }
 
@@ -146,8 +152,8 @@ export interface UrlGroupService {
   /** Removes the endpoints with one of these names or URLs. Null if there is no such group. */
   removeEndpoints(command: Named & { readonly endpoints: readonly EndpointName[] }): Promise<UrlGroup | null>;
   find(query: Named): Promise<UrlGroup | null>;
-  /** Ordered by name. */
+  /** Lists the groups, ordered by name. */
   list(query: { readonly instanceId: string }): Promise<readonly UrlGroup[]>;
-  /** Returns false if there is none. */
+  /** Deletes the group. Returns false if there is none. */
   delete(command: Named): Promise<boolean>;
 }

@@ -36,11 +36,11 @@ export interface RepairChangeCommand {
 export type RepairChangeOutcome =
   | { readonly kind: 'changed'; readonly record: RepairRecord }
   | { readonly kind: 'not-found' }
-  /** Its state does not allow this. */
+  /** The state of the repair does not allow this. */
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface RepairService {
-  /** Resolves when its entries are frozen, or after about two seconds while planning continues. */
+  /** Plans a repair. Resolves when its entries are frozen, or after about two seconds while planning continues. */
   plan(command: PlanRepairCommand): Promise<RepairRecord>;
   change(command: RepairChangeCommand): Promise<RepairChangeOutcome>;
 }

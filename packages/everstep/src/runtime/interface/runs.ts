@@ -44,7 +44,7 @@ export type SubmissionOutcome = 'taken' | 'not-active' | 'end-not-requested';
 
 export interface RunService {
   trigger(command: TriggerCommand): Promise<TriggerOutcome>;
-  /** Starts a new run from the middle of another one, which does not change. The audit log of the owner records it. */
+  /** Starts a new run from the middle of another one, which does not change. The audit log of its account records it. */
   fork(command: ForkCommand): Promise<ForkOutcome>;
   /**
    * Records a submission of the endpoint of the active run with this id. Resolves when it is durable. A repeated submission of
@@ -66,17 +66,17 @@ export interface RunService {
     readonly timeoutMs: number;
     readonly signal?: AbortSignal;
   }): Promise<RunRecord | null>;
-  /** Null if there is no such run. */
+  /** Explains why the run waits; null if there is no such run. */
   explain(query: {
     readonly instanceId: string;
     readonly workflowRunId: string;
     readonly createdAt?: number;
   }): Promise<Explanation | null>;
-  /** Time of the server's clock, Unix ms. The durations of active runs end at it. */
+  /** Time of the server's clock, Unix ms. Durations of active runs are measured up to this time. */
   now(): number;
   /**
-   * What these active runs wait for, by run key. A run is absent while one of its tasks is processed or about to be, and, of a
-   * delivery that is due, if another node holds it. `tasks`: its first open tasks.
+   * What these active runs wait for, by run key. A run is absent while one of its tasks is being processed or about to be. It
+   * is also absent if another node holds its due delivery. `tasks`: its first open tasks.
    */
   waits(runs: readonly { readonly run: RunRecord; readonly tasks: readonly Task[] }[]): Promise<ReadonlyMap<string, RunWait>>;
   /** Asks the endpoints of these runs, in their order. Nothing is executed, recorded or counted. */

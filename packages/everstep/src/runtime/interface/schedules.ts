@@ -10,7 +10,10 @@ export interface ScheduleCommand {
   readonly scheduleId: string | null;
   readonly cron: string;
   readonly timeZone: string;
-  /** With `settings.message`, its ticks publish messages to this URL, or to `settings.message.urlGroup`; this is its name then. */
+  /**
+   * URL of the started runs. With `settings.message`, the schedule publishes to this URL, or to the group
+   * `settings.message.urlGroup`; this is then the name of the group.
+   */
   readonly workflowUrl: string;
   readonly payload: RunPayload;
   readonly settings: RunSettings;
@@ -33,11 +36,11 @@ export interface ScheduleId {
 export interface ScheduleService {
   /** `too-many-schedules`: the instance has the maximum number given by the command; nothing was changed. */
   put(command: ScheduleCommand): Promise<Schedule | 'too-many-schedules'>;
-  /** Changes parts of a schedule. Null if there is none. */
+  /** Changes parts of a schedule. Null if it does not exist. */
   edit(command: ScheduleId & { readonly edit: ScheduleEdit }): Promise<Schedule | null>;
-  /** Null if there is none. A resumed schedule next ticks at its next time from now. */
+  /** Pauses or resumes a schedule. A resumed schedule continues at its next run time. Null if it does not exist. */
   pause(command: ScheduleId & { readonly paused: boolean }): Promise<Schedule | null>;
-  /** Returns false if there is none. */
+  /** Deletes a schedule. Returns false if it does not exist. */
   delete(command: ScheduleId): Promise<boolean>;
   /**
    * Starts what a tick would start, even if the schedule is paused. `admittedAt`: when it was admitted, Unix ms; null: no

@@ -22,7 +22,7 @@ test('any 2xx is a success', () => {
   for (const status of [200, 201, 202, 204, 299]) assert.equal(messageFailureOf(answered(status), NOW), null);
 });
 
-test('every other status is a failed attempt, with whether and when to retry', async (t) => {
+test('every other status is a failed attempt, which says whether and when to retry', async (t) => {
   const backoff = { kind: 'backoff' } as const;
   const never = { kind: 'never' } as const;
   const after = (delayMs: number) => ({ kind: 'after', delayMs }) as const;
@@ -78,14 +78,14 @@ test('the error of a redirect names its target, or that it has none', () => {
   assert.match(messageFailureOf(answered(302), NOW)?.message ?? '', /redirect \(302\) without a Location/);
 });
 
-test('quotes nothing of the response for a run that redacts data', () => {
+test('the error of a run that redacts data quotes nothing of the response', () => {
   const words = (answer: MessageAnswer) => messageFailureOf(answer, NOW, true)?.message ?? '';
   assert.equal(words(answered(500, {}, 'a secret')), 'the endpoint answered 500 (a redacted body)');
   assert.equal(words(answered(500)), 'the endpoint answered 500 (an empty body)');
   assert.doesNotMatch(words(answered(307, { location: ['https://example.org/secret'] })), /secret/);
 });
 
-test('keeps only the start of a long response, and releases its memory', () => {
+test('a failed attempt keeps only the start of a long response, and releases its memory', () => {
   const failure = messageFailureOf(answered(500, {}, 'y'.repeat(LIMITS.maxKeptResponseBytes + 10)), NOW);
   assert.equal(failure?.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
   assert.equal(failure.responseBody.buffer.byteLength, LIMITS.maxKeptResponseBytes);

@@ -9,7 +9,7 @@ const SIGNED_OTHERWISE =
 
 /**
  * Returns why the attempt failed, or null if it succeeded, that is, with any 2xx status. A redirect is not followed and not
- * retried. `now` in Unix ms. `hidesData`: the run redacts data, so the error text does not quote the response.
+ * retried. `now`: Unix ms. `hidesData`: the run redacts data, so the error text does not quote the response.
  */
 export function messageFailureOf(answer: MessageAnswer, now: number, hidesData = false): DeliveryFailure | null {
   if (answer.kind === 'failure') return answer.failure;

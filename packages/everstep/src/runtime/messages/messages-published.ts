@@ -56,7 +56,7 @@ function settingsOf(command: MessageCommand, { endpointName }: Recipient): Messa
   };
 }
 
-/** All attempts of a message; their number is limited. */
+/** Selects all attempts of a message; their number is limited. */
 const WHOLE = { maxRows: LIMITS.maxRetries + 1, maxBytes: LIMITS.maxPageBytes };
 
 /** Bytes of the settings, which every event repeats. */

@@ -7,6 +7,7 @@ import type { Traces } from '../../ports/traces.js';
 import { originOf } from '../dispatch/origins.js';
 import { decodeBody, encodeBody } from '../dispatch/requests/encoded-body.js';
 import type { Attempt } from '../dispatch/requests/step-delivery.js';
+import { type AnswerLimits, maxAnswerBytesOf } from '../dispatch/requests/timeouts.js';
 import type { CachedRun } from '../runs/run-cache.js';
 import { messageFailureOf } from './message-outcome.js';
 
@@ -15,7 +16,7 @@ export async function makeCall(
   sender: MessageSender,
   entry: CachedRun,
   task: Extract<Task, { kind: 'call' }>,
-  { now, traces }: { readonly now: () => number; readonly traces: Traces },
+  { now, traces, limits }: { readonly now: () => number; readonly traces: Traces; readonly limits: AnswerLimits },
   { onSent, answerRecorded }: Attempt,
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
@@ -35,7 +36,7 @@ export async function makeCall(
         body: call.body ? decodeBody(call.body) : null,
         trace: traces.ofAttempt(entry.durable, task),
         timeoutMs: call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
-        maxAnswerBytes: LIMITS.maxCallAnswerBytes,
+        maxAnswerBytes: maxAnswerBytesOf(instanceId, limits),
         // Otherwise a third party could send the signed request that it received to the user's own endpoints.
         signed: originOf(call.url) === originOf(workflowUrl) ? { kind: 'call', isOwn: true } : null,
         take: 'exact',

@@ -155,7 +155,7 @@ describe('a queue', () => {
       assert.deepEqual(sender.texts, ['now', 'late']);
     }));
 
-  test('cancels its messages when deleted, and starts again with later ones', () =>
+  test('cancels its messages when it is deleted, and starts again with later ones', () =>
     withQueue(async ({ runtime }, sender) => {
       await runtime.queues.put({ ...Q, paused: true });
       await runtime.messages.publish(['1', '2'].map((text) => inQueue(text)));

@@ -22,7 +22,7 @@ export interface QueuesOptions {
   /** Makes a unit durable; rejects if that may not have happened. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   readonly gates: Pick<DeliveryGates, 'queueChanged'>;
-  /** Null if no other process shares the store. */
+  /** The connection to other nodes; null if no other process uses the store. */
   readonly cluster: Pick<Cluster, 'notify' | 'confirm'> | null;
   readonly cancel: (runKey: string) => Promise<boolean>;
 }
@@ -85,7 +85,7 @@ export class Queues implements QueueService {
     }
   }
 
-  /** The change is durable. Null: the queue was deleted. */
+  /** Called when the change is durable. Null: the queue was deleted. */
   private changed(instanceId: string, name: string, queue: Queue | null): void {
     this.options.gates.queueChanged(instanceId, name, queue);
     this.options.cluster?.notify({ kind: 'queue', instanceId, name });

@@ -112,7 +112,7 @@ describe('a schedule with a message', () => {
       );
     }));
 
-  test('for a group publishes to its endpoints at the tick, and skips the tick if there are none', () =>
+  test('publishes to the endpoints of its group at each tick, and skips the tick if there are none', () =>
     withSender(async ({ runtime, clock }, sender) => {
       const settings = { ...SETTINGS, message: { method: 'POST', urlGroup: 'all' } };
       await runtime.schedules.put(command({ workflowUrl: 'all', settings }));

@@ -19,7 +19,7 @@ export interface UrlGroupsOptions {
 const isNamed = (endpoint: GroupEndpoint, { name, url }: EndpointName): boolean =>
   (name !== undefined && endpoint.name === name) || (url !== undefined && endpoint.url === url);
 
-/** Returns the endpoints with the added ones, which replace those with the same name or URL at their position. */
+/** Returns the endpoints with the added ones, which take the positions of those with the same name or URL. */
 function joined(before: readonly GroupEndpoint[], added: readonly GroupEndpoint[]): readonly GroupEndpoint[] {
   let endpoints = before;
   for (const { name, url } of added) {

@@ -30,7 +30,10 @@ export interface InstanceRemovalOptions {
   readonly log: Log;
   /** Stops the running work of the instance in this process. */
   readonly stopInstance: (instanceId: string) => void;
-  /** Does the work unless another node is doing it; then it returns false. Absent: no other node shares the store. */
+  /**
+   * Does the work and resolves with true, or resolves with false if another node is doing it. Absent: no other node shares the
+   * store.
+   */
   readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
@@ -91,7 +94,10 @@ export class InstanceRemoval {
     await this.removing;
   }
 
-  /** A node can miss the notification of another one. A single process makes all deletions itself. */
+  /**
+   * Repeats the read later, because a node can miss the notification of another one. A single process makes all deletions
+   * itself.
+   */
   private refreshLater(): void {
     this.cancelTimer();
     const isShared = this.options.tryExclusively !== undefined;

@@ -19,7 +19,7 @@ import type { Starting } from './starting.js';
 
 /** Maximum number of started entries that one round examines. */
 const MAX_EXAMINED = 1_000;
-/** Delay until the next ones are examined: if some had ended, and if none had. */
+/** Delay until the next runs are examined: `NEXT_CHECK_MS` if some had ended, `NEXT_IDLE_CHECK_MS` if none had. */
 const NEXT_CHECK_MS = 50;
 const NEXT_IDLE_CHECK_MS = 500;
 /** Maximum delay if no run has ended for a long time. */
@@ -31,7 +31,7 @@ export interface DrivingOptions {
   readonly now: () => number;
   readonly driver: () => RepairDriver | null;
   readonly starting: Starting;
-  /** Maximum delay until ends without a notification are looked for. */
+  /** Maximum delay until ends without a notification are found. */
   readonly watchMs: number;
 }
 
@@ -58,7 +58,7 @@ export class Driving {
     return this.exact.get(repair.repairId) === version;
   }
 
-  /** This process has written the repair, and its counts are exact. */
+  /** Called when this process has written the repair, and its counts are exact. */
   noteExact({ repair, version }: RepairRecord): void {
     this.exact.set(repair.repairId, version);
   }

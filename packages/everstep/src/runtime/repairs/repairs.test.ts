@@ -160,7 +160,7 @@ test('entries that were handled in the meantime are gone, which is not an error'
   });
 });
 
-test('an abort does not start the rest, and started runs are still tracked', async () => {
+test('an aborted repair starts no more entries, and started runs are still tracked', async () => {
   await withFailed({ [A]: 10 }, async (bench, endpoints) => {
     const planned = await plan(bench, 'resume');
     endpoints.broken = () => false;

@@ -44,7 +44,7 @@ const PLANNED_WITHIN_MS = 2_000;
 const AFTER_END_MS = 100;
 /** Maximum time until an end without a notification is found. */
 const WATCH_MS = 15_000;
-/** The same if other processes also end runs and start repairs. */
+/** The same maximum if other processes also end runs and start repairs. */
 const WATCH_OTHERS_MS = 1_000;
 /** Lease of a repair; other processes take it over when it expires. */
 const LEASE_MS = 5_000;
@@ -61,7 +61,7 @@ export interface RepairsOptions extends Omit<StartingOptions, 'now'> {
   readonly cluster: Pick<Cluster, 'nodeId' | 'canStartWork'> | null;
   /** The accounts that take turns; absent: all repairs belong to one account. */
   readonly owners?: InstanceOwners;
-  /** While it is closed, no repair continues. Call `look` when it opens. */
+  /** No repair continues while this is closed. Call `look` when it opens. */
   readonly writes: StoreWritesState;
 }
 
@@ -116,12 +116,12 @@ export class Repairs implements RepairService {
     return this.last;
   }
 
-  /** The store accepts writes again. */
+  /** Called when the store accepts writes again. */
   look(): void {
     this.expect(this.options.clock.now());
   }
 
-  /** A run has ended, which may belong to a repair. */
+  /** Called when a run has ended that may belong to a repair. */
   runEnded(): void {
     if (this.lookAtEnds || (this.watched.size === 0 && !this.isDriving)) return;
     this.lookAtEnds = true;

@@ -28,7 +28,7 @@ export interface StartedEntries {
   readonly moves: readonly ItemMove[];
   /** Why the plan or the budget of the instance admits no more. */
   readonly held: Held | null;
-  /** There were fewer pending entries than the repair counted. */
+  /** Whether there were fewer pending entries than the repair counted. */
   readonly miscounted: boolean;
 }
 
@@ -51,7 +51,7 @@ export class Starting {
   /** Returns null if another process changed the repair in the meantime. Rejects if the outcome of a commit is unknown. */
   async start(record: RepairRecord, { of, count, without }: Begin): Promise<StartedEntries | null> {
     const { instanceId, repairId, action } = record.repair;
-    // A canary is short, so its entries are read together to leave out those of failed groups.
+    // A canary is short, so its entries are read together, and those of failed groups are skipped.
     const limit = without.length > 0 ? LIMITS.repairMaxCanary : count;
     const pending = await this.options.repairs.pending({ instanceId, repairId, canaryOnly: of === 'canary', limit });
     const items = pending.filter(({ fingerprint }) => !without.includes(fingerprint)).slice(0, count);
@@ -70,7 +70,7 @@ export class Starting {
     return moves && { moves, held, miscounted };
   }
 
-  /** Admits all of them together, or as many as possible one after the other. */
+  /** Admits all entries together, or as many as possible one after the other. */
   private async runAdmission(
     instanceId: string,
     count: number,

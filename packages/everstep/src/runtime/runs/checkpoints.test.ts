@@ -47,7 +47,7 @@ class App implements StepCaller {
     });
   }
 
-  /** Loses everything in memory, and the exchanges in progress. */
+  /** Loses everything in memory, and the requests in progress. */
   kill(): void {
     this.endpoint = this.start();
     this.die();

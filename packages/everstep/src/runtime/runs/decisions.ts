@@ -23,7 +23,10 @@ export interface DecisionsDeps {
   readonly writes: StoreWritesState;
   readonly context: () => DecisionContext;
   readonly limits: Pick<InstanceLimits, 'messageLimit'>;
-  /** Null if no other process decides on the runs. Otherwise a state in memory may be out of date. */
+  /**
+   * The connection to other nodes; null if no other process decides on the runs. If there are others, a state in memory may be
+   * out of date.
+   */
   readonly cluster: Cluster | null;
   readonly cache: RunCache;
   readonly committer: Committer;
@@ -31,16 +34,18 @@ export interface DecisionsDeps {
 }
 
 export interface DecisionListener {
-  /** A decision is durable. `before`: the run on which it was made. */
+  /** Called when a decision is durable. `before`: the run on which it was made. */
   decisionDurable(entry: CachedRun, decision: Decision, before: Run): void;
-  /** A notice about the start of a run is durable. */
+  /** Called when a notice about the start of a run is durable. */
   noticeCreated(notice: NewRun): void;
-  /** The response to a batch was lost: pending tasks must be read again. */
+  /** Called when the response to a batch was lost: pending tasks must be read again. */
   batchLost(): void;
-  /** Another process has decided on a run: tasks that were looked up in the earlier state must be read again. */
+  /** Called when another process has decided on a run: tasks that were looked up in the earlier state must be read again. */
   runMoved(): void;
 }
-/** Events that are not repeated, or whose sender learns that they had no effect. They must not be decided on an old state. */
+/**
+ * Events that are not repeated, or whose senders learn that they had no effect. They must not be decided on an outdated state.
+ */
 const MUST_NOT_MISS: ReadonlySet<RunEvent['kind']> = new Set<RunEvent['kind']>([
   'cancel',
   'event-received',
@@ -100,8 +105,8 @@ export class Decisions {
   }
 
   /**
-   * Resolves with whether no other process has decided on the run since this state. The store answers after the writes in
-   * progress. A state that is not the latest is dropped. Rejects if the store cannot be reached.
+   * Checks that no other process has decided on the run since this state. The store responds after the writes in progress. An
+   * outdated state is dropped. Rejects if the store cannot be reached.
    */
   async isLatest(entry: CachedRun): Promise<boolean> {
     if (!this.deps.cluster) return this.isCurrent(entry);

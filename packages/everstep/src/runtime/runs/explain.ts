@@ -21,7 +21,7 @@ export interface Question {
   readonly store: RunStore & HistoryStore;
   /** Knows what holds a task back in this process. */
   readonly dispatcher: Pick<Dispatcher, 'gates' | 'isInFlight' | 'queuedBecause'>;
-  /** Unix ms. */
+  /** Time of the explanation, Unix ms. */
   readonly now: number;
 }
 
@@ -63,7 +63,7 @@ async function deliveryReasons(
   const held = dispatcher.gates.reasons(ref);
   if (held.length > 0) return [...reasons, ...held];
   const because = dispatcher.queuedBecause(ref);
-  // It had passed the gates when the last worker disconnected.
+  // The delivery had passed the gates when the last worker disconnected.
   const missing = because === 'workers' ? await dispatcher.gates.heldAt(run.instanceId, originOf(urlOf(task, pending))) : null;
   if (missing) return [...reasons, missing];
   return [...reasons, { kind: 'queued', ...(because ? { because } : {}) }];

@@ -15,7 +15,7 @@ class World {
     const limits = { instanceId, flowControlKey: null, origin: 'http://app' };
     return this.heavy.start({ runKey, slot, limits }, createEntry(instanceId, runKey, weight));
   }
-  /** Starts as many as may start. */
+  /** Starts deliveries of `count` runs and returns the ends of those that may start. */
   startMany(instanceId: string, count: number, weight: number): (() => void)[] {
     const ends = Array.from({ length: count }, (_, index) => this.start(instanceId, `${instanceId}-${index}`, weight));
     return ends.filter((end) => end !== null);

@@ -80,7 +80,7 @@ export class HeavyRuns {
     if (busy.deliveries > 0) return;
     this.busy.delete(runKey);
     this.share.give(busy.instanceId, busy.bytes);
-    // One of each account, in turn. Whether there is enough memory is checked when it starts.
+    // One delivery of each account, in turn. Whether there is enough memory is checked when it starts.
     for (const [accountId, waiting] of [...this.waiting]) {
       const [first] = waiting;
       if (!first) continue;

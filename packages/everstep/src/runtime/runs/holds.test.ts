@@ -21,7 +21,8 @@ test('a result that was recorded from the reply of a worker is not sent back to 
 });
 
 test('the digest covers the recorded steps, whether they were sent before or recorded since', async () => {
-  // It never continues in the same exchange, so each result is sent back. At every second request no worker holds the run.
+  // The worker never continues in the same request, so each result is sent back. At every second request no worker holds the
+  // run.
   let requests = 0;
   const caller = new ScriptedCaller(({ request }): StepReply => {
     const { from, length } = request.journal;
@@ -42,12 +43,12 @@ test('the digest covers the recorded steps, whether they were sent before or rec
 
 for (const [what, held, answer] of [
   [
-    'has run on past what it was sent without reporting that',
+    'has continued beyond the entries that it was sent without reporting that',
     0,
     (request: StepRequest) => progress(request, { planned: [run(1)], hold: { worker: 'w1', through: 1 } }),
   ],
   [
-    'has run on with another result than the one that it reports',
+    'has continued with a result other than the one that it reports',
     0,
     (request: StepRequest) => {
       const done = [{ stepId: 1, name: 's1', type: 'Run' as const, out: '1' }];
@@ -55,7 +56,7 @@ for (const [what, held, answer] of [
     },
   ],
   [
-    'says that it holds more than there is',
+    'claims to hold more entries than there are',
     1,
     (request: StepRequest) => {
       const done = [{ stepId: 1, name: 's1', type: 'Run' as const, out: '1' }];

@@ -14,7 +14,7 @@ export interface JournalMark {
   readonly digest: number;
 }
 
-/** An execution in a worker that has applied that prefix. */
+/** An execution in a worker that has applied the prefix. */
 export interface HeldJournal extends JournalMark {
   readonly worker: string;
 }
@@ -40,8 +40,9 @@ export function noteDigest(entry: HoldState, mark: JournalMark): void {
 }
 
 /**
- * Notes the hold of a reply to a request with `sent`. Call it when the decision on that reply is durable, and only for the
- * state from which the request was built. Replies of parallel steps arrive in any order; the longest prefix counts.
+ * Notes what the worker holds after its reply to a request with the entries `sent`. Call it when the decision on that reply is
+ * durable, and only for the state from which the request was built. Replies of parallel steps arrive in any order; the longest
+ * prefix counts.
  */
 export function noteHold(entry: HoldState, reply: StepReply, sent: JournalMark, decision: Decision): void {
   if ((reply.kind !== 'progress' && reply.kind !== 'failed') || !reply.hold || reply.hold.through < sent.length) {

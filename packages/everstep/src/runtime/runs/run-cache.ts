@@ -2,8 +2,8 @@
  * Active runs in memory, in the state of the last decision. Decisions are made on these states one after the other, without
  * waiting for the disk. If a batch cannot be written, the states that it would have produced are dropped.
  *
- * The number of runs and their bytes are limited. Runs of the account with the most are removed first, so a flood of runs or
- * events of one account does not slow down the runs of others.
+ * The number of runs and their bytes are limited. Runs of the account with the most are removed first. A flood of runs or
+ * events of one account therefore does not slow down the runs of others.
  *
  * Keeps invariant 23.
  */
@@ -55,9 +55,9 @@ interface AccountRuns {
   bytes: number;
 }
 
-/** Runs of an account that are checked to find one that is not in use. */
+/** Number of runs of an account that are checked to find one that is not in use. */
 const CHECKED = 64;
-/** The most recently added runs are kept, because a caller that has just read one is about to use it. */
+/** Number of recently added runs that are kept, because a caller that has just read one is about to use it. */
 const LATEST_KEPT = 4;
 
 export class RunCache {
@@ -122,7 +122,7 @@ export class RunCache {
     return [...this.entries.values()].filter(({ run }) => run.instanceId === instanceId);
   }
 
-  /** The run has a new state after a decision. */
+  /** Called when the run has a new state after a decision. */
   changed(entry: CachedRun, before: Run, writes: CommitUnit['writes']): void {
     const weight = weightAfter(entry.weight, before, entry.run, writes);
     const change = weight - entry.weight;
@@ -156,8 +156,8 @@ export class RunCache {
     const entry = this.entries.get(runKey);
     if (!entry) return;
     this.entries.delete(runKey);
-    const place = this.latest.indexOf(entry);
-    if (place >= 0) this.latest.splice(place, 1);
+    const index = this.latest.indexOf(entry);
+    if (index >= 0) this.latest.splice(index, 1);
     const accountId = this.accountOf.get(runKey) ?? '';
     this.accountOf.delete(runKey);
     const account = this.accounts.get(accountId);
@@ -188,8 +188,8 @@ export class RunCache {
   }
 
   /**
-   * The store has the run at this version. An older state in memory is dropped, because another process has decided on the
-   * run. Its deliveries continue.
+   * Drops an older state of the run in memory, because another process has decided on it: the store has the run at this
+   * version. Its deliveries continue.
    */
   atLeast(runKey: string, version: number): void {
     if (version === 0) return;
@@ -238,7 +238,7 @@ export class RunCache {
       for (const account of this.accounts.values()) if (!largest || sizeOf(account) > sizeOf(largest)) largest = account;
       if (!largest) return;
       if (this.removeOne(largest)) continue;
-      // All of its runs are in use. Accounts with more than an equal part are next.
+      // All runs of this account are in use. Accounts with more than an equal part are next.
       const part = (tooManyBytes ? maxBytes : maxRuns) / this.accounts.size;
       const others = [...this.accounts.values()].filter((account) => sizeOf(account) > part);
       if (!others.some((account) => this.removeOne(account))) return;

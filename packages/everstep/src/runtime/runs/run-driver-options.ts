@@ -42,7 +42,7 @@ export interface RunDriverOptions {
   readonly insightRetention?: InsightRetention;
   /** Clock of background work that no client waits for; default `clock`. */
   readonly upkeepClock?: Clock;
-  /** Continues while a test moves `clock`; paces background work. Default `clock`. */
+  /** Clock that paces background work; it continues while a test moves `clock`. Default `clock`. */
   readonly paceClock?: Clock;
   /** Set if several nodes share the store. */
   readonly cluster?: Cluster;
@@ -52,7 +52,7 @@ export interface RunDriverOptions {
   readonly isDeleted?: (instanceId: string) => boolean;
   /** Shared with other parts that must not act while the store accepts no writes; created if absent. */
   readonly writes?: StoreWrites;
-  /** Another node has changed data that is kept in memory elsewhere. */
+  /** Called when another node has changed data that is kept in memory elsewhere. */
   readonly onChange?: (change: SharedChange) => void;
   /** Returns the public URL of the service without a trailing slash; known once the service listens. */
   readonly publicUrl: () => string;

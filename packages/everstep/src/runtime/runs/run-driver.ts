@@ -54,7 +54,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   private readonly invocations: Invocations;
   private readonly due: DueTasks;
   private readonly work: WorkInProgress;
-  /** Null if this process is alone on its store. */
+  /** Membership in the cluster; null if no other process uses the store. */
   private readonly membership: Membership | null;
   private stopping = false;
 
@@ -127,7 +127,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   }
 
   /**
-   * Accepts no more work and waits `graceMs` at most for the work in progress. Then it gives that up; it is delivered again
+   * Accepts no more work and waits for the work in progress, at most `graceMs`. What remains is given up; it is delivered again
    * after the next start.
    */
   async stop(graceMs: number): Promise<void> {
@@ -178,7 +178,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     limits.messagesCounted(run.instanceId);
     const { flowControl } = run.settings;
     if (flowControl) this.noteLimits(run.instanceId, flowControl);
-    // A scan may have found the run before its trigger is answered. Then that state counts.
+    // A scan may have found the run before the response to its trigger. Then the state of the scan counts.
     const entry = this.cache.peek(run.key) ?? this.cache.add(run, payload);
     const now = clock.now();
     // The payload stays in memory only if it is small and sent soon.
@@ -192,12 +192,12 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   /** Cancels an active run. Resolves with false if it is not active. */
   async cancel(runKey: string): Promise<boolean> {
     const canceled = (await this.decisions.decideOn(runKey, { kind: 'cancel' })) !== null;
-    // Another node may be delivering it.
+    // Another node may be delivering the run.
     if (canceled) this.deps.cluster?.notify({ kind: 'run-canceled', runKey });
     return canceled;
   }
 
-  /** The queue instance was deleted: gives up its deliveries in flight and removes those that wait. */
+  /** Gives up the deliveries in flight of a deleted queue instance, and removes those that wait. */
   stopInstance(instanceId: string): void {
     for (const entry of this.cache.ofInstance(instanceId)) {
       this.decisions.forget(entry);
@@ -233,7 +233,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
       return;
     }
     for (const write of writes) {
-      // The limits come before the calls that they apply to: a decision writes them first.
+      // A decision writes limits before the calls that they apply to.
       if (write.kind === 'count-messages') limits.messagesCounted(write.instanceId);
       if (write.kind === 'put-flow-control') this.noteLimits(write.instanceId, write.flowControl);
       if (write.kind !== 'put-task') continue;
@@ -258,7 +258,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   private ended(entry: CachedRun, { run, outcome }: Decision, before: Run): void {
     const queue = run.settings.message?.queue;
     if (queue !== undefined) this.gates.leaveQueue({ instanceId: run.instanceId, queue, runKey: run.key });
-    // An endpoint that submits the end still has to answer the delivery during which it submitted it.
+    // An endpoint that submits the end must still respond to the delivery during which it submitted it.
     const submitted = outcome?.status === 'succeeded' && run.settings.steps !== undefined;
     this.decisions.forget(entry, submitted ? 'let-finish' : 'give-up');
     for (const slot of before.tasks.keys()) this.gates.withdraw({ runKey: run.key, slot });
@@ -314,7 +314,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
 
   /**
    * Decides on the response as soon as the store accepts writes. By then the state may have been dropped. The response counts
-   * if its attempt is still the pending one, so it can be decided on again if it is unknown whether it was written.
+   * if its attempt is still the pending one. It can therefore be decided on again if it is unknown whether it was written.
    */
   private async record(entry: CachedRun, { event, onDurable }: Delivered): Promise<Decision | null> {
     const { decisions } = this;
@@ -344,7 +344,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
 
   // ---------------------------------------------------------------- tasks
 
-  /** Acts on a task of an active run, now or when it is due. Resolves when a decision that is made now is durable. */
+  /** Acts on a task of an active run, now or when it is due. Resolves when any decision that is made now is durable. */
   private schedule(entry: CachedRun, task: Task): Promise<void> {
     const { slot, dueAt } = task;
     const { clock, isDeleted, limits } = this.deps;

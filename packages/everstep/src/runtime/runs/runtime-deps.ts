@@ -1,5 +1,6 @@
-/** What the parts that drive and deliver runs share. */
+/** Dependencies that the parts that drive and deliver runs share. */
 import type { DecisionContext } from '../../engine/ids.js';
+import { AT_ONCE, type WorkSlices } from '../../fairness/work-slices.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
@@ -13,20 +14,22 @@ import { PASSED_ON, type Traces } from '../../ports/traces.js';
 import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
 import { type KnownAlertSettings, NO_ALERTS } from '../alerts/known-settings.js';
 import { StoreWrites, sendingWhileOpen, whileOpen } from '../commits/store-writes.js';
-import { callingInTime, sendingInTime } from '../dispatch/requests/timeouts.js';
+import { callingWithin, sendingInTime } from '../dispatch/requests/timeouts.js';
 import type { RunDriverOptions } from './run-driver-options.js';
 
 export interface RuntimeDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** Continues while a test moves `clock`. */
+  /** Clock that continues while a test moves `clock`. */
   readonly paceClock: Clock;
   readonly log: Log;
   readonly limits: InstanceLimits;
   readonly owners: InstanceOwners;
+  /** Turns for work that keeps the process busy. */
+  readonly slices: Pick<WorkSlices, 'run'>;
   readonly writes: StoreWrites;
   readonly alerts: KnownAlertSettings;
-  /** Null if this process is alone on its store. */
+  /** The connection to other nodes; null if no other process uses the store. */
   readonly cluster: Cluster | null;
   /** Sends nothing while the store accepts no writes, and limits each timeout by the plan of the instance. */
   readonly stepCaller: StepCaller;
@@ -46,6 +49,7 @@ export function runtimeDeps(options: RunDriverOptions): RuntimeDeps {
     paceClock = clock,
     limits = NO_LIMITS,
     owners = ONE_OWNER,
+    slices = AT_ONCE,
     cluster = null,
     isDeleted = () => false,
     workers = NO_WORKERS,
@@ -55,8 +59,8 @@ export function runtimeDeps(options: RunDriverOptions): RuntimeDeps {
   } = options;
   const { writes = new StoreWrites(options) } = options;
   return {
-    ...{ store, clock, paceClock, log, limits, owners, writes, cluster, isDeleted, workers, observer, traces, alerts },
-    stepCaller: whileOpen(callingInTime(options.stepCaller, limits), writes),
+    ...{ store, clock, paceClock, log, limits, owners, slices, writes, cluster, isDeleted, workers, observer, traces, alerts },
+    stepCaller: whileOpen(callingWithin(options.stepCaller, limits), writes),
     messageSender: sendingWhileOpen(sendingInTime(options.messageSender, limits), writes),
     context: () => ({ now: clock.now(), random, publicUrl: publicUrl() }),
   };

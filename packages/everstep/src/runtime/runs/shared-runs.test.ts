@@ -9,13 +9,13 @@ import { aloneInCluster, endOf, progress, recordedDigest, ScriptedCaller, settle
 
 const SLEEP_MS = 5_000;
 
-/** Sleeps once, and ends. */
+/** A workflow that sleeps once, and ends. */
 const sleeper = ({ request }: StepCall): StepReply =>
   request.journal.length === 0
     ? progress(request, { planned: [{ stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: SLEEP_MS }] })
     : progress(request, { end: { kind: 'finished', result: '"awake"' } });
 
-test('a delivery that becomes due while an older one finds nothing to deliver is made', async () => {
+test('a delivery is made if it becomes due while an older one finds nothing to deliver', async () => {
   const claims: DueTask[] = [];
   const caller = new ScriptedCaller(sleeper);
   const cluster = aloneInCluster(() => claims.splice(0));
@@ -32,7 +32,7 @@ test('a delivery that becomes due while an older one finds nothing to deliver is
         flowControlKey: null,
         runVersion: 1,
       };
-      // The earlier delivery, which was found late; and the sleep, whose end makes another one due.
+      // The first is an earlier delivery that was found late. The second is the sleep, whose end makes another delivery due.
       claims.push({ ...task, slot: 0, kind: 'advance', dueAt: bench.clock.now() });
       claims.push({ ...task, slot: 1, kind: 'sleep', dueAt: bench.clock.now() + SLEEP_MS });
       bench.clock.move(SLEEP_MS);
@@ -47,7 +47,7 @@ test('a delivery that becomes due while an older one finds nothing to deliver is
 test('a run continues if its state is dropped because another node continued it while its next task was being written', async () => {
   const claims: DueTask[] = [];
   let held: Promise<void> | null = null;
-  /** Commits resolve when the test decides. */
+  /** Returns a store whose commits resolve when the test decides. */
   const slow = (store: Store): Store =>
     new Proxy(store, {
       get(target, property, receiver) {
@@ -92,7 +92,7 @@ test('a run continues if its state is dropped because another node continued it 
 test('a result that was not recorded never counts as held, although its reply arrived and another was recorded', async () => {
   const claims: DueTask[] = [];
   let refuse: Promise<void> | null = null;
-  /** Rejects one commit when the test decides: another node has decided on the run. */
+  /** Returns a store that rejects one commit when the test decides, because another node has decided on the run. */
   const contested = (store: Store): Store =>
     new Proxy(store, {
       get(target, property, receiver) {

@@ -1,4 +1,4 @@
-/** What active runs wait for now: for lists, which show a run that waits as waiting and not as running. */
+/** Returns what active runs wait for now, so that lists show a waiting run as waiting and not as running. */
 import type { Task } from '../../engine/runs/run.js';
 import type { RunRecord } from '../../ports/stores/store.js';
 import type { RunWait, WaitReason } from '../interface/explanation.js';

@@ -150,7 +150,7 @@ unreachable.call = async () => ({
   kind: 'failure',
   failure: {
     cause: 'network',
-    message: 'nothing listens there',
+    message: 'nothing listens at this address',
     status: null,
     responseHeaders: {},
     responseBody: new Uint8Array(),
@@ -167,7 +167,7 @@ test('without a response to the last attempt, the body of the notification conta
       await settle();
       const notice: FailureNotice = JSON.parse(Buffer.from(sender.sent[0]?.body ?? '').toString());
       assert.equal(notice.status, 0);
-      assert.match(Buffer.from(notice.body, 'base64').toString(), /failed and is not retried: nothing listens there/);
+      assert.match(Buffer.from(notice.body, 'base64').toString(), /failed and is not retried: nothing listens at this address/);
     },
     { sender },
   );
@@ -208,7 +208,7 @@ test('a failing callback is retried by the rules of the run, and can be retried 
   );
 });
 
-test('a failure callback belongs to the workflow exactly if it has its origin', async () => {
+test('a failure callback belongs to the workflow if and only if both have the same origin', async () => {
   const cases: readonly (readonly [url: string | null, kind: string, isOwn: boolean])[] = [
     ['http://app/failed', 'failure-callback', true],
     ['http://other/failed', 'failure-callback', false],

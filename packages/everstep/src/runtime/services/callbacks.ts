@@ -46,7 +46,7 @@ function answerWithError({ responseBody, error }: WholeDeadLetter): Uint8Array {
     const body: unknown = parseJson(Buffer.from(responseBody).toString('utf8'));
     if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string') return responseBody;
   } catch {
-    // Not JSON, for example an error page of a gateway, or empty.
+    // The body is not JSON, for example an error page of a gateway, or it is empty.
   }
   return Buffer.from(JSON.stringify({ error: 'WorkflowError', message: error }));
 }
@@ -86,7 +86,10 @@ const runHeadersOf = ({ workflowRunId, workflowUrl, settings: { labels } }: Run)
   ...(labels.length === 0 ? {} : { Label: labels.join(',') }),
 });
 
-/** `retried`: number of retries of the failed delivery. Without a response, the body is the error text. */
+/**
+ * Returns the notification about a message. `retried`: number of retries of the failed delivery. Without a response, the body
+ * is the error text.
+ */
 function noticeOfMessage(run: Run, letter: WholeDeadLetter, retried: number): Uint8Array {
   const { responseStatus: status, responseHeaders: headers } = letter;
   const body = status === null ? Buffer.from(letter.error) : letter.responseBody;
@@ -107,8 +110,8 @@ export class Callbacks implements FailureCallbackService {
   }
 
   /**
-   * Makes one attempt and returns its failure, or null. `given-up`: the attempt was aborted and the task is still due.
-   * `refused`: `mayTake` rejected the timeout, and nothing was sent.
+   * Makes one attempt. Resolves with its failure, or with null if it succeeded. `given-up`: the attempt was aborted and the
+   * task is still due. `refused`: `mayTake` rejected the timeout, and nothing was sent.
    */
   async deliver(
     runKey: string,

@@ -25,7 +25,7 @@ export interface EventsOptions {
   readonly traces: Pick<Traces, 'ofNotified'>;
 }
 
-/** Returns the id of the message that continues the code of a notified run. */
+/** Returns the id of the message that makes the code of a notified run continue. */
 const messageOf = (decision: Decision): string | undefined => decision.run.tasks.get(ADVANCE_SLOT)?.messageId;
 
 function waiterOf(run: Run, task: Extract<Task, { kind: 'wait' }>, eventId: string): WaiterRecord {
@@ -49,7 +49,7 @@ const runKeyOf = (eventId: string): string => eventId.slice(eventId.indexOf('.')
 export class Events implements EventService {
   private readonly options: EventsOptions;
   /** Message ids of notify steps in progress. Their tasks are due in the store until they are done. */
-  private readonly underWay = new Set<string>();
+  private readonly inProgress = new Set<string>();
 
   constructor(options: EventsOptions) {
     this.options = options;
@@ -104,12 +104,12 @@ export class Events implements EventService {
 
   /** Executes a notify step. Runs that were notified before a crash no longer wait, so they are not notified twice. */
   async carryOut(entry: CachedRun, task: NotifyTask): Promise<void> {
-    if (this.underWay.has(task.messageId)) return;
-    this.underWay.add(task.messageId);
+    if (this.inProgress.has(task.messageId)) return;
+    this.inProgress.add(task.messageId);
     try {
       await this.notifyFor(entry, task);
     } finally {
-      this.underWay.delete(task.messageId);
+      this.inProgress.delete(task.messageId);
     }
   }
 
@@ -149,7 +149,7 @@ export class Events implements EventService {
     return notified;
   }
 
-  /** Reads all waits before the first is notified. Otherwise a run that waits again immediately would be found forever. */
+  /** Reads all waits before the first run is notified. Otherwise a run that immediately waits again would be found forever. */
   private async waitersOf({ instanceId, eventId }: NotifyCommand): Promise<readonly WaiterRecord[]> {
     const waiters: WaiterRecord[] = [];
     for (;;) {

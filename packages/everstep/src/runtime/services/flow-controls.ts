@@ -28,7 +28,7 @@ export interface FlowControlsOptions {
   readonly store: TaskStore & RunStore;
   readonly clock: Clock;
   readonly dispatcher: Pick<Dispatcher, 'gates' | 'holdsGates' | 'maxInFlight' | 'inFlight'>;
-  /** Null if no other process shares the store. */
+  /** The connection to other nodes; null if no other process uses the store. */
   readonly cluster: Pick<Cluster, 'confirm' | 'gateStatusOf'> | null;
 }
 
@@ -68,7 +68,7 @@ export class FlowControls implements FlowControlService {
     return { max: dispatcher.maxInFlight(instanceId), inFlight: dispatcher.inFlight(instanceId) };
   }
 
-  /** Takes the current numbers from the node that holds the gates, as it last published them. */
+  /** Returns the statuses with the current numbers of the node that holds the gates, as it last published them. */
   private async current(instanceId: string, statuses: readonly FlowControlStatus[]): Promise<readonly FlowControlStatus[]> {
     const { cluster, dispatcher } = this.options;
     if (!cluster || dispatcher.holdsGates(instanceId) || statuses.length === 0) return statuses;

@@ -61,7 +61,7 @@ test('puts entries of an older version into the groups that they would have now'
   assert.equal(found[0]?.fingerprint, now.fingerprint);
 });
 
-test('moves entries of earlier rules to the groups that they would have now, with the place that the response names', async (t) => {
+test('moves entries of earlier rules to the groups that they would have now, with the location that the response names', async (t) => {
   const store = await openStore(t);
   const run = sampleRun(1);
   const stack = 'Error: no stock\n    at charge (/srv/app/charge.js:7:13)';

@@ -23,10 +23,13 @@ const TURNS_BETWEEN_STEPS = 8;
 export interface GroupUpkeepOptions {
   readonly store: { readonly deadLetterGroups: Pick<DeadLetterGroupStore, 'ungrouped' | 'group' | 'recount' | 'tidy'> };
   readonly clock: Clock;
-  /** Unix ms, by the clock that sets the times of entries. */
+  /** Returns the time of the clock that sets the times of entries, Unix ms. */
   readonly now: () => number;
   readonly log: Log;
-  /** Does the work unless another node is doing it; then it returns false. Absent: no other node shares the store. */
+  /**
+   * Does the work and resolves with true, or resolves with false if another node is doing it. Absent: no other node shares the
+   * store.
+   */
   readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
@@ -52,7 +55,7 @@ export class GroupUpkeep {
   private cancelTimer: () => void = () => {};
   private working: Promise<void> | null = null;
   private stopped = false;
-  /** Unix ms. */
+  /** Time of the last recount, Unix ms. */
   private countedAt: number | null = null;
 
   constructor(options: GroupUpkeepOptions) {
@@ -122,7 +125,10 @@ export class GroupUpkeep {
     while (!this.stopped && (await deadLetterGroups.tidy({ now: now(), limit: ROWS_PER_STEP })) > 0) await this.letOthersGoOn();
   }
 
-  /** Called at the start and once a day, because a node with an older version removes entries without counting. */
+  /**
+   * Counts the entries of groups again, at the start and once a day: a node with an older version removes entries without
+   * counting.
+   */
   private async recount(): Promise<void> {
     const { store, now } = this.options;
     if (this.countedAt !== null && now() - this.countedAt < RECOUNT_EVERY_MS) return;

@@ -14,7 +14,7 @@ const invoke = (stepId: number): PlannedStep => ({
   invoke: { workflowUrl: CHILD, headers: {} },
 });
 
-/** A parent that invokes two runs and returns their outcomes. Its children finish immediately. */
+/** Returns a parent that invokes two runs and returns their outcomes. Its children finish immediately. */
 const family = () =>
   new ScriptedCaller(({ workflowUrl, request }) => {
     if (workflowUrl === CHILD) return progress(request, { end: { kind: 'finished', result: '1' } });

@@ -1,7 +1,6 @@
 /**
- * Starts the runs that steps invoke. The task of the step is due until the run is created, then waits without a due time, and
- * becomes due again in the unit that ends the run. A scan therefore finds it after a crash at any point.
- * Keeps invariant 12.
+ * Starts the runs that steps invoke. The task of the step is due until the run is created, and then waits without a due time.
+ * It becomes due again in the unit that ends the run. A scan therefore finds it after a crash at any point. Keeps invariant 12.
  */
 import type { InvokeOutcome, InvokeSpec } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
@@ -38,7 +37,7 @@ function payloadOf(spec: InvokeSpec): RunPayload {
   };
 }
 
-/** The error codes that the API returns for refused triggers. */
+/** Returns the error code that the API returns for a refused trigger. */
 const codeOf = ({ kind }: RunRefusal) => (kind === 'daily-limit' ? 'daily-limit-reached' : kind);
 
 function commandOf(
@@ -101,7 +100,7 @@ function outcomeOf(child: RunRecord): InvokeOutcome | null {
 export class Invocations {
   private readonly options: InvocationsOptions;
   /** Keys of runs that are being created. Their tasks are due in the store until then. */
-  private readonly beingMade = new Set<string>();
+  private readonly beingCreated = new Set<string>();
 
   constructor(options: InvocationsOptions) {
     this.options = options;
@@ -117,7 +116,7 @@ export class Invocations {
     if (outcome) await this.end(entry.run.key, task, outcome);
   }
 
-  /** An invoked run has ended. */
+  /** Called when an invoked run has ended. */
   async childEnded(childRunKey: string): Promise<void> {
     const { store, decisions } = this.options;
     const invoker = await store.invokerOf({ childRunKey });
@@ -126,12 +125,12 @@ export class Invocations {
   }
 
   private async startOnce(entry: CachedRun, task: InvokeTask, spec: InvokeSpec): Promise<void> {
-    if (this.beingMade.has(task.childRunKey)) return;
-    this.beingMade.add(task.childRunKey);
+    if (this.beingCreated.has(task.childRunKey)) return;
+    this.beingCreated.add(task.childRunKey);
     try {
       await this.start(entry, task, spec);
     } finally {
-      this.beingMade.delete(task.childRunKey);
+      this.beingCreated.delete(task.childRunKey);
     }
   }
 
@@ -142,14 +141,14 @@ export class Invocations {
     if (decided.kind !== 'admitted') return this.refuse(entry.run, task, decided);
     try {
       const command = commandOf(entry.run, task, spec, decided, traces.ofInvoked(entry.run, task.messageId));
-      if (!(await this.startLetIn(entry, task, command))) limits.releaseRuns(instanceId, 1, decided);
+      if (!(await this.startAdmitted(entry, task, command))) limits.releaseRuns(instanceId, 1, decided);
     } catch (error) {
       limits.recount(instanceId);
       throw error;
     }
   }
 
-  /** Checks the limits of triggers. A refusal is the result of the step, and the code of the workflow handles it. */
+  /** Records a refused trigger as the result of the step, which the code of the workflow handles. */
   private async refuse(parent: Run, task: InvokeTask, refusal: RunRefusal): Promise<void> {
     const { decisions, context } = this.options;
     const code = codeOf(refusal);
@@ -158,8 +157,8 @@ export class Invocations {
     await decisions.commit({ guards: [], writes: [countOfDay(parent.instanceId, `step-${code}`, context())] });
   }
 
-  /** Returns false if no run was started. */
-  private async startLetIn(entry: CachedRun, task: InvokeTask, command: StartCommand): Promise<boolean> {
+  /** Starts the run of an admitted invocation. Returns false if no run was started. */
+  private async startAdmitted(entry: CachedRun, task: InvokeTask, command: StartCommand): Promise<boolean> {
     const { decisions, context, begin } = this.options;
     const parent = entry.run;
     const { run, unit } = startRun(command, context());

@@ -21,11 +21,11 @@ const wait = (stepId: number, eventId: string): PlannedStep => ({
 const waitersOf = (bench: Bench, eventId: string) =>
   bench.store.listWaiters({ instanceId: INSTANCE, eventId, after: null, limit: 10_000 });
 
-/** Waits for the event again as soon as it arrives, forever. */
+/** A workflow that waits for the event again as soon as it arrives, forever. */
 const listening = ({ request }: StepCall): StepReply =>
   progress(request, { planned: request.known === request.journal.length + 1 ? [wait(request.known, 'tick')] : [] });
 
-test('a notification does not reach a run again that waits again immediately', async () => {
+test('a notification does not reach the same run twice if it immediately waits again', async () => {
   const runs = 1_200;
   let passTime: () => void = () => {};
   const caller = new ScriptedCaller((call) => {
@@ -90,7 +90,7 @@ const tell = (workflowRunId?: string): PlannedStep => ({
 const before: PlannedStep = { stepId: 1, name: 'before', type: 'SleepFor', sleepMs: 1_000 };
 const nap: PlannedStep = { stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: 1_500 };
 
-/** Sleeps, executes the step, and returns its result. */
+/** Returns a workflow that sleeps, executes the step, and returns its result. */
 const taking =
   (step: PlannedStep) =>
   ({ request }: StepCall): StepReply => {
@@ -151,7 +151,7 @@ for (const named of [true, false]) {
   });
 }
 
-test('a scan of due tasks does not create a run again that is being created for a step', async () => {
+test('a scan of due tasks does not create a second run while a run is being created for a step', async () => {
   const { open, wrap, lost } = doorBehind('invoke');
   let passTime: () => void = () => {};
   const invoke: PlannedStep = {

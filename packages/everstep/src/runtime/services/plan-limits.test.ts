@@ -8,7 +8,7 @@ import { caller, command, HOUR_MS, INSTANCE, id, pass, runsIn, START, scheduled 
 const limitedTo = (more: Partial<InstanceLimits>): InstanceLimits => ({ ...NO_LIMITS, ...more });
 
 test('a refused tick is counted and starts no run, and the next one is tried at its time', async () => {
-  /** The day before the one on which it starts a run. */
+  /** A time on the day before it starts a run. */
   const admittedAt = START - 24 * HOUR_MS;
   let decided: RunAdmission | TickRefusal = { kind: 'tick-budget-exceeded', message: 'the budget is spent' };
   const asked: number[] = [];
@@ -68,7 +68,7 @@ test('limits the deliveries of an instance in flight, and delivers all of them',
   );
 });
 
-/** Endpoints that respond on command, and a limit that changes like the plan of an instance. */
+/** Returns endpoints that respond on command, and a limit that changes like the plan of an instance. */
 function held(most: number | null) {
   const release: (() => void)[] = [];
   const done = inARow(1);
@@ -108,7 +108,7 @@ test('a raised limit applies immediately, even if no delivery ends', async () =>
   );
 });
 
-test('a lowered limit stops no delivery in flight, and admits no more until there is a free slot', async () => {
+test('a lowered limit stops no delivery in flight, and starts no more until there is a free slot', async () => {
   const { endpoint, limits, change, letOne } = held(4);
   await withRuntime(
     endpoint,
@@ -212,7 +212,7 @@ test('reports messages for the budget once they are durable', async () => {
     async (bench) => {
       await bench.trigger();
       await settle();
-      // The trigger and the second step.
+      // One message for the trigger and one for the second step.
       assert.deepEqual(notified, [INSTANCE, INSTANCE]);
       const [month] = await bench.store.accounts.usage({ instanceId: INSTANCE, fromMonth: '2027-01' });
       assert.equal(month?.messages, 2);

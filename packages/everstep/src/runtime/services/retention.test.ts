@@ -47,7 +47,7 @@ const atMost = (count: number) => ({ maxAgeMs: null, maxCount: count });
 
 type How = 'succeeded' | 'canceled' | 'dead-letter' | 'active';
 
-/** A run with its number in its id, created a second after the previous one, with the given end. */
+/** Adds a run with its number in its id, created a second after the previous one, with the given end. */
 async function addRun(store: Store, n: number, how: How = 'succeeded', instanceId = INSTANCE): Promise<void> {
   const run = sampleRun(n, { instanceId, createdAt: T0 + n * 1000 });
   const { key: runKey, createdAt: completedAt } = run;
@@ -362,7 +362,7 @@ test('removes what is too old after a move of a virtual clock, even if the store
   await runtime.stop({ graceMs: 10 });
 });
 
-test('the bounds of a plan apply if the instance has set nothing or more, but not if it has set less', async (t) => {
+test('the bounds of a plan apply if the instance has set no retention or a longer one, but not if it has set a shorter one', async (t) => {
   const store = await openStore(t);
   const clock = new StandingClock();
   for (const [n, how] of (['succeeded', 'canceled', 'dead-letter', 'active'] as const).entries()) await addRun(store, n, how);
@@ -402,7 +402,7 @@ test('does nothing while another node sweeps, until the next time', async (t) =>
   assert.deepEqual(await statuses(store), []);
 });
 
-test('keeps repairs as long as dead letters and at least thirty days; plans only thirty days', async (t) => {
+test('keeps repairs as long as dead letters and at least thirty days, and plans for thirty days', async (t) => {
   const store = await openStore(t);
   const add = async (repairId: string, phase: RepairPhase) => {
     const repair = newRepair({ repairId, instanceId: INSTANCE, action: 'resume', createdAt: T0, createdBy: null });

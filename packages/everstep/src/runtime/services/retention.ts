@@ -33,7 +33,7 @@ const PACE = {
   pauseRatio: 4,
   maxPauseMs: 250,
 };
-/** Dead letters first, so that their runs are not examined again as failed runs. */
+/** States in the order of their removal. Dead letters are first, so that their runs are not examined again as failed runs. */
 const STATES: readonly RetentionState[] = ['deadLetter', 'failed', 'canceled', 'succeeded'];
 
 export interface RetentionOptions {
@@ -49,16 +49,19 @@ export interface RetentionOptions {
   readonly log: Log;
   /** Maximum retention by the plan of an instance, whatever its settings are. Absent: no maximum. */
   readonly bounds?: (instanceId: string) => RetentionBounds;
-  /** Absent: the defaults. */
+  /** Retention of insights. Absent: the defaults. */
   readonly insights?: InsightRetention;
   /** The accounts that take turns; absent: all runs belong to one account. */
   readonly owners?: InstanceOwners;
-  /** Does the work unless another node is doing it; then it returns false. Absent: no other node shares the store. */
+  /**
+   * Does the work and resolves with true, or resolves with false if another node is doing it. Absent: no other node shares the
+   * store.
+   */
   readonly tryExclusively?: (work: () => Promise<void>) => Promise<boolean>;
 }
 
 interface StepResult {
-  /** The step removed something, so there may be more to remove. */
+  /** Whether the step removed something, so that there may be more to remove. */
   readonly more: boolean;
   readonly removed: number;
 }
@@ -76,7 +79,7 @@ export class Retention {
   private sweeping: Promise<void> | null = null;
   private stopped = false;
   private readonly paceClock: Clock;
-  /** Kept between sweeps, because the speed of the machine does not change. */
+  /** Pace that is kept between sweeps, because the speed of the machine does not change. */
   private readonly pace = new StepPace(PACE);
   /** Start of the current sweep, by the pace clock. */
   private sweepStartedAt = 0;
@@ -150,7 +153,10 @@ export class Retention {
     while (!this.stopped && (await this.step(() => store.releaseSpace())));
   }
 
-  /** Returns false if nothing is left to remove, or if a step failed; the next sweep then continues. */
+  /**
+   * Removes expired data of one instance for a turn. Returns false if nothing is left to remove, or if a step failed; the next
+   * sweep then continues.
+   */
   private async takeTurn(sweep: InstanceSweep): Promise<boolean> {
     const { instanceId } = sweep;
     try {
@@ -258,7 +264,7 @@ function bounded(retention: RetentionSettings, { runsMs, deadLettersMs }: Retent
   };
 }
 
-/** Returns null if the rule keeps everything. */
+/** Returns what the rule removes; null if it keeps everything. */
 function removalOf(
   instanceId: string,
   state: RetentionState,

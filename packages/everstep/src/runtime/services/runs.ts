@@ -1,4 +1,4 @@
-/** Requests about runs: starts, forks and cancels them, records submissions, and waits for their end. */
+/** Handles requests about runs: starts, forks and cancels them, records submissions, and waits for their end. */
 import { startRun } from '../../engine/runs/start.js';
 import type { Clock } from '../../ports/clock.js';
 import type { StepCaller } from '../../ports/step-caller.js';

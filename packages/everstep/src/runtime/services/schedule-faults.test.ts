@@ -7,7 +7,7 @@ import { caller, command, HOUR_MS, pass, runsIn, scheduled, sourceOf } from './s
 
 for (const [what, refuse] of [
   ['a tick whose commit is lost starts its run later', true],
-  ['a tick of which only the answer was lost starts one run', false],
+  ['a tick of which only the response was lost starts one run', false],
 ] as const) {
   test(what, async () => {
     let faults = 0;
@@ -70,7 +70,7 @@ test('simultaneous ticks with a lost response start one run each, which continue
   );
 });
 
-test('a schedule that was stored with a lost response ticks', async () => {
+test('a schedule ticks although the response to its commit was lost', async () => {
   let isLost = false;
   const wrap = (store: Store): Store => ({
     ...store,
@@ -94,7 +94,7 @@ test('a schedule that was stored with a lost response ticks', async () => {
   );
 });
 
-test('a tick that cannot be recorded blocks no other, and is retried once a second', async () => {
+test('a tick that cannot be recorded does not block other ticks, and is retried once a second', async () => {
   let attempts = 0;
   const wrap = (store: Store): Store => ({
     ...store,

@@ -131,7 +131,7 @@ test('delivers a run after its tick with the delay of the schedule', async () =>
   });
 });
 
-test('a paused schedule does not tick; a resumed one ticks at its next time and catches up on nothing', async () => {
+test('a paused schedule does not tick; a resumed one ticks at its next time and does not catch up on missed ticks', async () => {
   await withRuntime(caller(), async (bench) => {
     const { scheduleId } = await scheduled(bench.runtime, command());
     const pausing = (paused: boolean) => bench.runtime.schedules.pause({ ...id(scheduleId), paused });
@@ -167,7 +167,7 @@ test('a deleted schedule does not tick', async () => {
   });
 });
 
-test('a replaced schedule keeps its creation time and its pause, and ticks at its new times, also earlier ones', async () => {
+test('a replaced schedule keeps its creation time and its pause, and ticks at its new times, even if these are earlier', async () => {
   await withRuntime(caller(), async (bench) => {
     const { schedules } = bench.runtime;
     const putSchedule = (asked: ScheduleCommand) => scheduled(bench.runtime, asked);
@@ -202,11 +202,11 @@ test('a schedule that is replaced during its tick keeps that tick and its new pa
     await bench.runtime.stop({ graceMs: 10 });
     bench.clock.move(HOUR_MS);
     const replaced = await scheduled(bench.runtime, command({ scheduleId: 'a' }));
-    assert.equal(replaced.nextAt, START + HOUR_MS, 'the tick is due, and stays so');
+    assert.equal(replaced.nextAt, START + HOUR_MS, 'the tick is due and remains due');
   });
 });
 
-test('does not read the store between ticks', async () => {
+test('the store is not read between ticks', async () => {
   let asked = 0;
   const wrap = (store: Store): Store => ({
     ...store,
@@ -269,7 +269,7 @@ test('a move of a virtual clock by a week executes each tick at its time, even i
   await store.close();
 });
 
-test('a manual run during a tick loses neither, and reads the schedule again if it changed', async () => {
+test('a manual run during a tick loses neither run, and the schedule is read again if it changed', async () => {
   await withRuntime(caller(), async (bench) => {
     const made = await bench.runtime.schedules.put(command());
     assert.ok(typeof made !== 'string');

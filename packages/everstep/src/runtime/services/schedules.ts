@@ -45,9 +45,9 @@ export interface SchedulesOptions extends RunStarts {
   readonly limits: Pick<InstanceLimits, 'admitTick' | 'releaseRuns' | 'recount'>;
   /** The accounts that take turns; absent: all schedules belong to one account. */
   readonly owners?: InstanceOwners;
-  /** Absent: nothing is observed. */
+  /** Observes ticks. Absent: nothing is observed. */
   readonly observer?: Observer;
-  /** While it is closed, no schedule ticks. Call `look` when it opens. */
+  /** No schedule ticks while this is closed. Call `look` when it opens. */
   readonly writes: StoreWritesState;
 }
 
@@ -66,7 +66,7 @@ export class Schedules implements ScheduleService {
     this.turns = new Turns(options.owners ?? ONE_OWNER);
   }
 
-  /** Resolves when all ticks that became due in the meantime are done. */
+  /** Starts to execute ticks. Resolves when all ticks that became due in the meantime are done. */
   start(): Promise<void> {
     this.stopped = false;
     return this.round();
@@ -162,7 +162,7 @@ export class Schedules implements ScheduleService {
     });
   }
 
-  /** `changed`: another process changed the schedule, so it must be read again. */
+  /** Writes the decision. `changed`: another process changed the schedule, so it must be read again. */
   private async write({ unit, schedule }: ScheduleDecision): Promise<'applied' | 'changed' | 'too-many-schedules'> {
     try {
       const { kind } = await this.options.commit(unit);
@@ -176,7 +176,7 @@ export class Schedules implements ScheduleService {
     return 'applied';
   }
 
-  /** A schedule ticks at `at`. */
+  /** Notes that a schedule ticks at `at`. */
   private expect(at: number): void {
     if (this.stopped || at >= this.wakeAt) return;
     this.cancelTimer();
@@ -235,7 +235,8 @@ export class Schedules implements ScheduleService {
       }
       const ofOne = await store.dueSchedules({ ...turn, before, limit: PAGE });
       const fired = await this.fireEach(ofOne);
-      // Failed schedules are still due, at the start of the next page. While others succeed, there may be more after them.
+      // Failed schedules are still due, at the start of the next page. While other schedules succeed, there may be more after
+      // them.
       if (fired === 0 || (fired < ofOne.length && ofOne.length < PAGE)) stuck.add(turn.instanceId);
     }
     if (this.stopped) return;
@@ -244,7 +245,7 @@ export class Schedules implements ScheduleService {
     this.expect(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
   }
 
-  /** Returns how many of them are no longer due. */
+  /** Executes the ticks of the schedules. Returns how many of them are no longer due. */
   private async fireEach(schedules: readonly Schedule[]): Promise<number> {
     const fired = await Promise.all(schedules.map((schedule) => this.fire(schedule)));
     return fired.filter(Boolean).length;
@@ -257,7 +258,7 @@ export class Schedules implements ScheduleService {
     return (await this.options.store.findUrlGroup({ instanceId, name }))?.endpoints ?? [];
   }
 
-  /** Returns false if the schedule is still due. */
+  /** Executes the tick of a schedule. Returns false if the schedule is still due. */
   private async fire(schedule: Schedule): Promise<boolean> {
     const { commit, drive, context, log, limits, writes, observer = NO_OBSERVER } = this.options;
     const { instanceId, scheduleId } = schedule;
@@ -283,8 +284,8 @@ export class Schedules implements ScheduleService {
       const fired: Fired | null = fireSchedule(schedule, context(), { endpoints, admittedAt: decided.at });
       if (!fired) return false;
       const result = await commit(fired.unit);
-      // A failed guard means that the schedule has ticked or was changed: look again. If only the response was lost, the scan of
-      // due tasks finds the run.
+      // A failed guard means that the schedule has ticked or was changed, so it is read again. If only the response was lost,
+      // the scan of due tasks finds the run.
       if (result.kind === 'applied') {
         const { now } = context();
         observer.scheduleTicked('started', now - (schedule.nextAt ?? now));

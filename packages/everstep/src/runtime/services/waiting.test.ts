@@ -20,7 +20,7 @@ import {
 const INSTANCE = 'qi_1';
 const data = (text: string): EventContent => ({ kind: 'data', body: { encoding: 'utf8', data: text } });
 
-/** A workflow that plans these steps at once and returns their results, as JSON texts, in the order of the journal. */
+/** Returns a workflow that plans these steps at once and returns their results, as JSON texts, in the order of the journal. */
 const asking =
   (...steps: readonly PlannedStep[]) =>
   ({ request }: StepCall): StepReply => {
@@ -293,7 +293,7 @@ const invoke = (more: object = {}): PlannedStep => ({
   invoke: { workflowUrl: 'http://app/child', headers: { 'x-h': '1' }, body: { encoding: 'utf8', data: '{"n":2}' }, ...more },
 });
 
-/** A parent that invokes once, and a child that the test controls. */
+/** Returns a parent that invokes once, and a child that the test controls. */
 const family = (child: (call: StepCall) => StepReply | Promise<StepReply>, step = invoke()) => {
   const parent = asking(step);
   return new ScriptedCaller((call) => (call.workflowUrl === 'http://app/child' ? child(call) : parent(call)));

@@ -1,6 +1,7 @@
 /**
- * The interface between the runtime and everything that acts for users, such as the HTTP API. Inputs are validated before.
- * Expected outcomes are values, not exceptions. A promise that resolves with a change does so after the change is durable.
+ * The interface between the runtime and everything that acts for users, such as the HTTP API. Inputs have already been
+ * validated. Expected outcomes are values, not exceptions. A promise that resolves with a change does so after the change is
+ * durable.
  */
 import type { IdPrefix } from '../../engine/ids.js';
 import type { LiveHint, LiveTopic } from '../../ports/live-hints.js';
@@ -34,11 +35,11 @@ export interface LiveService {
 
 /** What this process does at the moment. */
 export interface Workload {
-  /** Deliveries in flight. */
+  /** Number of deliveries in flight. */
   readonly deliveries: number;
-  /** Deliveries that wait for a slot. */
+  /** Number of deliveries that wait for a slot. */
   readonly waiting: number;
-  /** Queue instances whose gates it holds. */
+  /** Number of queue instances whose gates it holds. */
   readonly instances: number;
   /** Flow control keys and queues with deliveries. */
   gates(): Iterable<GateCounts>;

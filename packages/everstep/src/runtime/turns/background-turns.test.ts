@@ -1,4 +1,4 @@
-/** Background work in which accounts take turns, because one account can have very much of it. */
+/** Background work in which accounts take turns, because one account can have a lot of it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newRepair } from '../../engine/dead-letters/repair.js';
@@ -15,7 +15,7 @@ const HOSTILE = 'hostile1';
 const QUIET = 'quiet1';
 const owners = ownersOf(HOSTILE, QUIET);
 
-test('a schedule ticks on time beside 200 schedules of another account that tick at the same time', async () => {
+test('a schedule ticks on time although 200 schedules of another account tick at the same time', async () => {
   const ticks: string[] = [];
   const wrap = (store: Store): Store => ({
     ...store,
@@ -32,7 +32,7 @@ test('a schedule ticks on time beside 200 schedules of another account that tick
       await pass(bench, HOUR_MS);
       await bench.runtime.idle();
       assert.equal(ticks.length, 201);
-      assert.ok(ticks.indexOf(QUIET) <= 20, `${ticks.indexOf(QUIET)} ticks were before it`);
+      assert.ok(ticks.indexOf(QUIET) <= 20, `${ticks.indexOf(QUIET)} ticks came before it`);
     },
     { wrap, owners },
   );
@@ -62,7 +62,7 @@ test('a change of a schedule does not wait for changes of another account', asyn
   );
 });
 
-test('a repair is planned on time beside 60 of another account', async () => {
+test('a repair is planned on time although another account has 60 repairs', async () => {
   const written: string[] = [];
   const wrap = (store: Store): Store => {
     const { repairs } = store;
@@ -89,7 +89,7 @@ test('a repair is planned on time beside 60 of another account', async () => {
       }
       await runtime.repairs.plan({ instanceId: QUIET, action: 'resume', filter: {}, overrides: {}, createdBy: null });
       const before = written.indexOf(QUIET);
-      assert.ok(before >= 0 && before <= 40, `${before} others were before it`);
+      assert.ok(before >= 0 && before <= 40, `${before} other repairs came before it`);
       await runtime.idle();
       assert.equal(written.length, 61);
     },

@@ -41,7 +41,7 @@ export class StepPace {
     this.limit = Math.min(maxItems, Math.max(minItems, this.limit * bounded));
   }
 
-  /** Returns the pause after a step that took `tookMs`. `late`: the work must catch up, so it uses half of the time. */
+  /** Returns the pause after a step that took `tookMs`. `late`: the work must catch up, so it takes half of the time. */
   pauseMs(tookMs: number, late: boolean): number {
     const { pauseRatio, maxPauseMs } = this.options;
     return Math.min(maxPauseMs, tookMs * (late ? 1 : pauseRatio));

@@ -30,7 +30,7 @@ interface Process {
 }
 
 export class ConnectedApp {
-  /** Number of requests that are being answered in real time. Simulated time does not advance meanwhile. */
+  /** Number of requests that are processed in real time. Simulated time does not advance meanwhile. */
   busy = 0;
   private readonly options: ConnectedAppOptions;
   private readonly processes: Process[];
@@ -93,7 +93,7 @@ export class ConnectedApp {
   /** Returns the constructor of the sockets of a process. */
   private socketsOf(index: number, process: Omit<Process, 'worker'>): SocketConstructor {
     const { network, service } = this.options;
-    const received = (connection: CutConnection): boolean => this.befalls(index, connection);
+    const received = (connection: CutConnection): boolean => this.injectFault(index, connection);
     return class implements SocketLike {
       readyState: number = SOCKET_STATE.connecting;
       binaryType = 'blob';
@@ -140,8 +140,8 @@ export class ConnectedApp {
     };
   }
 
-  /** What can happen to a process when it has received a message. */
-  private befalls(index: number, connection: CutConnection): boolean {
+  /** Restarts or drains a process at random when it has received a message. Returns false if it no longer runs. */
+  private injectFault(index: number, connection: CutConnection): boolean {
     const { random, faults } = this.options.network;
     const process = this.processes[index];
     if (!process || process.dead) return false;

@@ -1,6 +1,6 @@
 /**
- * Whole worlds whose app consists of workers that connect to the service. The connections are cut at every message, and
- * randomly together with all other faults. `SIMULATION_SEED=17` replays a seed; `SIMULATION_SEEDS=5000` runs more of them.
+ * Worlds whose app consists of workers that connect to the service. The connections are cut at every message, and randomly
+ * together with all other faults. `SIMULATION_SEED=17` replays a seed; `SIMULATION_SEEDS=5000` runs more of them.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -5,18 +5,18 @@
 import type { SeededRandom } from '../../clock/testing/seeded-random.js';
 import type { SimulatedClock } from '../../clock/testing/simulated-clock.js';
 
-/** Faults of connections. Probabilities are per message. */
+/** Faults of connections, as probabilities per message. */
 export interface ConnectionFaults {
   /** Number of worker processes, and of requests that each handles at the same time. */
   readonly workers: number;
   readonly maxConcurrency: number;
-  /** The connection is cut at the message, which arrives in one of two cases. */
+  /** Probability that the connection is cut at the message, which arrives in half of the cases. */
   readonly cut: number;
-  /** Nothing arrives any longer, and both sides must notice it themselves. */
+  /** Probability that nothing arrives any longer, so that both sides must detect the loss. */
   readonly silence: number;
-  /** The worker that the message is for is killed, and another is started. */
+  /** Probability that the worker that receives the message is killed, and another one is started. */
   readonly restartWorker: number;
-  /** One of the two sides drains the connection. */
+  /** Probability that one of the two sides drains the connection. */
   readonly drain: number;
   readonly maxDelayMs: number;
   /** Cuts exactly once, at the message with this number, counted from 1 in both directions. */
@@ -60,7 +60,7 @@ export type Side = 'worker' | 'service';
 /** One side of a connection. */
 export interface Receiver {
   message(text: string): void;
-  /** The connection has ended. Called once, unless this side has ended it. */
+  /** Called once when the connection has ended, unless this side has ended it. */
   ended(reason: string): void;
 }
 
@@ -70,7 +70,7 @@ export class CutConnection {
   private readonly network: FrameNetwork;
   private readonly receivers: Partial<Record<Side, Receiver>> = {};
   private readonly hasEnded: Record<Side, boolean> = { worker: false, service: false };
-  /** When the last message to a side arrives. */
+  /** Times when the last message to each side arrives. */
   private readonly lastArrival: Record<Side, number> = { worker: 0, service: 0 };
   private isCut = false;
   private isSilent = false;
@@ -104,7 +104,7 @@ export class CutConnection {
     });
   }
 
-  /** The process on this side is gone. */
+  /** Ends the process on this side without a notice. */
   kill(side: Side): void {
     this.hasEnded[side] = true;
     this.cut();

@@ -16,7 +16,7 @@ export class ServiceDoor {
   private accepted = 0;
   private isClosed = false;
 
-  /** `clock`: its timers end with the service. */
+  /** The timers of `clock` end with the service. */
   constructor(instanceId: string, clock: Clock) {
     this.instanceId = instanceId;
     this.clock = clock;
@@ -42,7 +42,7 @@ export class ServiceDoor {
     });
   }
 
-  /** The service stops or is killed. */
+  /** Ends all connections when the service stops or is killed. */
   kill(): void {
     this.isClosed = true;
     for (const connection of this.connections.keys()) connection.kill('service');

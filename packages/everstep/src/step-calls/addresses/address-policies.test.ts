@@ -21,13 +21,13 @@ test('an instance may call what the operator allows it, and other instances may 
     assert.deepEqual(verdict('qi_1', url), { ok: true }, url);
   for (const url of ['http://10.2.0.9/', 'http://10.2.0.1:8080/']) assert.equal(verdict('qi_1', url).ok, false, url);
   assert.equal(verdict('qi_2', 'http://10.2.0.9:8080/').ok, false);
-  // The name may resolve to an allowed address, so it is checked after resolution.
+  // The name may resolve to an allowed address, so the address is checked after resolution.
   assert.equal(policyOf('qi_2').checkAddress('10.9.0.1', 'app.internal', 80).ok, false);
   assert.deepEqual(policyOf('qi_1').checkAddress('10.9.0.1', 'app.internal', 80), { ok: true });
   assert.equal(policyOf('qi_2'), policyOf('qi_3'));
 });
 
-test('an instance can restrict its destinations and cannot allow more', async () => {
+test('an instance can restrict its destinations, but cannot allow more', async () => {
   rules.set('qi_1', { allow: [], deny: ['*.example.org', '8.8.8.8', '10.1.0.0/24'], only: null });
   for (const url of ['http://a.example.org/', 'http://8.8.8.8/', 'http://10.1.0.9/']) {
     const refused = verdict('qi_1', url);
@@ -59,7 +59,7 @@ test('a connection of one instance is not used for another, or after its rules c
   endpoint.respond = answering(200, {});
   rules.set('qi_1', { allow: ['127.0.0.1'], deny: [], only: null });
   const send = (instanceId: string) => sender.send(message({ instanceId }), new AbortController().signal);
-  assert.equal((await send('qi_1')).kind, 'answered', 'a connection exists from here on');
+  assert.equal((await send('qi_1')).kind, 'answered', 'a connection exists from now on');
   assert.equal(failureOf(await send('qi_2')).cause, 'blocked-address');
   rules.set('qi_1', { allow: ['127.0.0.1'], deny: ['127.0.0.1'], only: null });
   assert.equal(failureOf(await send('qi_1')).cause, 'blocked-address');

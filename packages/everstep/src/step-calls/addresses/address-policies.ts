@@ -3,7 +3,7 @@ import type { OutboundRules } from '../../ports/stores/account-store.js';
 import { type AddressPolicy, type AddressPolicyOptions, createAddressPolicy } from './address-policy.js';
 
 export interface AddressPoliciesOptions extends Omit<AddressPolicyOptions, 'rules'> {
-  /** Null if the instance has no rules. */
+  /** Returns the rules of an instance; null if it has none. */
   readonly rulesOf: (instanceId: string) => OutboundRules | null;
 }
 

@@ -58,11 +58,11 @@ export interface AddressPolicyOptions {
   readonly nat64Prefixes?: readonly string[];
   readonly ownListeners?: () => readonly OwnListener[];
   /**
-   * False if an egress proxy resolves names. Names are then checked without their addresses, and ranges do not cover
-   * names.
+   * Whether names are resolved here; false if an egress proxy resolves them. Names are then checked without their addresses,
+   * and ranges do not cover names.
    */
   readonly resolvesNames?: boolean;
-  /** Includes settings in messages, if the caller is also the operator. */
+  /** Whether messages include settings, because the caller is also the operator. */
   readonly explain?: boolean;
   /** Rules of a queue instance. */
   readonly rules?: OutboundRules;
@@ -70,7 +70,7 @@ export interface AddressPolicyOptions {
   readonly names?: Pick<NameResolver, 'find'>;
 }
 
-/** Placeholder for lookups of no instance: the connection is already being made, but the cached name has expired. */
+/** Id for lookups that belong to no instance: the connection is already being made, but the cached name has expired. */
 const NO_INSTANCE = '';
 
 export class BlockedAddressError extends Error {
@@ -150,7 +150,7 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   const allowPorts = new Set(options.allowPorts);
   const nat64 = new Nat64(options.nat64Prefixes ?? []);
 
-  /** Returns a refusal based on what the URL shows. `setting` is only shown to the operator. */
+  /** Returns a refusal based on what the URL shows. `setting` is shown only to the operator. */
   const shown = (host: string, what: string, setting: string): Blocked => {
     const detail = `${host} ${what}`;
     const hint = explain ? `; to allow it, start Everstep with ${setting}` : '';

@@ -1,7 +1,10 @@
 /** Sets of IP addresses, and the address ranges outside the public internet. */
 import { BlockList, isIP } from 'node:net';
 
-/** Uses a BlockList for each family: a shared list would match every IPv4 address with `::ffff:0:0/96`. */
+/**
+ * A set of addresses. It uses a BlockList for each family, because a shared list would match every IPv4 address with
+ * `::ffff:0:0/96`.
+ */
 export class AddressSet {
   private readonly v4 = new BlockList();
   private readonly v6 = new BlockList();

@@ -1,6 +1,6 @@
 /**
  * Ports of well-known services that do not use HTTP. At best a request to one of them fails. At worst the service
- * executes the request text as commands (SMTP, Redis), or its answer reveals what listens there.
+ * executes the request text as commands (SMTP, Redis), or its response reveals what listens there.
  */
 
 /** The "bad ports" of the Fetch standard, https://fetch.spec.whatwg.org/#port-blocking. */

@@ -47,7 +47,7 @@ export class DestinationList {
     return this.ranges.get(null)?.has(address) ? 'any-port' : 'none';
   }
 
-  /** An entry for a host covers all its addresses. */
+  /** Returns how the list matches a destination. An entry for a host covers all its addresses. */
   match(host: string, address: string, port: number): Match {
     const matches = [this.matchHost(host, port), this.matchAddress(address, port)];
     return matches.includes('port') ? 'port' : matches.includes('any-port') ? 'any-port' : 'none';

@@ -1,4 +1,4 @@
-/** Tests calls to endpoints by name: lookups that fail, never end, change their answer, or cannot be sent. */
+/** Tests calls to endpoints by name: lookups that fail, never end, return different addresses, or cannot be sent. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { buildConnector } from 'undici';
@@ -85,7 +85,7 @@ test('the connected address is checked, whatever the name server answered before
   const failure = failureOf(await caller.call(stepCall({ workflowUrl: urlOf('rebound.test') }), never));
   assert.deepEqual([failure.cause, failure.retry], ['blocked-address', { kind: 'never' }]);
   assert.deepEqual([endpoint.received.length, server.questions.length > 0], [0, true]);
-  // The name gets another address between the lookup and the connection.
+  // The address of the name changes between the lookup and the connection.
   let asked = 0;
   const names = {
     find: (): Resolved => ({ kind: 'found', addresses: [{ address: asked++ === 0 ? '192.0.2.1' : '127.0.0.1', family: 4 }] }),

@@ -11,7 +11,10 @@ import { networkErrorCode } from './network-errors.js';
 /** Maximum number of origins with a connection pool. Above it, the pool that was idle longest is closed. */
 const MAX_ORIGINS = 256;
 export const CONNECT_TIMEOUT_MS = 10_000;
-/** Shorter than the 5 s after which Node servers close an idle connection, unless the server announces a longer time. */
+/**
+ * How long an idle connection is kept. It is shorter than the 5 s after which Node servers close one, unless the server
+ * announces a longer time.
+ */
 const IDLE_CONNECTION_MS = 4_000;
 const LONGEST_IDLE_CONNECTION_MS = 60_000;
 const MAX_RESPONSE_HEADER_BYTES = 32 * 1024;
@@ -25,7 +28,7 @@ const originOf = ({ protocol, hostname, port }: buildConnector.Options): string 
   new URL(`${protocol}//${isIP(hostname) === 6 ? `[${hostname}]` : hostname}:${port}`).origin;
 
 export interface ConnectionsOptions {
-  /** Used for all destinations that no allow list contains. Closed with the connections. */
+  /** Egress proxy for all destinations that no allow list contains. It is closed with the connections. */
   readonly egressProxy?: EgressProxy | null;
   readonly connectOnce?: buildConnector.connector;
 }
@@ -45,7 +48,7 @@ export class Connections {
   private readonly retries = new Map<NodeJS.Timeout, string>();
   private readonly shortage: PeriodicLog;
 
-  /** `connectOnce` creates a connection; replaced in tests. */
+  /** Creates the connections. `connectOnce` creates a connection; replaced in tests. */
   constructor(log: Log, { egressProxy = null, connectOnce }: ConnectionsOptions = {}) {
     this.shortage = new PeriodicLog(log, 'no free file descriptor for an endpoint connection, retrying');
     this.connectOnce = connectOnce;
@@ -139,7 +142,7 @@ export class Connections {
       keepAliveTimeout: IDLE_CONNECTION_MS,
       keepAliveMaxTimeout: LONGEST_IDLE_CONNECTION_MS,
       maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
-      // The timer of the exchange covers everything.
+      // The timer of the exchange covers the whole exchange.
       headersTimeout: 0,
       bodyTimeout: 0,
     });

@@ -14,7 +14,7 @@ async function answerEncoded(encoding: string | string[], body: Buffer, changes:
   return sender.send(message({ maxAnswerBytes: MAX_ANSWER_BYTES, ...changes }), new AbortController().signal);
 }
 
-test('an encoded answer is decoded, and its encoding headers are dropped', async (t) => {
+test('an encoded response is decoded, and its encoding headers are dropped', async (t) => {
   const table: readonly (readonly [encoding: string | string[], body: Buffer])[] = [
     ['gzip', zlib.gzipSync(TEXT)],
     ['GZip', zlib.gzipSync(TEXT)],
@@ -39,7 +39,7 @@ test('an encoded answer is decoded, and its encoding headers are dropped', async
   }
 });
 
-test('an answer with an unknown encoding stays encoded and keeps its headers', async () => {
+test('a response with an unknown encoding stays encoded and keeps its headers', async () => {
   for (const encoding of ['compress', 'gzip, constructor', 'gzip, gzip, gzip, gzip', 'gzip;q=1']) {
     const body = zlib.gzipSync(TEXT);
     const answer = await answerEncoded(encoding, body);
@@ -55,7 +55,7 @@ test('identity is not an encoding', async () => {
   assert.equal(TEXT.equals(answer.body), true);
 });
 
-test('an answer may decode to exactly the limit and not to more', async () => {
+test('a response may decode to exactly the limit and not to more', async () => {
   const zeros = Buffer.alloc(MAX_ANSWER_BYTES + 1);
   for (const [encoding, encode] of [
     ['gzip', zlib.gzipSync],

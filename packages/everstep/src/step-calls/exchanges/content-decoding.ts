@@ -1,4 +1,4 @@
-/** Decodes encoded answer bodies: the request asked for an encoding, or the endpoint ignored `identity`. */
+/** Decodes encoded response bodies. Either the request asked for an encoding, or the endpoint ignored `identity`. */
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import type { HttpAnswer } from './exchange.js';
@@ -18,7 +18,7 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
   // Some servers send deflate without the zlib wrapper, whose first byte contains the method.
   deflate: (body, options) => (((body[0] ?? 0) & 0x0f) === ZLIB_METHOD ? inflate(body, options) : inflateRaw(body, options)),
 };
-/** Each encoding can use the full limit of memory and time. */
+/** Maximum number of encodings that are decoded. Each can use the full limit of memory and time. */
 const MAX_ENCODINGS = 3;
 
 export type Decoded =
@@ -43,8 +43,8 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * Decodes an answer and drops the headers about its encoding. An answer with an unknown encoding is returned
- * unchanged. Decodes at maxBytes `maxBytes`.
+ * Decodes a response and drops the headers about its encoding. A response with an unknown encoding is returned unchanged. Decodes
+ * at most `maxBytes`.
  */
 export async function decodeAnswer(answer: HttpAnswer, maxBytes: number): Promise<Decoded> {
   const encodings = encodingsOf(answer);

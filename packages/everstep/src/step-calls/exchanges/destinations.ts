@@ -42,20 +42,20 @@ export interface Target {
   readonly url: string;
   readonly origin: string;
   readonly host: string;
-  /** Null if the host is an IP address. */
+  /** Host name; null if the host is an IP address. */
   readonly name: string | null;
   readonly path: string;
 }
 
 export type TargetVerdict = { readonly ok: true; readonly target: Target } | Blocked;
 
-/** A complete answer, an answer over the limit, or a failure. */
+/** A complete response, a response over the limit, or a failure. */
 export type AskedOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedAnswer;
 
 export interface DestinationsOptions {
   /** Returns what the instance may call. Called after the instance has been loaded. */
   readonly addressPolicyOf: (instanceId: string) => AddressPolicy;
-  /** If absent, destinations are connected to directly. */
+  /** Egress proxy; if absent, destinations are connected to directly. */
   readonly egressProxy?: Pick<EgressProxyOptions, 'url' | 'ca'>;
   readonly log: Log;
   /** Assigns instances to the accounts that share the reply memory. If absent, all instances belong to one account. */
@@ -100,7 +100,7 @@ export class Destinations {
   }
 
   /**
-   * Performs one exchange with a target. An incomplete answer is a failure, except one over the limit. Rejects with
+   * Performs one exchange with a target. An incomplete response is a failure, except one over the limit. Rejects with
    * NotAttemptedError if no file descriptor was free before the timeout.
    */
   async ask(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<AskedOutcome> {

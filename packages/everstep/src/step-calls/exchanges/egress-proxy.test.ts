@@ -69,7 +69,7 @@ test('http and https destinations are called through tunnels, and only the proxy
 
 test('TLS to the destination is inside the tunnel, and its certificate is verified', async (t) => {
   const policy = createAddressPolicy({ allowLoopback: false, allow: [], resolvesNames: false });
-  // Treats the name as public.
+  // The policy treats the name as public.
   const addressPolicyOf = () => ({ ...policy, check: () => ({ ok: true }) as const });
   const [good, bad] = [TEST_CA, OTHER_CA].map((ca) => senderWith({ addressPolicyOf, egressProxy: { url: proxyUrl, ca }, log }));
   assert.ok(good && bad);
@@ -89,7 +89,7 @@ test('the URL is checked before the proxy is called', async (t) => {
   t.after(() => sender.close());
   const urls = [
     ...['http://127.0.0.1/', 'http://[::1]/', 'http://169.254.169.254/', 'http://localhost/', 'http://metadata.google.internal/'],
-    // Ranges cannot allow these names, because their addresses are not known here.
+    // Ranges cannot allow these names, because their addresses are unknown here.
     ...['http://postgres/', 'http://api.default.svc.cluster.local/', 'http://denied.example/', 'http://app.example:25/'],
   ];
   for (const url of urls) assert.equal(failureOf(await sender.send(message({ url }), signal())).cause, 'blocked-address', url);

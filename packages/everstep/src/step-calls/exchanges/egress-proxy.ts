@@ -6,7 +6,7 @@ import { PeriodicLog } from '../../ports/periodic-log.js';
 import { networkErrorCode } from './network-errors.js';
 
 export interface EgressProxyOptions {
-  /** `http:` or `https:`, with credentials if the proxy requires them. */
+  /** URL with the scheme `http:` or `https:`, with credentials if the proxy requires them. */
   readonly url: string;
   /** Timeout for connecting to the proxy, and to the destination behind it. */
   readonly connectTimeoutMs: number;

@@ -1,41 +1,52 @@
 /**
- * Performs one HTTP exchange: sends a request and reads the answer up to a limit.
+ * Performs one HTTP exchange: sends a request and reads the response up to a limit.
  *
  * It uses undici's `dispatch`, the layer below `request`. Chunks are collected without a stream object, which would
  * be a large part of the cost of a delivery.
  */
 import type { IncomingHttpHeaders } from 'node:http';
+import { Readable } from 'node:stream';
 import type { Dispatcher, Pool } from 'undici';
 import type { ReplyBytes } from '../../fairness/reply-budget.js';
 
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 export type Method = (typeof METHODS)[number];
 
+/** A long body in parts, so that it is neither built nor signed at once. */
+export interface BodyParts {
+  readonly parts: readonly Uint8Array[];
+  readonly byteLength: number;
+  /** SHA-256 of all parts in base64url. */
+  readonly digest: string;
+}
+
 export interface ExchangeRequest {
   readonly method: Method;
   readonly path: string;
-  /** Alternating names and values. */
+  /** Headers, as alternating names and values. */
   readonly headers: string[];
-  readonly body: Uint8Array | null;
+  readonly body: Uint8Array | BodyParts | null;
   /** Timeout of the whole exchange, from waiting for a connection to the last byte. */
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
+  /** Returns how many bytes of a response with these headers are needed. The rest is not received. Absent: all. */
+  readonly neededBytes?: ((headers: IncomingHttpHeaders) => number) | undefined;
   /** Called when the request is sent on a connection. */
   readonly onSent?: (() => void) | undefined;
-  /** Settles when the answer is recorded or dropped. Its bytes stay in memory until then. Absent: when the exchange ends. */
+  /** Settles when the response is recorded or dropped. Its bytes stay in memory until then. Absent: when the exchange ends. */
   readonly recorded?: Promise<void> | undefined;
 }
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Names are in lower case. */
+  /** Headers with lower-case names. */
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
 
 export type ExchangeOutcome =
   | { readonly kind: 'answered'; readonly answer: HttpAnswer }
-  /** The answer exceeded the limit; `answer.body` is its beginning. */
+  /** The response exceeded the limit; `answer.body` is its beginning. */
   | { readonly kind: 'too-long'; readonly answer: HttpAnswer }
   | { readonly kind: 'timed-out' }
   | { readonly kind: 'aborted' }
@@ -52,8 +63,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   private headers: IncomingHttpHeaders = {};
   private readonly chunks: Buffer[] = [];
   private received = 0;
-  /** Length of the whole answer; null if unknown. */
+  /** Length of the whole response; null if unknown. */
   private length: number | null = null;
+  private neededBytes = Number.POSITIVE_INFINITY;
   private readonly bytes: ReplyBytes;
 
   constructor(request: ExchangeRequest, bytes: ReplyBytes, signal: AbortSignal, finish: (outcome: ExchangeOutcome) => void) {
@@ -99,13 +111,15 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.headers = headers;
     const length = Number(headers['content-length'] ?? Number.NaN);
     this.length = Number.isSafeInteger(length) ? length : null;
+    this.neededBytes = this.request.neededBytes?.(headers) ?? Number.POSITIVE_INFINITY;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const room = this.request.maxAnswerBytes - this.received;
+    const room = Math.min(this.request.maxAnswerBytes, this.neededBytes) - this.received;
     this.chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
     this.received += Math.min(chunk.length, room);
-    if (chunk.length > room) this.abortWith({ kind: 'too-long', answer: this.answer() });
+    const isNeeded = this.request.maxAnswerBytes <= this.neededBytes;
+    if (chunk.length > room) this.abortWith({ kind: isNeeded ? 'too-long' : 'answered', answer: this.answer() });
     else if (!this.bytes.canContinue(this.received, this.length, () => controller.resume())) controller.pause();
   }
 
@@ -118,7 +132,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Never rejects. Releases `bytes` when the answer is recorded. */
+function contentOf({ headers, body }: ExchangeRequest): { headers: string[]; body: Buffer | Readable | null } {
+  if (body === null) return { headers, body };
+  if (body instanceof Uint8Array) return { headers, body: Buffer.from(body.buffer, body.byteOffset, body.byteLength) };
+  const length = ['content-length', String(body.byteLength)];
+  return { headers: [...headers, ...length], body: Readable.from(body.parts, { objectMode: true }) };
+}
+
+/** Performs the exchange. Never rejects. Releases `bytes` when the response is recorded. */
 export async function exchange(
   pool: Pool,
   request: ExchangeRequest,
@@ -127,9 +148,8 @@ export async function exchange(
 ): Promise<ExchangeOutcome> {
   if (signal.aborted) return { kind: 'aborted' };
   const outcome = await new Promise<ExchangeOutcome>((resolve) => {
-    const { method, path, headers, body } = request;
-    const sent = body && Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-    pool.dispatch({ path, method, headers, body: sent }, new Exchange(request, bytes, signal, resolve));
+    const { method, path } = request;
+    pool.dispatch({ path, method, ...contentOf(request) }, new Exchange(request, bytes, signal, resolve));
   });
   if ('answer' in outcome && request.recorded) void request.recorded.then(() => bytes.release());
   else bytes.release();

@@ -2,8 +2,8 @@
 
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens on this address',
-  ECONNRESET: 'the connection was reset before the answer was complete',
-  UND_ERR_SOCKET: 'the connection was closed before the answer was complete',
+  ECONNRESET: 'the connection was reset before the response was complete',
+  UND_ERR_SOCKET: 'the connection was closed before the response was complete',
   EPIPE: 'the connection was closed while the request was sent',
   ENOTFOUND: 'the host name does not exist',
   ENODATA: 'the host name has no address that this machine can use',
@@ -24,7 +24,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EPROTO: 'it does not use TLS as expected (use http instead of https?)',
   ERR_SSL_WRONG_VERSION_NUMBER: 'it does not use TLS (use http instead of https?)',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it does not use TLS (use http instead of https?)',
-  UND_ERR_HEADERS_OVERFLOW: 'the headers of its answer are too long',
+  UND_ERR_HEADERS_OVERFLOW: 'the headers of its response are too long',
   UND_ERR_DESTROYED: 'the service is stopping',
   UND_ERR_CLOSED: 'the service is stopping',
 };
@@ -33,7 +33,7 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** Returns the maxBytes specific error: that of an attempted address, or the cause of a wrapper. */
+/** Returns the most specific error: that of an attempted address, or the cause of a wrapper. */
 function innermost(error: Error): Error {
   if (error instanceof AggregateError) {
     const first: unknown = error.errors[0];
@@ -50,7 +50,7 @@ export function networkErrorCode(error: Error): string | undefined {
 export function describeNetworkError(error: Error, host: string): string {
   const root = innermost(error);
   const code = codeOf(root);
-  if (root.name === 'HTTPParserError') return `${host} sent an answer that is not valid HTTP/1.1 (${code ?? root.message})`;
+  if (root.name === 'HTTPParserError') return `${host} sent a response that is not valid HTTP/1.1 (${code ?? root.message})`;
   if (code === undefined) return `could not reach ${host}: ${root.message}`;
   return `could not reach ${host}: ${WORDS[code] ?? root.message} (${code})`;
 }

@@ -1,4 +1,4 @@
-/** Tests the memory limit for replies: which are read, which wait, and that none waits forever. */
+/** Tests the memory limit for replies: which replies are read, which wait, and that none waits forever. */
 import assert from 'node:assert/strict';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

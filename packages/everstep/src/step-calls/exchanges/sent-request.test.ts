@@ -25,7 +25,7 @@ function ticking(): () => number {
 }
 const never = () => new AbortController().signal;
 
-test('a failed step call reports the request, its time and duration, and the size of the answer', async () => {
+test('a failed step call reports the request, its time and duration, and the size of the response', async () => {
   endpoint.respond = answering(500, {}, 'grüße');
   const caller = callerWith({ now: ticking() });
   const { sent, responseBody } = failureOf(await caller.call(stepCall({ forwardHeaders: { 'x-order': '17' } }), never()));
@@ -38,12 +38,12 @@ test('a failed step call reports the request, its time and duration, and the siz
   assert.equal(sent.answerBytes, responseBody.byteLength);
 });
 
-test('an answered step call also reports it, for replies that turn out to be failures', async () => {
+test('a step call with a response also reports the request, because the reply may be a failure', async () => {
   const agreed = await callWith(agreeing);
   assert.ok(agreed.kind === 'reply' && agreed.sent?.answerBytes === agreed.responseBody.byteLength);
 });
 
-test('a request without an answer is reported, and one that was never sent is not', async () => {
+test('a request without a response is reported, and an unsent request is not', async () => {
   const caller = callerWith();
   const unheard = failureOf(await caller.call(stepCall({ workflowUrl: 'http://127.0.0.1:1/w' }), never()));
   assert.deepEqual([unheard.cause, unheard.sent?.url, unheard.sent?.answerBytes], ['network', 'http://127.0.0.1:1/w', null]);
@@ -52,7 +52,7 @@ test('a request without an answer is reported, and one that was never sent is no
   await caller.close();
 });
 
-test('a message reports its request with every answer', async () => {
+test('a message reports its request with every response', async () => {
   endpoint.respond = answering(503, {}, 'later');
   const sender = senderWith({ now: ticking() });
   const answer = await sender.send(message({ method: 'put', body: Buffer.from('four') }), never());

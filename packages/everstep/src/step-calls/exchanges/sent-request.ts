@@ -3,7 +3,7 @@ import type { SentRequest } from '../../engine/runs/exchanges.js';
 import type { FailedAnswer } from '../failed-answer.js';
 import type { ExchangeOutcome, ExchangeRequest } from './exchange.js';
 
-/** `startedAt` and `endedAt` are in Unix ms. `keep` stores the body, if it is not recorded elsewhere. */
+/** Describes a request. `startedAt` and `endedAt` are Unix ms. `keep` stores the body, if it is not recorded elsewhere. */
 export const sentRequest = (
   url: string,
   { method, headers, body }: Pick<ExchangeRequest, 'method' | 'headers' | 'body'>,
@@ -13,13 +13,13 @@ export const sentRequest = (
   keep: boolean,
 ): SentRequest => ({
   startedAt,
-  // Clocks can be set back.
+  // The clock can be set back.
   durationMs: Math.max(0, endedAt - startedAt),
   method,
   url,
   headers,
   bodyBytes: body?.byteLength ?? 0,
-  body: keep ? (body ?? null) : null,
+  body: keep && body instanceof Uint8Array ? body : null,
   answerBytes: 'answer' in outcome ? outcome.answer.body.byteLength : null,
 });
 

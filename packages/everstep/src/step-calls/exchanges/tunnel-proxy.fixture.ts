@@ -4,9 +4,9 @@ import net, { type AddressInfo } from 'node:net';
 
 export interface TunnelProxy {
   readonly port: number;
-  /** Requests for tunnels so far. */
+  /** Requests for tunnels that the proxy has received. */
   asked: readonly Pick<IncomingMessage, 'url' | 'headers'>[];
-  /** Status of the answers. */
+  /** Status of the responses. */
   status: number;
   close(): Promise<void>;
 }

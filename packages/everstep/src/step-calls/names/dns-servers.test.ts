@@ -25,7 +25,7 @@ function file(t: TestContext, text: string): string {
 
 const elapsedMs = () => performance.now();
 
-test("a name resolves to the addresses and the shortest TTL of its server's answer", async (t) => {
+test("a name resolves to the addresses and the shortest TTL of its server's response", async (t) => {
   const server = await serve(t, {
     'shop.test': { addresses: ['192.0.2.7', '192.0.2.8'], ttlS: 30 },
     'none.test': { addresses: [] },
@@ -50,7 +50,7 @@ test('IPv6 addresses are used if the machine has one', async (t) => {
   assert.deepEqual(found.addresses.map(({ address }) => address).sort(), expected);
 });
 
-test('a server that never answers fails after a limited time, and lookups of other names continue', async (t) => {
+test('a lookup at a server that never responds fails after a limited time, and lookups of other names continue', async (t) => {
   const server = await serve(t, { 'shop.test': { addresses: ['192.0.2.7'] }, 'dead.test': 'never' });
   const lookUp = lookUpByDns({ servers: [server.address], elapsedMs, settingsFile: file(t, ''), queryTimeoutMs: 500 });
   let ended = 0;
@@ -60,7 +60,7 @@ test('a server that never answers fails after a limited time, and lookups of oth
   for (const lookup of await dead) assert.deepEqual(lookup, { kind: 'failed', code: 'ETIMEOUT' });
 });
 
-test('an answer with too many addresses is truncated, and an invalid DNS message fails', async (t) => {
+test('a response with too many addresses is truncated, and an invalid DNS message fails', async (t) => {
   const many = Array.from({ length: 200 }, (_, index) => `192.0.2.${index}`);
   const server = await serve(t, { 'many.test': { addresses: many }, 'huge.test': Buffer.alloc(60_000, 7) });
   const options = { servers: [server.address], elapsedMs, settingsFile: file(t, '') };
@@ -86,7 +86,7 @@ test('a short name is looked up in the search domains, as in a cluster', async (
     assert.ok(found.kind === 'found', name);
     assert.equal(found.addresses[0]?.address, address);
   }
-  // As a set: Node 22 answers a repeated question from its cache.
+  // Questions are compared as a set, because Node 22 answers a repeated question from its cache.
   const asked = new Set(server.questions.filter(({ family }) => family === 4).map(({ name }) => name));
   assert.deepEqual(
     asked,

@@ -20,12 +20,13 @@ const NO_SUCH_NAME: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBAD
 export type Lookup =
   | {
       readonly kind: 'found';
-      readonly addresses: readonly LookupAddress[] /** Null: unknown. */;
+      readonly addresses: readonly LookupAddress[];
+      /** Time to live of the addresses; null if it is unknown. */
       readonly ttlMs: number | null;
     }
   /** `hasRecords`: the name exists, but has no usable address. */
   | { readonly kind: 'no-such-name'; readonly hasRecords: boolean }
-  /** No server gave an answer. */
+  /** No server gave a response. */
   | { readonly kind: 'failed'; readonly code: string };
 
 /** Resolves a name that is not an IP address. Never rejects. */
@@ -35,10 +36,10 @@ type Records = readonly { readonly address: string; readonly ttl: number }[];
 type Answer = { readonly records: Records; readonly code: string | null };
 
 export interface DnsServersOptions {
-  /** Null: the name servers of the operating system. */
+  /** Addresses of the name servers; null: the name servers of the operating system. */
   readonly servers: readonly string[] | null;
   readonly elapsedMs: () => number;
-  /** The following options are replaced in tests. */
+  /** The path of the settings file and the options below are replaced in tests. */
   readonly settingsFile?: string;
   readonly queryTimeoutMs?: number;
 }
@@ -49,7 +50,7 @@ interface Families {
   readonly first: 4 | 6;
 }
 
-/** Sorts IPv6 first if the machine has a global address, as getaddrinfo does by RFC 6724. */
+/** Returns the usable families. IPv6 is first if the machine has a global address, as getaddrinfo sorts by RFC 6724. */
 function familiesOf(): Families {
   const addresses = Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
@@ -135,7 +136,7 @@ export function lookUpByDns(options: DnsServersOptions): LookUp {
     let worst: Lookup = { kind: 'no-such-name', hasRecords: false };
     for (const candidate of candidatesFor(name, settings)) {
       const lookup = await askForAll(using, candidate);
-      // A server that does not answer would not answer for another name either.
+      // A server that does not respond would not respond for another name either.
       if (lookup.kind === 'found' || (lookup.kind === 'failed' && lookup.code !== 'ESERVFAIL')) return lookup;
       if (lookup.kind === 'failed' || (worst.kind === 'no-such-name' && lookup.hasRecords)) worst = lookup;
     }

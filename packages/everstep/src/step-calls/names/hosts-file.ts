@@ -66,7 +66,7 @@ export class HostsFile {
     this.file = new WatchedFile(path, elapsedMs);
   }
 
-  /** Returns null if the file does not contain the name. */
+  /** Returns the addresses of the name; null if the file does not contain it. */
   find(name: string): readonly string[] | null {
     const text = this.file.read();
     if (text !== this.parsedText) {

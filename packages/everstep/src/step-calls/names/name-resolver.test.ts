@@ -76,7 +76,7 @@ class World {
 const textOf = (resolved: Resolved): string =>
   resolved.kind === 'found' ? (resolved.addresses[0]?.address ?? '') : resolved.error.code;
 
-test('concurrent requests for a name share one lookup, and a fresh answer is not looked up again', async () => {
+test('concurrent requests for a name share one lookup, and a fresh response is not looked up again', async () => {
   const world = new World();
   const waiting = [world.resolver.find('shop', 'a1'), world.resolver.find('shop', 'a1'), world.resolver.find('shop', 'b1')];
   await world.answer('shop', found('1.1.1.1', 30_000));
@@ -135,7 +135,7 @@ test('expired addresses are used for a limited time if the lookup fails', async 
   assert.equal(await world.find('shop'), 'ENOTFOUND');
 });
 
-test('a slow lookup times out, and its late answer is still cached', async () => {
+test('a slow lookup times out, and its late response is still cached', async () => {
   const world = new World();
   const waiting = world.resolver.find('slow', 'a1');
   await world.pass(5_000);
@@ -145,7 +145,7 @@ test('a slow lookup times out, and its late answer is still cached', async () =>
   assert.equal(await world.find('slow'), '1.1.1.1');
 });
 
-test('a shortage of file descriptors is not cached as a failure of the name', async () => {
+test('a shortage of file descriptors is not cached as a failed lookup of the name', async () => {
   const world = new World();
   world.isWaitingForDescriptor = true;
   const waiting = world.resolver.find('shop', 'a1');
@@ -153,7 +153,7 @@ test('a shortage of file descriptors is not cached as a failure of the name', as
   const resolved = await waiting;
   assert.ok(resolved.kind === 'failed' && resolved.error.isShortage);
   world.isWaitingForDescriptor = false;
-  assert.equal(await world.find('shop'), null, 'it is looked up again at once');
+  assert.equal(await world.find('shop'), null, 'the name is looked up again at once');
   await world.answer('shop', found('1.1.1.1'));
   assert.equal(await world.find('shop'), '1.1.1.1');
 });

@@ -15,7 +15,7 @@ export interface NameLimits {
   readonly maxLookups: number;
   /** Timeout of a lookup. */
   readonly lookupTimeoutMs: number;
-  /** An answer is cached for its TTL, limited to this range. */
+  /** Minimum time for which a result is cached. It is cached for its TTL, limited to this range. */
   readonly minFreshMs: number;
   readonly maxFreshMs: number;
   /** Cache time for a name that does not exist. */
@@ -32,7 +32,7 @@ export interface NameResolverOptions {
   readonly hosts: Pick<HostsFile, 'find'>;
   readonly owners: InstanceOwners;
   readonly limits: NameLimits;
-  /** A monotonic clock in ms. */
+  /** Returns the time of a monotonic clock in ms. */
   readonly elapsedMs: () => number;
   readonly setTimer: (delayMs: number, fire: () => void) => () => void;
   /** Returns whether this process has no free file descriptor; replaced in tests. */
@@ -51,7 +51,7 @@ export class NameError extends Error {
     super(`lookup of ${hostname} failed (${code})`);
     this.code = code;
   }
-  /** True if this process could not send the query, which is not the fault of the name. */
+  /** Whether this process could not send the query, which is not the fault of the name. */
   get isShortage(): boolean {
     return this.code === 'EMFILE';
   }
@@ -78,7 +78,10 @@ const LOOPBACK: readonly LookupAddress[] = Object.freeze([
   { address: '::1', family: 6 },
 ]);
 
-/** Distinguishes a failed socket of the resolver from a server that refuses; the error codes are the same. */
+/**
+ * Returns whether no file descriptor is free. This distinguishes a failed socket of the resolver from a server that refuses,
+ * which have the same error codes.
+ */
 function hasNoDescriptor(): boolean {
   try {
     closeSync(openSync('/dev/null', 'r'));
@@ -141,7 +144,7 @@ export class NameResolver {
       if (this.share.allows(instanceId)) this.start(pending, instanceId);
       else this.enqueue(pending);
     } else if (!pending.isStarted && this.share.allows(instanceId)) {
-      // Another account with a free share needs the same name.
+      // Another account with a free share is waiting for the same name.
       this.dequeue(pending);
       this.start(pending, instanceId);
     }

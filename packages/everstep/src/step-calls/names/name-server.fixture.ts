@@ -1,4 +1,4 @@
-/** A DNS server on a free UDP port. A test provides its answers. */
+/** A DNS server on a free UDP port. A test provides its responses. */
 import { createSocket } from 'node:dgram';
 import { isIPv4 } from 'node:net';
 
@@ -11,7 +11,7 @@ export interface Question {
   readonly family: 4 | 6;
 }
 
-/** `never` sends no answer. Bytes are sent unchanged. */
+/** `never` sends no response. Bytes are sent unchanged. */
 export type Reply =
   | 'never'
   | 'no-such-name'
@@ -20,7 +20,7 @@ export type Reply =
   | Buffer;
 
 export interface NameServer {
-  /** Address for `EVERSTEP_DNS_SERVERS` and resolvers. */
+  /** Address of the server, for `EVERSTEP_DNS_SERVERS` and resolvers. */
   readonly address: string;
   readonly questions: Question[];
   close(): void;
@@ -47,7 +47,7 @@ function v6Bytes(address: string): Buffer {
 function record(address: string, ttlS: number): Buffer {
   const bytes = isIPv4(address) ? Buffer.from(address.split('.').map(Number)) : v6Bytes(address);
   const head = Buffer.alloc(12);
-  // Pointer to the name in the question.
+  // The name is a pointer to the name in the question.
   head.writeUInt16BE(0xc000 + HEADER_BYTES, 0);
   head.writeUInt16BE(isIPv4(address) ? TYPE_A : TYPE_AAAA, 2);
   head.writeUInt16BE(1, 4);

@@ -5,11 +5,11 @@ const MAX_NDOTS = 15;
 
 export interface ResolverSettings {
   readonly search: readonly string[];
-  /** A name with fewer dots is first tried in the search domains. */
+  /** Minimum number of dots of a name that is first tried without the search domains. */
   readonly ndots: number;
 }
 
-/** Follows glibc: the last `search` or `domain` line counts. */
+/** Parses the settings. Like glibc, it uses the last `search` or `domain` line. */
 export function parseResolverSettings(text: string): ResolverSettings {
   let search: readonly string[] = [];
   let ndots = 1;

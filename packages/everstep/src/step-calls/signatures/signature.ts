@@ -15,6 +15,9 @@ const segment = (value: object): string => Buffer.from(JSON.stringify(value)).to
 const HEADER_SEGMENT = segment({ alg: 'HS256', typ: 'JWT' });
 const ID_BYTES = 16;
 
+/** A body, or its SHA-256 digest in base64url. */
+export type SignedBody = Uint8Array | { readonly digest: string };
+
 export interface ClaimsInput {
   /** Issuer of the signature. */
   readonly issuer: string;
@@ -22,8 +25,8 @@ export interface ClaimsInput {
   readonly url: string;
   /** Kind of the request. */
   readonly kind: SignedKind;
-  readonly body: Uint8Array;
-  /** Unix ms. */
+  readonly body: SignedBody;
+  /** Time of the signature, Unix ms. */
   readonly now: number;
   readonly random: Random;
 }
@@ -39,7 +42,7 @@ export function claimsSegment({ issuer, url, kind, body, now, random }: ClaimsIn
     nbf: issuedAt,
     exp: issuedAt + LIMITS.signatureLifetimeS,
     jti: Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('base64url'),
-    body: hash('sha256', body, 'base64url'),
+    body: body instanceof Uint8Array ? hash('sha256', body, 'base64url') : body.digest,
     kind,
   });
 }
@@ -67,7 +70,7 @@ export function signWithSharedKey(claims: string, key: string): string {
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
 }
 
-/** `privateKey` is in PKCS #8 format, base64url-encoded. */
+/** Signs with a private key. `privateKey` is in PKCS #8 format, base64url-encoded. */
 export function signWithPrivateKey(
   claims: string,
   { kid, privateKey }: { readonly kid: string; readonly privateKey: string },

@@ -4,18 +4,18 @@ import { DIALECTS } from '../../dialects/index.js';
 import type { DialectName } from '../../engine/runs/run.js';
 import type { Log } from '../../ports/log.js';
 import type { Random } from '../../ports/random.js';
-import { claimsSegment, signWithPrivateKey, signWithSharedKey } from './signature.js';
+import { claimsSegment, type SignedBody, signWithPrivateKey, signWithSharedKey } from './signature.js';
 
 export interface SignerOptions {
-  /** Signing keys of an instance. They always exist. Throws if the instance is unknown. */
+  /** Returns the signing keys of an instance. Throws if the instance is unknown. */
   readonly signingKeys: (instanceId: string) => { readonly current: string; readonly next: string };
-  /** Private key in PKCS #8 format, base64url-encoded. Null or absent: the instance has no Ed25519 signatures. */
+  /** Returns the private key in PKCS #8 format, base64url-encoded. Null or absent: the instance has no Ed25519 signatures. */
   readonly privateKey?: (instanceId: string) => { readonly kid: string; readonly privateKey: string } | null;
-  /** Message key for an origin. Null or absent: the signing key is used. */
+  /** Returns the message key for an origin. Null or absent: the signing key is used. */
   readonly messageKeyFor?: (instanceId: string, origin: string) => string | null;
   /** Stores that steps are sent to this origin; null if it is already stored. */
   readonly learnWorkflowOrigin?: (instanceId: string, origin: string) => Promise<void> | null;
-  /** Unix ms. */
+  /** Returns the current time, Unix ms. */
   readonly now: () => number;
   readonly random: Random;
   readonly log: Log;
@@ -26,12 +26,12 @@ export interface SignedRequest {
   readonly dialect: DialectName;
   readonly url: string;
   readonly kind: SignedKind;
-  readonly body: Uint8Array;
-  /** Null: the signing key of the instance is used. */
+  readonly body: SignedBody;
+  /** Key of the signature; null: the signing key of the instance is used. */
   readonly key: string | null;
 }
 
-/** Header names are without the prefix. */
+/** Headers of a signature. Their names are without the prefix. */
 export type SignatureHeaders = Readonly<Record<string, string>>;
 
 export class Signer {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
+import type { RecordedStep } from '../../engine/runs/run.js';
 import type { Part, StoreWrite } from '../../ports/stores/store.js';
 import { type OpenStore, withStore } from './harness.js';
 import {
@@ -67,6 +68,13 @@ export function historyConformance(open: OpenStore): void {
         assert.deepEqual((await read({ maxRows: 100, maxBytes: 1 })).parts, 9, 'a part has one row at least');
         assert.ok((await read({ maxRows: 100, maxBytes: 2_500 })).parts > 1);
         assert.deepEqual((await read({ maxRows: 4, maxBytes: 100_000 }, 5)).items, journal.slice(0, 5));
+        const inPieces: RecordedStep[] = [];
+        while (inPieces.length < journal.length) {
+          const piece = await store.loadJournal({ runKey, from: inPieces.length, maxBytes: 1 });
+          assert.ok(piece.length > 0);
+          inPieces.push(...piece);
+        }
+        assert.deepEqual(inPieces, journal);
       }),
     );
 

@@ -88,7 +88,7 @@ export function createSqliteStore(connection: Connection, prefixLimits?: PrefixL
     loadPayload: async ({ runKey }) => reader.loadPayload(runKey),
     payloadHead: async ({ runKey }) => reader.payloadHead(runKey),
     loadResult: async ({ runKey }) => reader.result(runKey),
-    loadJournal: async ({ runKey, from }) => reader.loadJournal(runKey, from),
+    loadJournal: async ({ runKey, from, maxBytes }) => reader.loadJournal(runKey, from, maxBytes),
     dueTasks: async (query) => {
       const due = reader.dueTasks(query);
       // The service acts on tasks, so what is returned here must be on the disk.

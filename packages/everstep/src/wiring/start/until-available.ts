@@ -4,20 +4,20 @@ import { StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
 import { faultOf } from '../../runtime/commits/store-writes.js';
 
 const FIRST_DELAY_MS = 250;
-/** Small, so that the server is ready soon after the store has recovered. */
+/** Maximum delay between attempts. It is small, so that the server is ready soon after the store has recovered. */
 const MAX_DELAY_MS = 5_000;
 
 export interface AvailabilityOptions {
   readonly log: Log;
-  /** Rejects when the start is canceled. */
+  /** Waits. Rejects when the start is canceled. */
   readonly pause: (ms: number) => Promise<void>;
   /** Called each time the store is unavailable. `reason` is for clients, without addresses: `the database cannot be reached`. */
   readonly onUnavailable: (reason: string) => Promise<void> | void;
 }
 
 /**
- * Resolves with what `work` resolves with. If `work` rejects with StoreUnavailableError, it is repeated with growing delays; it
- * must be safe to repeat. Rejects with any other error of `work`.
+ * Resolves with the result of `work`. If `work` rejects with StoreUnavailableError, it is repeated with growing delays; it must
+ * be safe to repeat. Rejects with any other error of `work`.
  */
 export async function untilAvailable<Result>(
   work: () => Promise<Result>,

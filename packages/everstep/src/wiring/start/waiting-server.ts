@@ -1,6 +1,6 @@
 /**
- * Answers in place of the APIs while the server waits for its store at startup. `GET /health` returns 200, and everything else
- * 503 with the reason.
+ * Responds in place of the APIs while the server waits for its store at startup. `GET /health` returns 200, and all other
+ * requests 503 with the reason.
  */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
@@ -29,7 +29,7 @@ export class WaitingServer {
     this.tls = tls;
   }
 
-  /** Answers with this reason from now on. Rejects with StartError if an address is not available. */
+  /** Responds with this reason from now on. Rejects with StartError if an address is not available. */
   async answer(reason: string): Promise<void> {
     this.reason = reason;
     if (this.servers) return;

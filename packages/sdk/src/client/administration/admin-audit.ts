@@ -3,7 +3,7 @@
 import type { AuditExportLine, AuditVerification } from '../generated/index.js';
 import type { Call } from '../transport.js';
 
-/** Filters of an export of the audit log. */
+/** Filters for exporting the audit log. */
 export interface AuditExportOptions {
   /** Only entries at or after this time. A number is in Unix milliseconds. */
   readonly from?: Date | number;
@@ -13,9 +13,9 @@ export interface AuditExportOptions {
   readonly after?: number;
 }
 
-/** Options of a verification of the audit log. */
+/** Options for verifying the audit log. */
 export interface AuditVerifyOptions {
-  /** Continues an earlier call: its `next`. */
+  /** Continues an earlier call. Pass `next` of its result. */
   readonly after?: number;
   /** `seq:hash` of an entry that you saved elsewhere. The result then reports whether the chain still contains it. */
   readonly known?: string;
@@ -54,7 +54,7 @@ export class AuditLog {
     }
   }
 
-  /** Verifies some thousands of entries against the hash chain. To continue, pass `next` of the result as `after`. */
+  /** Verifies a few thousand entries against the hash chain. To continue, pass `next` of the result as `after`. */
   verifyPage(options: AuditVerifyOptions = {}): Promise<AuditVerification> {
     const { after, known } = options;
     return this.call({ method: 'GET', path: '/v2/audit/verify', query: { after, known } });

@@ -6,7 +6,9 @@ import { type Call, jsonCall } from '../transport.js';
 
 /** Settings of a new queue instance. */
 export interface NewInstance {
+  /** Display name of the instance. */
   readonly name: string;
+  /** Region of the instance, such as `eu-central-1`. */
   readonly region: string;
   /** Id of the team that owns the instance. Default: your personal account. */
   readonly teamId?: string;
@@ -68,7 +70,7 @@ export class Instances {
     await this.call(jsonCall('POST', at('set-budget-alert', instanceId), { url }));
   }
 
-  /** Sets the plan. For the operator of the installation only. */
+  /** Sets the plan. For operators only. */
   async setPlan(instanceId: string, plan: string): Promise<void> {
     await this.call(jsonCall('POST', at('set-plan', instanceId), { plan_name: plan }));
   }
@@ -86,7 +88,7 @@ export class Instances {
     await this.call(jsonCall('POST', at('set-outbound-rules', instanceId), { deny, only }));
   }
 
-  /** Replaces the private destinations that the instance may call. For the operator of the installation only. */
+  /** Replaces the private destinations that the instance may call. For operators only. */
   async setAllowedDestinations(instanceId: string, allow: readonly string[]): Promise<void> {
     await this.call(jsonCall('POST', at('set-allowed-destinations', instanceId), { allow }));
   }

@@ -8,7 +8,9 @@ export type SearchIndexType = 'free' | 'payg' | 'fixed';
 
 /** Settings of a new search index. */
 export interface NewSearchIndex {
+  /** Display name of the index. */
   readonly name: string;
+  /** Region of the index, such as `eu-central-1`. */
   readonly region: string;
   /** Billing type of the index. All types behave the same. */
   readonly type: SearchIndexType;

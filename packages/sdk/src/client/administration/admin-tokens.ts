@@ -7,6 +7,7 @@ import { type Call, jsonCall } from '../transport.js';
 export interface NewInstanceToken {
   /** Display name, such as the name of the app that uses the token. */
   readonly name: string;
+  /** What the token permits: one or more scopes. */
   readonly scopes: readonly TokenScope[];
   /** Lifetime, at least one minute. Default: the token does not expire. */
   readonly expiresIn?: Duration;

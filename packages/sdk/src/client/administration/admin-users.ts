@@ -3,14 +3,15 @@
 import type { ApiKey, RecoveryLink, User, UserPage } from '../generated/index.js';
 import type { Call } from '../transport.js';
 
-/** Options of a page of users. */
+/** Options for a page of users. */
 export interface UserListOptions {
+  /** Cursor of the previous page. */
   readonly cursor?: string;
   /** Number of users per page. */
   readonly count?: number;
 }
 
-/** Options of deleting a user. */
+/** Options for deleting a user. */
 export interface DeleteUserOptions {
   /** Id of the user who becomes the owner of teams that would have none. The user must be a member of each of them. */
   readonly handOverTo?: string;
@@ -29,13 +30,13 @@ export class Users {
     this.call = call;
   }
 
-  /** Returns one page of users, by creation. */
+  /** Returns one page of users, oldest first. */
   page(options: UserListOptions = {}): Promise<UserPage> {
     const { cursor, count } = options;
     return this.call({ method: 'GET', path: '/v2/users', query: { cursor, count } });
   }
 
-  /** Returns all users by creation, fetching page after page. */
+  /** Returns all users, oldest first, fetching page after page. */
   async *all(): AsyncGenerator<User, void, undefined> {
     let cursor = '';
     do {
@@ -81,7 +82,7 @@ export class Users {
     await this.call({ method: 'DELETE', path: `${pathOf(userId)}/apikeys${key}` });
   }
 
-  /** Creates a secret that gives a user without a valid API key a new one, once and within a day. */
+  /** Creates a secret that gives a user without a valid API key a new one. It can be used once, within a day. */
   createRecoveryLink(userId: string): Promise<RecoveryLink> {
     return this.call({ method: 'POST', path: `${pathOf(userId)}/recovery` });
   }

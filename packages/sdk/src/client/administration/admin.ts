@@ -31,12 +31,13 @@ export interface AdminClientOptions {
   readonly fetch?: typeof fetch;
 }
 
-/** Options of a page of the audit log. */
+/** Options for a page of the audit log. */
 export interface AuditLogOptions {
+  /** Cursor of the previous page. */
   readonly cursor?: string;
   /** Number of entries per page. */
   readonly count?: number;
-  /** True: entries of all accounts, and entries without an account. For operators. */
+  /** True: entries of all accounts, and entries without an account. For operators only. */
   readonly all?: boolean;
   /** Words that each entry contains, ignoring case. A page can be short or empty before the end. */
   readonly q?: string;
@@ -85,11 +86,11 @@ export class AdminClient {
   readonly tokens: InstanceTokens;
   /** Teams, members and invitations. */
   readonly teams: Teams;
-  /** Users of the installation. For operators. */
+  /** Users of the installation. For operators only. */
   readonly users: Users;
   /** Search indexes. */
   readonly searchIndexes: SearchIndexes;
-  /** The audit log of all accounts. For operators. */
+  /** The audit log of all accounts. For operators only. */
   readonly audit: AuditLog;
   /** API keys of the user. */
   readonly apiKeys: {
@@ -102,7 +103,7 @@ export class AdminClient {
   };
   /** Browser sessions of the user. */
   readonly sessions: {
-    /** Lists the sessions that have not ended, the latest first. */
+    /** Lists the sessions that have not ended, newest first. */
     readonly list: () => Promise<readonly UserSession[]>;
     /** Ends one session. */
     readonly end: (sessionId: string) => Promise<void>;
@@ -150,17 +151,17 @@ export class AdminClient {
     };
   }
 
-  /** Returns the log level of the server that answers. For operators. */
+  /** Returns the log level of the server that handles the request. For operators only. */
   logLevel(): Promise<LogLevel> {
     return this.call({ method: 'GET', path: '/v2/log-level' });
   }
 
-  /** Changes the log level of the server that answers, until it restarts. For operators. */
+  /** Changes the log level of the server that handles the request, until it restarts. For operators only. */
   setLogLevel(level: LogLevelName): Promise<LogLevel> {
     return this.call(jsonCall('PUT', '/v2/log-level', { level }));
   }
 
-  /** Returns the logged-in user and the accounts that it may see. */
+  /** Returns the logged-in user and the accounts that the user can access. */
   account(): Promise<Account> {
     return this.call({ method: 'GET', path: '/v2/account' });
   }
@@ -171,7 +172,7 @@ export class AdminClient {
     return this.call({ method: 'GET', path: '/v2/auditlogs', query: { cursor, count, all, q } });
   }
 
-  /** Returns all changes, newest first, fetching page after page. `all`: those of all accounts, for operators. */
+  /** Returns all changes, newest first, fetching page after page. With `all`, those of all accounts, for operators only. */
   async *auditEntries(options: Pick<AuditLogOptions, 'all' | 'q'> = {}): AsyncGenerator<AuditLogEntry, void, undefined> {
     let cursor = '';
     do {

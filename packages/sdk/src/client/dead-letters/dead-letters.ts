@@ -20,8 +20,9 @@ import { asLists, type Call, jsonCall } from '../transport.js';
 
 type OneOrMore<T> = T | readonly T[];
 
-/** Options of a page of dead letters. */
+/** Options for a page of dead letters. */
 export interface DeadLetterListOptions extends DeadLetterFilter {
+  /** Cursor of the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of entries per page, 1 to 100. */
   readonly count?: number;
@@ -29,7 +30,9 @@ export interface DeadLetterListOptions extends DeadLetterFilter {
 
 /** Entries of a bulk operation. With `dlqIds` (at most 50), the other filters are ignored. */
 export interface BulkOptions extends DeadLetterFilter {
+  /** Ids of the entries. */
   readonly dlqIds?: readonly string[];
+  /** Cursor of the previous page, with the same filters. */
   readonly cursor?: string;
   /** Maximum number of entries over all requests. */
   readonly count?: number;
@@ -37,17 +40,19 @@ export interface BulkOptions extends DeadLetterFilter {
 
 /** Filters are combined with AND, the values of one filter with OR. Dates are Unix milliseconds or Date, inclusive. */
 export interface DeadLetterGroupOptions {
+  /** Only groups in this state. */
   readonly state?: OneOrMore<DeadLetterGroupState>;
-  /** Groups that currently have entries of this workflow. */
+  /** Only groups that currently have entries of this workflow. */
   readonly workflowUrl?: OneOrMore<string>;
-  /** Groups that were last seen at or after this time. */
+  /** Only groups that were last seen at or after this time. */
   readonly fromDate?: number | Date;
-  /** Groups that were first seen at or before this time. */
+  /** Only groups that were first seen at or before this time. */
   readonly toDate?: number | Date;
-  /** Default: groups of workflow runs. */
+  /** Kind of the groups. Default: groups of workflow runs. */
   readonly kind?: DeadLetterGroup['kind'];
   /** Includes groups whose entries have all left the queue. */
   readonly withEmpty?: boolean;
+  /** Cursor of the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of groups per page, 1 to 100. */
   readonly count?: number;

@@ -14,36 +14,42 @@ import type {
 } from '../generated/index.js';
 import { type Call, jsonCall } from '../transport.js';
 
-/** Options of planning a repair. */
+/** Options for planning a repair. */
 export interface RepairPlanOptions {
   /** Entries to repair. Default: all entries in the queue. Required for a delete. */
   readonly filter?: RepairFilter;
+  /** Settings of the new runs that differ from the failed runs. Not allowed for a delete. */
   readonly overrides?: RepairOverrides;
 }
 
-/** Options of starting a repair. */
+/** Options for starting a repair. */
 export interface RepairStartOptions {
   /**
    * Number of entries to start per second, evenly spaced; 0.1 is one every ten seconds. Required for a resume and a
    * restart.
    */
   readonly ratePerSecond?: number;
+  /** A few entries to start first, before the others. Not allowed for a delete. */
   readonly canary?: RepairCanary;
   /** For a delete: time in milliseconds during which it can be undone. Default: 600,000 (ten minutes). */
   readonly undoMs?: number;
 }
 
-/** Options of a page of repairs. */
+/** Options for a page of repairs. */
 export interface RepairListOptions {
+  /** State of the repairs. Default: all. */
   readonly state?: RepairState | readonly RepairState[];
+  /** Cursor of the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of repairs per page, 1 to 100. */
   readonly count?: number;
 }
 
-/** Options of a page of entries of a repair. */
+/** Options for a page of entries of a repair. */
 export interface RepairItemOptions {
+  /** State of the entries. Default: all. */
   readonly state?: RepairItemState | readonly RepairItemState[];
+  /** Cursor of the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of entries per page, 1 to 1,000. */
   readonly count?: number;

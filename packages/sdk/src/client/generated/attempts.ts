@@ -34,7 +34,7 @@ export interface RunAttempt {
     readonly code?: string;
     /** First frame of the stack in your own code: not in Node, the SDK or an installed package. */
     readonly source?: {
-      /** File, relative to the directory of the app when it is inside. Otherwise as the stack names it. */
+      /** Path of the file, relative to the directory of the app if the file is inside it. Otherwise the path in the stack. */
       readonly file: string;
       readonly line: number;
       readonly column?: number;
@@ -50,7 +50,7 @@ export interface RunAttempt {
       /** Whether the frame is in your own code. */
       readonly own: boolean;
     }[];
-    /** The errors that caused it, from `error.cause` to the first one. At most 5. Absent when there are none. */
+    /** Errors that caused this error, starting with `error.cause`. At most 5. Absent when there are none. */
     readonly causes?: readonly {
       readonly name: string;
       readonly message: string;
@@ -82,7 +82,7 @@ export interface RunAttempt {
     readonly bodyEncoding: 'utf8' | 'base64';
     /**
      * Whether the body is reconstructed from stored data. For a step, it contains the input of the run and the results recorded
-     * before the step, as JSON, whatever the frame format of the request was.
+     * before the step. It is JSON, whatever the format of the request was.
      */
     readonly rebuilt: boolean;
   } | null;

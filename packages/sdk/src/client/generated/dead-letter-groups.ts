@@ -14,9 +14,7 @@ export interface DeadLetterGroup {
    */
   readonly fingerprint: string;
   readonly state: DeadLetterGroupState;
-  /**
-   * True if the group has entries and is regressed, is new, or was snoozed until a time that is over. False while it is snoozed.
-   */
+  /** True if the group has entries and is new, is regressed, or its snooze has ended. False while the group is snoozed. */
   readonly needsAttention: boolean;
   /** Whether workflow runs or plain messages failed. */
   readonly kind: 'workflow' | 'message';
@@ -39,7 +37,7 @@ export interface DeadLetterGroup {
      * it.
      */
     readonly source: {
-      /** File, relative to the directory of the app when it is inside. Otherwise as the stack names it. */
+      /** Path of the file, relative to the directory of the app if the file is inside it. Otherwise the path in the stack. */
       readonly file: string;
       readonly line: number;
       readonly column?: number;
@@ -86,7 +84,7 @@ export interface DeadLetterGroup {
     readonly by: string;
   } | null;
   /**
-   * Until `until`, the group needs no attention and raises no alert. A snooze that is over stays until the group is acknowledged,
+   * Until `until`, the group needs no attention and raises no alert. An ended snooze remains until the group is acknowledged,
    * resolved or snoozed again. Null otherwise, and after the group regressed.
    */
   readonly snooze: {

@@ -51,7 +51,7 @@ export interface DeadLetterEntry extends RunReference {
       readonly code?: string;
       /** First frame of the stack in your own code: not in Node, the SDK or an installed package. */
       readonly source?: {
-        /** File, relative to the directory of the app when it is inside. Otherwise as the stack names it. */
+        /** Path of the file, relative to the directory of the app if the file is inside it. Otherwise the path in the stack. */
         readonly file: string;
         readonly line: number;
         readonly column?: number;
@@ -67,7 +67,7 @@ export interface DeadLetterEntry extends RunReference {
         /** Whether the frame is in your own code. */
         readonly own: boolean;
       }[];
-      /** The errors that caused it, from `error.cause` to the first one. At most 5. Absent when there are none. */
+      /** Errors that caused this error, starting with `error.cause`. At most 5. Absent when there are none. */
       readonly causes?: readonly {
         readonly name: string;
         readonly message: string;
@@ -83,7 +83,7 @@ export interface DeadLetterEntry extends RunReference {
       }[];
     };
   };
-  /** Group of the entry. Absent for a while on entries that an earlier version without groups created. */
+  /** Group of the entry. Temporarily absent for entries that were created by a version without groups. */
   readonly fingerprint?: string;
   /** Time when a delete job removes the entry, in Unix milliseconds. Absent when no delete job includes the entry. */
   readonly deletionAt?: number;

@@ -81,7 +81,7 @@ export interface RunExplanation extends RunReference {
     /** What the task waits for. Each reason must be resolved before the next one applies. */
     readonly reasons: readonly WaitReason[];
   }[];
-  /** More tasks are pending than the response lists, because it would be too long. */
+  /** Present when the run has more pending tasks than fit into the response. */
   readonly shortened?: true;
 }
 
@@ -153,6 +153,6 @@ export interface RunWaiting {
   readonly text: string;
   /** Step that waits. Absent for the code between steps and for messages. */
   readonly stepName?: string;
-  /** Number of other pending tasks, which wait too. Absent when there are none. */
+  /** Number of other pending tasks, which are also waiting. Absent when there are none. */
   readonly otherTasks?: number;
 }

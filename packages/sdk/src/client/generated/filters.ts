@@ -79,7 +79,9 @@ export interface RunFilter extends CancelFilter {
   readonly workflowUrl?: string;
   /** State of the run. */
   readonly state?: RunState;
-  /** What the active run waits for: a `kind` of `waiting`, or `anything`. Give one value, or several to match any of them. */
+  /**
+   * What the active run waits for: one of the kinds of `waiting`, or `anything`. Give one value, or several to match any of them.
+   */
   readonly waitingFor?: RunWait | readonly RunWait[];
   /** Only runs that took at least this long, in milliseconds. For active runs, the time since their creation counts. */
   readonly minDurationMs?: number;

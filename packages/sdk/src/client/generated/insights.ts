@@ -74,7 +74,7 @@ export interface InstanceInsights {
   readonly totals: InsightTotals;
   /** Workflows with the most started runs. At most 20. */
   readonly workflows: readonly {
-    /** Null: workflows that are counted together, because an hour has more than 50 or a day more than 100. */
+    /** Null: all further workflows together, because at most 50 workflows per hour, and 100 per day, have their own counters. */
     readonly workflowUrl: string | null;
     /** Number of runs that started. */
     readonly started: number;
@@ -87,7 +87,7 @@ export interface InstanceInsights {
   }[];
   /** The current state. */
   readonly now: {
-    /** Number of deliveries that are due on the node that responds; at most 1,000 are counted. */
+    /** Number of deliveries that are due on the node that sent the response; at most 1,000 are counted. */
     readonly backlog: number;
     /** Due time of the oldest of these deliveries, in Unix milliseconds. */
     readonly oldestDueAt: number | null;
@@ -113,7 +113,9 @@ export interface WorkflowInsights {
   readonly totals: InsightTotals;
   /** Steps, slowest first by the 95th percentile of their durations. Sleeps and waits are not included. At most 100. */
   readonly steps: readonly {
-    /** Empty: the code between steps. Null: steps that are counted together, because an hour has more than 20. */
+    /**
+     * Empty: the code between steps. Null: all further steps together, because at most 20 steps per hour have their own counters.
+     */
     readonly stepName: string | null;
     /** Number of recorded results. */
     readonly finished: number;
@@ -175,8 +177,8 @@ export interface ListSummary {
    */
   readonly source: 'counters' | 'entries';
   /**
-   * Time from which on entries are counted, in Unix milliseconds. Older entries match too, but are not counted: one request
-   * examines a limited number, and counters exist for a limited time. Null: all entries are counted.
+   * Start of the time range in which entries are counted, in Unix milliseconds. Older entries match too, but are not counted: one
+   * request examines a limited number, and counters exist for a limited time. Null: all entries are counted.
    */
   readonly coveredFrom: number | null;
   /** The most frequent values of a field. Null if no field was requested. */

@@ -9,7 +9,7 @@ export interface LiveChange {
   readonly topics: readonly LiveTopic[];
   /** Ids of runs that have changed. Incomplete if `moreRuns` is set. At most 50. */
   readonly runIds: readonly string[];
-  /** Runs that `runIds` does not name may have changed too. Absent when it names all of them. */
+  /** Runs that are not in `runIds` may have changed too. Absent when `runIds` is complete. */
   readonly moreRuns?: true;
 }
 

@@ -122,8 +122,8 @@ export interface InstancePlan {
   /** Maximum number of schedules. Null: the plan sets no limit. */
   readonly max_schedules: number | null;
   /**
-   * Maximum number of runs that triggers, invocations, resumes, restarts and schedule ticks start in a day (UTC). Null: the plan
-   * sets no limit.
+   * Maximum number of runs that triggers, invocations, resumes, restarts and schedules start in a day (UTC). Null: the plan sets
+   * no limit.
    */
   readonly max_requests_per_day: number | null;
   /** Maximum number of runtime API calls per second. Null: the plan sets no limit. */
@@ -247,8 +247,8 @@ export interface QueueStats {
   /** Requests that were rejected on the days (UTC) of the period, by kind, most recent first. */
   readonly refusals: readonly {
     /**
-     * Error code of the rejected requests. The prefix `tick-` means that a schedule tick started no run. The prefix `step-` means
-     * that a step failed its run.
+     * Error code of the rejected requests. The prefix `tick-` means that a schedule could not start a run at a run time. The
+     * prefix `step-` means that a step failed its run.
      */
     readonly kind: string;
     readonly count: number;

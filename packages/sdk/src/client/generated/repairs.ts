@@ -90,7 +90,7 @@ export interface RepairCanary {
   readonly count: number;
   /**
    * Stops a group when more than this percentage of its canary runs fails again, and the repair when the other groups have their
-   * verdict. One failure among three or more runs of a group is tolerated, unless it is 0. Default: 20. 0 to 100.
+   * verdict. One failure among three or more runs of a group is tolerated, unless the value is 0. Default: 20. 0 to 100.
    */
   readonly maxFailurePercent?: number;
   /** `true` continues automatically after the canary. `false` waits for `continue`. Default: false. */

@@ -100,7 +100,7 @@ export interface AttemptError {
     readonly code?: string;
     /** First frame of the stack in your own code: not in Node, the SDK or an installed package. */
     readonly source?: {
-      /** File, relative to the directory of the app when it is inside. Otherwise as the stack names it. */
+      /** Path of the file, relative to the directory of the app if the file is inside it. Otherwise the path in the stack. */
       readonly file: string;
       readonly line: number;
       readonly column?: number;
@@ -116,7 +116,7 @@ export interface AttemptError {
       /** Whether the frame is in your own code. */
       readonly own: boolean;
     }[];
-    /** The errors that caused it, from `error.cause` to the first one. At most 5. Absent when there are none. */
+    /** Errors that caused this error, starting with `error.cause`. At most 5. Absent when there are none. */
     readonly causes?: readonly {
       readonly name: string;
       readonly message: string;
@@ -363,7 +363,7 @@ export interface FailedAttempt {
     readonly code?: string;
     /** First frame of the stack in your own code: not in Node, the SDK or an installed package. */
     readonly source?: {
-      /** File, relative to the directory of the app when it is inside. Otherwise as the stack names it. */
+      /** Path of the file, relative to the directory of the app if the file is inside it. Otherwise the path in the stack. */
       readonly file: string;
       readonly line: number;
       readonly column?: number;
@@ -379,7 +379,7 @@ export interface FailedAttempt {
       /** Whether the frame is in your own code. */
       readonly own: boolean;
     }[];
-    /** The errors that caused it, from `error.cause` to the first one. At most 5. Absent when there are none. */
+    /** Errors that caused this error, starting with `error.cause`. At most 5. Absent when there are none. */
     readonly causes?: readonly {
       readonly name: string;
       readonly message: string;
@@ -430,8 +430,8 @@ export interface RunJournal extends RunFields {
     readonly receivedAt: number;
   }[];
   /**
-   * Only with `count`: continues after the steps and failed attempts of this page. Also set on the last page, to ask later for
-   * what is new.
+   * Only with `count`: continues after the steps and failed attempts of this page. Also present on the last page: use it later to
+   * request new entries.
    */
   readonly cursor?: string;
   /** Only with `count`: there are no more steps and failed attempts after this page. */

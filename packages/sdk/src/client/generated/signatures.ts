@@ -16,9 +16,9 @@ export interface PublicKey {
 export interface SignatureSettings {
   /**
    * Origins that belong to you: for example `https://app.example.com`, `https://*.example.com` for all subdomains, or `*` for all
-   * origins. Plain messages to them are signed with the signing keys. Null when origins are not set. Then requests to all origins
-   * are signed with the signing keys until the first step is delivered, and afterwards only requests to origins of workflows. At
-   * most 100.
+   * origins. Plain messages to them are signed with the signing keys. Null when origins are not set. Then plain messages to all
+   * origins are signed with the signing keys until the first step is delivered. Afterwards, only those to workflow origins are.
+   * At most 100.
    */
   readonly origins: readonly string[] | null;
   /** Origins that steps were delivered to, at most 100. Plain messages to them are also signed with the signing keys. */
@@ -41,9 +41,9 @@ export interface SignatureSettings {
 export interface SignatureSettingsUpdate {
   /**
    * Origins that belong to you: for example `https://app.example.com`, `https://*.example.com` for all subdomains, or `*` for all
-   * origins. Plain messages to them are signed with the signing keys. Null when origins are not set. Then requests to all origins
-   * are signed with the signing keys until the first step is delivered, and afterwards only requests to origins of workflows. At
-   * most 100.
+   * origins. Plain messages to them are signed with the signing keys. Null when origins are not set. Then plain messages to all
+   * origins are signed with the signing keys until the first step is delivered. Afterwards, only those to workflow origins are.
+   * At most 100.
    */
   readonly origins?: readonly string[] | null;
   /**

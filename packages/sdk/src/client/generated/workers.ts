@@ -31,9 +31,9 @@ export interface WorkerEntry {
   readonly connectedAt: number;
   /** Number of requests that the worker is handling. */
   readonly inFlight: number;
-  /** Number of requests that the worker handles at the same time. */
+  /** Maximum number of requests that the worker handles at the same time. */
   readonly maxConcurrency: number;
-  /** The worker accepts no new work, because it or the node stops. */
+  /** The worker accepts no new work, because the worker or the node is stopping. */
   readonly draining: boolean;
   /**
    * Name of the error of the last failed request, or `timeout`, `invalid reply`, `reply too long` or `failure function failed`.

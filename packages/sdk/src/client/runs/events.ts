@@ -1,8 +1,9 @@
 /** Events. */
 import type { Call } from '../transport.js';
 
-/** An event to notify. */
+/** An event for runs that wait for it. */
 export interface NotifyEvent {
+  /** Id of the event. */
   readonly eventId: string;
   /** Data of the event. Text and bytes are sent as they are, everything else as JSON. */
   readonly eventData?: unknown;

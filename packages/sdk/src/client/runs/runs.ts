@@ -22,11 +22,13 @@ import type {
 import { durationText } from '../settings.js';
 import { asLists, type Call, jsonCall } from '../transport.js';
 
-/** Options of a comparison of two runs. */
+/** Options for comparing two runs. */
 export interface CompareOptions {
+  /** Creation time of the run in Unix milliseconds. Default: the latest run with the id. */
   readonly createdAt?: number;
   /** Id of the run to compare with. Default: the latest successful run of the same workflow. */
   readonly with?: string;
+  /** Creation time of the run to compare with, in Unix milliseconds. Default: the latest run with the id. */
   readonly withCreatedAt?: number;
 }
 
@@ -41,30 +43,33 @@ export interface RunLogFilter extends RunFilter {
   readonly order?: RunOrder;
 }
 
-/** Options of a page of the run log. */
+/** Options for a page of the run log. */
 export interface RunLogOptions extends RunLogFilter {
+  /** Cursor of the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of runs per page, 1 to 10. */
   readonly count?: number;
 }
 
-/** Options of a search over runs. */
+/** Options for searching runs. */
 export interface RunSearchOptions extends RunFilter {
   /** Words to find in ids, labels, URLs and errors. Every word must match. */
   readonly q?: string;
   /** Order by creation time. Default: newest first. */
   readonly order?: RunOrder;
+  /** Cursor of the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of runs to return, 1 to 100. */
   readonly count?: number;
 }
 
-/** Options of a page of attempts. */
+/** Options for a page of attempts. */
 export interface RunAttemptOptions {
   /** Creation time in Unix milliseconds. Distinguishes runs with the same id. */
   readonly createdAt?: number;
   /** Only attempts of the step at this position. */
   readonly stepId?: number;
+  /** Cursor of the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of attempts per page, 1 to 1,000. */
   readonly count?: number;
@@ -72,9 +77,11 @@ export interface RunAttemptOptions {
 
 /** Selects the active runs to cancel. */
 export interface CancelManyOptions extends CancelFilter {
+  /** Ids of the runs. Runs that are not active are ignored. */
   readonly workflowRunIds?: readonly string[];
   /** Prefix of the URL, or the whole URL with `workflowUrlExactMatch`. */
   readonly workflowUrl?: string;
+  /** True: `workflowUrl` must match exactly. Default: false. */
   readonly workflowUrlExactMatch?: boolean;
 }
 
@@ -104,12 +111,12 @@ export class Runs {
     } while (cursor);
   }
 
-  /** Searches the runs, newest first, a limited number per call. `complete` says whether all runs were searched. */
+  /** Searches the runs, newest first, a limited number per call. `complete` is true when all runs were searched. */
   search(options: RunSearchOptions = {}): Promise<RunSearchPage> {
     return this.call({ method: 'GET', path: '/v2/workflows/search', query: asLists(options, RUN_LISTS) });
   }
 
-  /** Returns every attempt with its request and response, oldest first. Also works for a plain message. */
+  /** Returns every attempt with its request and response, oldest first. Also works for the id of a plain message. */
   attempts(workflowRunId: string, options: RunAttemptOptions = {}): Promise<RunAttemptPage> {
     return this.call({ method: 'GET', path: `${RUNS}/${encodeURIComponent(workflowRunId)}/attempts`, query: options });
   }
@@ -128,8 +135,8 @@ export class Runs {
   }
 
   /**
-   * Returns how the run ended. Waits for the end for at most `timeout`; if the run is still active then, the result
-   * says so.
+   * Returns how the run ended. Waits for the end for at most `timeout`. If the run is still active then, `workflowState` is
+   * `RUN_STARTED`.
    */
   async result<Result = unknown>(
     workflowRunId: string,

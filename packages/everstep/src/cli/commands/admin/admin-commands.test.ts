@@ -54,7 +54,7 @@ describe('account commands', () => {
   });
 
   test('a named token is created with scopes, rotated with an overlap, and revoked', async () => {
-    const instanceId = (await jsonOf('queues', 'create', 'tokens', '--region', 'eu-central-1')).id;
+    const instanceId = (await jsonOf('instances', 'create', 'tokens', '--region', 'eu-central-1')).id;
     const token = await lineOf(
       'tokens',
       'create',
@@ -146,57 +146,64 @@ describe('account commands', () => {
   });
 
   test('a queue instance is created, gets new tokens, and moves to a team', async () => {
-    const { id, token } = await jsonOf('queues', 'create', 'Mail', '--region', 'us-east-1');
+    const { id, token } = await jsonOf('instances', 'create', 'Mail', '--region', 'us-east-1');
     assert.match(
-      await textOf('queues', 'list'),
+      await textOf('instances', 'list'),
       new RegExp(`^INSTANCE +NAME [\\s\\S]*${id} +Mail +us-east-1 +usr_\\S+ +owner +default +-\\n`),
     );
-    assert.match(await textOf('queues', 'get', id), new RegExp(`^instance +${id}\\nname +Mail\\n[\\s\\S]*budget +no limit\\n`));
-    const rotated = await textOf('queues', 'rotate-tokens', id);
+    assert.match(
+      await textOf('instances', 'get', id),
+      new RegExp(`^instance +${id}\\nname +Mail\\n[\\s\\S]*budget +no limit\\n`),
+    );
+    const rotated = await textOf('instances', 'rotate-tokens', id);
     assert.match(rotated, /\ntoken +\S+\nread only +\S+\n$/);
     assert.ok(!rotated.includes(token));
     const teamId = await lineOf('teams', 'create', 'Post');
-    assert.equal(await textOf('queues', 'move', id, teamId), `${id} now belongs to ${teamId}\n`);
-    assert.equal((await jsonOf('queues', 'get', id)).customer_id, teamId);
-    const { customer_id } = await jsonOf('queues', 'create', 'Letters', '--region', 'us-east-1', '--team', teamId);
+    assert.equal(await textOf('instances', 'move', id, teamId), `${id} now belongs to ${teamId}\n`);
+    assert.equal((await jsonOf('instances', 'get', id)).customer_id, teamId);
+    const { customer_id } = await jsonOf('instances', 'create', 'Letters', '--region', 'us-east-1', '--team', teamId);
     assert.equal(customer_id, teamId);
     assert.equal((await run('teams', 'delete', teamId)).code, 1, 'it owns queue instances');
   });
 
+  test('the command for queue instances also has the name queues, as in earlier versions', async () => {
+    assert.deepEqual(await jsonOf('queues', 'list'), await jsonOf('instances', 'list'));
+  });
+
   test('a queue instance has a budget, budget alerts, a plan and usage', async () => {
-    const { id } = await jsonOf('queues', 'create', 'Paid', '--region', 'us-east-1');
-    assert.equal(await textOf('queues', 'budget', id, '100'), 'budget: 100 dollars per month\n');
+    const { id } = await jsonOf('instances', 'create', 'Paid', '--region', 'us-east-1');
+    assert.equal(await textOf('instances', 'budget', id, '100'), 'budget: 100 dollars per month\n');
     assert.equal(
-      await textOf('queues', 'budget-alert', id, 'https://app.example.com/spent'),
+      await textOf('instances', 'budget-alert', id, 'https://app.example.com/spent'),
       'budget alerts: https://app.example.com/spent\n',
     );
-    assert.deepEqual(await jsonOf('queues', 'plan', id, 'default'), { changed: 1 });
-    const queue = await jsonOf('queues', 'get', id);
+    assert.deepEqual(await jsonOf('instances', 'plan', id, 'default'), { changed: 1 });
+    const queue = await jsonOf('instances', 'get', id);
     assert.deepEqual([queue.budget, queue.budget_alert_url, queue.plan], [100, 'https://app.example.com/spent', 'default']);
     assert.match(
-      await textOf('queues', 'stats', id, '--period', '1h'),
+      await textOf('instances', 'stats', id, '--period', '1h'),
       /^MONTH \(UTC\) +MESSAGES +DOLLARS\n\d{4}-\d\d +0 +0\n[\s\S]*0 dollars spent this month; budget: 100 dollars per month\n0 runs started today \(UTC\)\.\n0 bytes stored, 0 by its account; limit: none\n0 active runs of its account; limit: none\n$/,
     );
     assert.match(
-      await textOf('queues', 'usage', id, '--days', '2'),
+      await textOf('instances', 'usage', id, '--days', '2'),
       /^DAY \(UTC\) +MESSAGES +DOLLARS\n(\d{4}-\d\d-\d\d +0 +0\n){2}\n0 dollars spent this month; budget: 100 dollars per month\n$/,
     );
-    assert.equal(await textOf('queues', 'budget', id, '0'), 'budget: no limit\n');
-    assert.equal(await textOf('queues', 'budget-alert', id, 'none'), 'budget alerts: none\n');
-    assert.equal((await jsonOf('queues', 'get', id)).budget_alert_url, undefined);
+    assert.equal(await textOf('instances', 'budget', id, '0'), 'budget: no limit\n');
+    assert.equal(await textOf('instances', 'budget-alert', id, 'none'), 'budget alerts: none\n');
+    assert.equal((await jsonOf('instances', 'get', id)).budget_alert_url, undefined);
   });
 
   test('outbound rules combine what the operator allows with what the owner denies', async () => {
-    const { id } = await jsonOf('queues', 'create', 'Bounded', '--region', 'us-east-1');
-    assert.equal(await textOf('queues', 'outbound', id), 'allowed  -\ndenied   -\nonly     no limit\n');
-    await textOf('queues', 'allow-outbound', id, '10.0.0.5:8080', 'app.internal');
-    await textOf('queues', 'narrow-outbound', id, '--deny', '10.0.0.0/8', '--deny', 'x.example', '--only', '*.example:443');
+    const { id } = await jsonOf('instances', 'create', 'Bounded', '--region', 'us-east-1');
+    assert.equal(await textOf('instances', 'outbound', id), 'allowed  -\ndenied   -\nonly     no limit\n');
+    await textOf('instances', 'allow-outbound', id, '10.0.0.5:8080', 'app.internal');
+    await textOf('instances', 'narrow-outbound', id, '--deny', '10.0.0.0/8', '--deny', 'x.example', '--only', '*.example:443');
     assert.equal(
-      await textOf('queues', 'outbound', id),
+      await textOf('instances', 'outbound', id),
       'allowed  10.0.0.5:8080, app.internal\ndenied   10.0.0.0/8, x.example\nonly     *.example:443\n',
     );
-    assert.deepEqual(await jsonOf('queues', 'narrow-outbound', id), { changed: 1 });
-    assert.deepEqual(await jsonOf('queues', 'outbound', id), {
+    assert.deepEqual(await jsonOf('instances', 'narrow-outbound', id), { changed: 1 });
+    assert.deepEqual(await jsonOf('instances', 'outbound', id), {
       id,
       allow: ['10.0.0.5:8080', 'app.internal'],
       deny: [],
@@ -223,7 +230,7 @@ describe('account commands', () => {
   });
 
   test('audit lists changes across all pages, newest first', async () => {
-    for (let i = 0; i < 3; i++) await jsonOf('queues', 'create', `Audited ${i}`, '--region', 'us-east-1');
+    for (let i = 0; i < 3; i++) await jsonOf('instances', 'create', `Audited ${i}`, '--region', 'us-east-1');
     const [newest, ...older] = await jsonOf('audit', '--limit', '3');
     assert.equal(newest.details.name, 'Audited 2');
     assert.equal(older.length, 2);
@@ -272,16 +279,16 @@ describe('account commands', () => {
   });
 
   const REFUSED: readonly (readonly [string, readonly string[], number, RegExp])[] = [
-    ['a missing queue instance', ['queues', 'get', 'qi_none'], 3, /there is no queue instance/],
+    ['a missing queue instance', ['instances', 'get', 'qi_none'], 3, /there is no queue instance/],
     ['a missing team', ['members', 'list', 'team_none'], 3, /there is no team/],
-    ['a budget with cents', ['queues', 'budget', 'qi_none', '20.5'], 2, /whole number/],
-    ['a budget that is not a number', ['queues', 'budget', 'qi_none', 'much'], 2, /whole number/],
-    ['an invalid budget alert URL', ['queues', 'budget-alert', 'qi_none', 'me'], 2, /absolute URL or "none"/],
-    ['an invalid destination', ['queues', 'narrow-outbound', 'qi_none', '--deny', 'x:0'], 3, /there is no queue instance/],
+    ['a budget with cents', ['instances', 'budget', 'qi_none', '20.5'], 2, /whole number/],
+    ['a budget that is not a number', ['instances', 'budget', 'qi_none', 'much'], 2, /whole number/],
+    ['an invalid budget alert URL', ['instances', 'budget-alert', 'qi_none', 'me'], 2, /absolute URL or "none"/],
+    ['an invalid destination', ['instances', 'narrow-outbound', 'qi_none', '--deny', 'x:0'], 3, /there is no queue instance/],
     ['an unknown role', ['members', 'add', 't', 'a@b.c', '--role', 'king'], 2, /admin, dev, finance/],
     ['a member without a role', ['members', 'add', 't', 'a@b.c'], 2, /--role/],
-    ['an instance without a region', ['queues', 'create', 'q'], 2, /--region/],
-    ['an invalid period', ['queues', 'stats', 'q', '--period', 'long'], 2, /duration such as/],
+    ['an instance without a region', ['instances', 'create', 'q'], 2, /--region/],
+    ['an invalid period', ['instances', 'stats', 'q', '--period', 'long'], 2, /duration such as/],
     ['an invalid URL', ['account', '--management-url', 'localhost'], 2, /--management-url must be/],
     ['an unreachable server', ['account', '--management-url', 'http://127.0.0.1:9'], 4, /no (answer|response) from/],
   ];

@@ -42,7 +42,7 @@ export interface AdminLogin {
   readonly apiKey: string;
 }
 
-/** Rejects with UsageError when no login is found or the URL is invalid. */
+/** Returns the login and the URL. Rejects with UsageError when no login is found or the URL is invalid. */
 export async function adminLoginOf(options: AdminOptions, { env, cwd }: Pick<Shell, 'env' | 'cwd'>): Promise<AdminLogin> {
   const givenUrl = options.managementUrl || env.EVERSTEP_MANAGEMENT_URL;
   const givenKey = options.apiKey || env.EVERSTEP_ADMIN_API_KEY;
@@ -67,7 +67,7 @@ export async function adminLoginOf(options: AdminOptions, { env, cwd }: Pick<She
   return { baseUrl, email, apiKey };
 }
 
-/** Rejects with UsageError when no login is found or the URL is invalid. */
+/** Returns a client for the management API. Rejects with UsageError when no login is found or the URL is invalid. */
 export const connectAdmin = async (options: AdminOptions, shell: Pick<Shell, 'env' | 'cwd'>): Promise<AdminClient> =>
   new AdminClient(await adminLoginOf(options, shell));
 

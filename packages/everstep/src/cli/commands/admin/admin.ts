@@ -2,8 +2,8 @@
 import { Command } from 'commander';
 import type { Shell } from '../../output.js';
 import { accountCommand, apiKeysCommand, auditCommand, plansCommand } from './account.js';
+import { instancesCommand } from './instances.js';
 import { logLevelCommand } from './log-level.js';
-import { queuesCommand } from './queues.js';
 import { searchIndexesCommand } from './search.js';
 import { sessionsCommand } from './sessions.js';
 import { invitationsCommand, membersCommand, teamsCommand } from './teams.js';
@@ -24,7 +24,7 @@ export function adminCommand(shell: Shell): Command {
     .addCommand(membersCommand(shell))
     .addCommand(invitationsCommand(shell))
     .addCommand(usersCommand(shell))
-    .addCommand(queuesCommand(shell))
+    .addCommand(instancesCommand(shell))
     .addCommand(tokensCommand(shell))
     .addCommand(searchIndexesCommand(shell))
     .addCommand(plansCommand(shell))

@@ -15,7 +15,7 @@ const lineOf = ({
 
 function getCommand(shell: Shell): Command {
   const { screen } = shell;
-  const command = withAdminConnection(new Command('get')).description('Show the log level of the server. For operators.');
+  const command = withAdminConnection(new Command('get')).description('Show the log level of the server (operators only).');
   return command.action(async () => {
     const { admin, options } = await openAdmin(command, shell);
     const found = await admin.logLevel();
@@ -26,7 +26,7 @@ function getCommand(shell: Shell): Command {
 function setCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('set'))
-    .description('Change the log level of the server that answers, until it restarts. For operators.')
+    .description('Change the log level of the server that handles the request, until it restarts (operators only).')
     .argument('<level>', LOG_LEVELS.join(', '));
   return command.action(async (text: string) => {
     const level = LOG_LEVELS.find((each) => each === text);

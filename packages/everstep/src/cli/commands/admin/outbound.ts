@@ -1,4 +1,4 @@
-/** `everstep admin queues outbound|narrow-outbound|allow-outbound` */
+/** `everstep admin instances outbound|narrow-outbound|allow-outbound` */
 import type { InstanceOutboundRules } from '@everstep/sdk';
 import { Command } from 'commander';
 import { collected } from '../../arguments.js';

@@ -38,7 +38,7 @@ function listCommand(shell: Shell): Command {
 
 interface CreateOptions extends AdminOptions {
   readonly scope: readonly TokenScope[];
-  /** In ms. */
+  /** Lifetime of the token in milliseconds. */
   readonly expires?: number;
 }
 
@@ -66,7 +66,7 @@ function createCommand(shell: Shell): Command {
 }
 
 interface RotateOptions extends AdminOptions {
-  /** In ms. */
+  /** Time in milliseconds for which the old token stays valid. */
   readonly overlap?: number;
 }
 

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { moment, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
-import { json, type Shell } from '../../output.js';
+import { counted, json, type Shell } from '../../output.js';
 import { type AdminOptions, openAdmin, withAdminConnection } from '../admin/admin-connection.js';
 
 interface ExportOptions extends AdminOptions {
@@ -55,7 +55,7 @@ function verifyCommand(shell: Shell): Command {
         screen.write(`entry ${seq} (${id ?? 'removed'}) ${KINDS[kind]}\n`);
       if (known === 'missing') screen.write(`the chain does not contain ${options.known}\n`);
       if (known === 'expired') screen.write(`${options.known} is older than the retention period\n`);
-      screen.write(`${checked} entries checked, ${faults.length} faults\nhead ${head.seq}:${head.hash}\n`);
+      screen.write(`${checked} entries checked, ${counted(faults.length, 'fault')}\nhead ${head.seq}:${head.hash}\n`);
     }
     if (faults.length > 0 || known === 'missing') throw new Error('the audit log failed verification against its hash chain');
   });

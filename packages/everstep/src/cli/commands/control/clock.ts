@@ -3,7 +3,7 @@ import { connectTestService } from '@everstep/sdk/testing';
 import { Command } from 'commander';
 import { findService } from '../../connection.js';
 import { UsageError } from '../../exit-codes.js';
-import { instant, json, type Shell } from '../../output.js';
+import { counted, instant, json, type Shell } from '../../output.js';
 import { type ClientOptions, withConnection } from '../connection-options.js';
 
 const clockOf = async (command: Command, shell: Shell) => {
@@ -33,7 +33,7 @@ function advanceCommand(shell: Shell): Command {
     const { clock, options } = await clockOf(command, shell);
     const advanced = await clock.advance(by);
     if (options.json) return screen.write(json(advanced));
-    screen.write(`${instant(advanced.now)}; ${advanced.fired} timers fired\n`);
+    screen.write(`${instant(advanced.now)}; ${counted(advanced.fired, 'timer')} fired\n`);
   });
 }
 

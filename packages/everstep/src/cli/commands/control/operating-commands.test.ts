@@ -347,7 +347,7 @@ describe('a server with a virtual clock', () => {
     assert.match(await world.textOf('clock', 'now'), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\n$/);
     await world.jsonOf('trigger', `${world.appUrl}/job`, '-d', '{"sleep":"6d"}', '--run-id', 'month');
     const moved = await world.textOf('clock', 'advance', '7d');
-    assert.match(moved, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d; \d+ timers fired\n$/);
+    assert.match(moved, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d; \d+ timers? fired\n$/);
     assert.ok((await world.jsonOf('clock', 'now')).now >= now + 7 * DAY_MS);
     assert.equal((await world.jsonOf('runs', 'get', 'month')).workflowState, 'RUN_SUCCESS');
   });

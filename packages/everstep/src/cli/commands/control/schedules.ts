@@ -116,7 +116,7 @@ function changeCommand(shell: Shell): Command {
       ...(label === undefined ? {} : { labels: [...label] }),
     };
     if (Object.keys(change).length === 0)
-      throw new UsageError('Name at least one change: --cron, --timezone, --body, --retries or --label.');
+      throw new UsageError('Give at least one change: --cron, --timezone, --body, --retries or --label.');
     const schedule = await client.schedules.change(scheduleId, change);
     if (options.json) screen.write(json(schedule));
     else showSchedule(screen, schedule);

@@ -106,7 +106,7 @@ function setCommand(shell: Shell): Command {
     )
     .option(
       '--breaker-probe-every <duration>',
-      'interval of test deliveries to a held destination',
+      'interval of probe deliveries to a held destination',
       length('--breaker-probe-every'),
     )
     .option('--keep-succeeded <limits>', keep('successful runs'), retention('--keep-succeeded'))

@@ -1,12 +1,12 @@
 /** Texts about errors that the code of an app has thrown. */
 import type { DeadLetterEntry, DeadLetterGroup } from '@everstep/sdk';
-import { instant, printable, type Screen, styled } from '../../output.js';
+import { counted, instant, printable, type Screen, styled } from '../../output.js';
 
 type FailedBy = NonNullable<DeadLetterEntry['failedBy']>;
 type Source = NonNullable<NonNullable<DeadLetterGroup['latest']>['source']>;
 type Stack = NonNullable<NonNullable<FailedBy['thrown']>['stack']>;
 
-/** `src/charge.js:7 in charge()` */
+/** Formats a place in source code: `src/charge.js:7 in charge()`. */
 export const sourceText = ({ file, line, function: name }: Source): string =>
   `${file}:${line}${name === undefined ? '' : ` in ${name}()`}`;
 
@@ -40,8 +40,6 @@ const STATES: Readonly<Record<DeadLetterGroup['state'], string>> = {
   regressed: 'regressed: it was resolved, but has occurred again',
 };
 
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
-
 const decided = ({ at, by }: { readonly at: number; readonly by: string }): string => `by ${printable(by)} on ${instant(at)} UTC`;
 
 /** Describes a group in sentences, with times in UTC. */
@@ -60,7 +58,7 @@ export function groupText(screen: Screen, group: DeadLetterGroup): string {
   ];
   return [
     `Group ${styled(screen, 'bold', group.fingerprint)} is ${STATES[group.state]}.\n`,
-    `It has ${counted(group.count, 'dead letter')} now, of ${group.total} so far. They failed in ${
+    `It has ${counted(group.count, 'dead letter')} now (${group.total} in total). They failed in ${
       group.stepName === null ? 'the code between steps' : `step ${printable(group.stepName)}`
     } ${answered}.\n`,
     `First seen ${instant(group.firstSeenAt)} UTC, last seen ${instant(group.lastSeenAt)} UTC.\n`,

@@ -103,7 +103,7 @@ interface StartOptions extends ClientOptions {
   readonly watch?: boolean;
 }
 
-/** Prints the progress each second when it changed, until the repair waits or has ended. */
+/** Prints the progress at most once a second, when it has changed, until the repair waits or has ended. */
 async function watched(client: Client, repairId: string, shell: Shell, options: ClientOptions): Promise<Repair> {
   let lastLine = '';
   for (;;) {

@@ -178,7 +178,7 @@ describe('backup commands', () => {
     await service.end();
     for (const { code, stderr } of [first, second]) {
       assert.equal(code, 1);
-      assert.match(stderr, /is not empty. A backup requires a directory of its own/);
+      assert.match(stderr, /is not empty. A backup requires an empty directory/);
     }
     assert.equal((await everstep('verify-backup', '--from', sound)).code, 0);
   });

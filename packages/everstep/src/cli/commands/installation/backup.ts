@@ -1,4 +1,7 @@
-/** `everstep verify`, `everstep backup`, `everstep verify-backup`, `everstep restore`: maintenance of the embedded store on its own machine. */
+/**
+ * `everstep verify`, `everstep backup`, `everstep verify-backup` and `everstep restore`: maintenance of the embedded store on
+ * its own machine.
+ */
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
@@ -33,7 +36,7 @@ async function secretOf({ passphraseFile }: SecretOptions, shell: Shell): Promis
     });
     const passphrase = text.replace(/\r?\n$/, '');
     if (passphrase.length < MIN_PASSPHRASE_LENGTH || text.length > MAX_PASSPHRASE_BYTES)
-      throw new UsageError(`--passphrase-file must contain a passphrase of at least ${MIN_PASSPHRASE_LENGTH} characters`);
+      throw new UsageError(`--passphrase-file must contain a passphrase of ${MIN_PASSPHRASE_LENGTH} characters to 16 KiB`);
     return { kind: 'passphrase', passphrase };
   }
   const keys = settingOf(SETTINGS.secretsKey, undefined, shell);
@@ -146,7 +149,7 @@ export function verifyCommand(shell: Shell): Command {
       'Check that the embedded store and its search indexes are readable, that no acknowledged change is lost, and that the\n' +
         'invariants hold: for example, that no journal has gaps. This command changes nothing. A running server copies its store\n' +
         'within the data directory; the copy is checked and then removed, so you need free disk space of the size of the store.\n' +
-        'Run it on the machine of the server, as the same operating system user. Of a PostgreSQL database, the invariants are\n' +
+        'Run it on the machine of the server, as the same operating system user. In a PostgreSQL database, the invariants are\n' +
         'checked in one read-only transaction, even while nodes use it.',
     )
     .option(DATA_DIR, 'data directory of the server (or EVERSTEP_DATA_DIR)')

@@ -19,7 +19,7 @@ export function withConfig(command: Command, mode: Mode): Command {
   return command.addHelpText('after', settingsHelp());
 }
 
-/** Throws UsageError for invalid settings. */
+/** Returns the configuration of a command. Throws UsageError for invalid settings. */
 export function configOf(command: Command, mode: Mode, { env, cwd }: Shell): Config {
   const flags: Record<string, string | boolean | undefined> = {};
   for (const { option } of Object.values(SETTINGS)) {

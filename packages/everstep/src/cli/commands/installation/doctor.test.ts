@@ -46,10 +46,10 @@ async function dataDir(name: string): Promise<string> {
   return path;
 }
 
-/** Address at which nothing answers. */
+/** A port at which no server listens. */
 const NO_SERVER = { EVERSTEP_PORT: '1' };
 
-test('a stopped installation: its store opens, and public files are a problem with the command that repairs them', async () => {
+test('a stopped installation is examined, and files that other users can access are reported with the command that fixes them', async () => {
   const data = await dataDir('stopped');
   const env = { ...NO_SERVER, EVERSTEP_DATA_DIR: data };
   const found = await examined(env);
@@ -65,10 +65,10 @@ test('a stopped installation: its store opens, and public files are a problem wi
     opened.stdout,
     /^PROBLEM {2}files {8}other users can access .*everstep\.db \(mode 644\)\n {22}chmod 600 .*everstep\.db$/m,
   );
-  assert.match(opened.stdout, /\n1 problems, \d warnings\n$/);
+  assert.match(opened.stdout, /\n1 problem, \d warnings?\n$/);
 });
 
-test('a store that is not one, and a missing store', async () => {
+test('an invalid store is a problem, and a missing store is skipped', async () => {
   const data = join(directory, 'broken');
   await mkdir(data, { mode: 0o700 });
   assert.equal((await examined({ ...NO_SERVER, EVERSTEP_DATA_DIR: data }))('store')[0]?.status, 'skipped');
@@ -76,7 +76,7 @@ test('a store that is not one, and a missing store', async () => {
   assert.equal((await examined({ ...NO_SERVER, EVERSTEP_DATA_DIR: data }))('store')[0]?.status, 'problem');
 });
 
-test('a running server: its state, version, clock and addresses', async (t) => {
+test('the state, version, clock and addresses of a running server are checked', async (t) => {
   let ready = true;
   const server = createServer((request, response) => {
     response.setHeader('content-type', 'application/json');
@@ -121,7 +121,7 @@ test('certificates of the files and of the public URL are read', async (t) => {
   assert.equal(found('tls').length, 2, JSON.stringify(found('tls')));
   for (const { message } of found('tls')) assert.match(message, /^the certificate of /);
   // The test's authority is not trusted by this machine.
-  assert.match(found('addresses')[0]?.message ?? '', /does not answer from here: .*certificate/);
+  assert.match(found('addresses')[0]?.message ?? '', /does not respond from here: .*certificate/);
   await writeFile(key, 'no key');
   assert.equal((await examined(env))('tls')[0]?.status, 'problem');
 });
@@ -145,7 +145,9 @@ test('an invalid setting or option is a usage error', async () => {
 });
 
 const schemas = await openTestSchemas();
-test('a PostgreSQL store', { skip: typeof schemas === 'string' ? schemas : false }, async () => {
+test('a PostgreSQL store and its clock are checked, and its password is not printed', {
+  skip: typeof schemas === 'string' ? schemas : false,
+}, async () => {
   if (typeof schemas === 'string') return;
   const { url } = await schemas.make();
   const env = { ...NO_SERVER, EVERSTEP_DATA_DIR: join(directory, 'none') };

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { Finding } from '../../doctor/findings.js';
 import { EXIT, UsageError } from '../../exit-codes.js';
-import { json, printable, type Screen, type Shell, type Style, styled } from '../../output.js';
+import { counted, json, printable, type Screen, type Shell, type Style, styled } from '../../output.js';
 import { configOf, withConfig } from './config-options.js';
 
 const HOUR_MS = 3_600_000;
@@ -64,7 +64,7 @@ export function doctorCommand(shell: Shell, finish: (code: number) => void): Com
       if (asJson) screen.write(json({ problems, warnings, findings }));
       else {
         show(screen, findings);
-        screen.write(`\n${problems} problems, ${warnings} warnings\n`);
+        screen.write(`\n${counted(problems, 'problem')}, ${counted(warnings, 'warning')}\n`);
       }
       finish(problems > 0 ? EXIT.refused : EXIT.ok);
     });

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { SETTINGS } from '../../../config/settings.js';
-import { json, type Shell } from '../../output.js';
+import { counted, json, type Shell } from '../../output.js';
 import { settingOf } from './service-settings.js';
 
 interface RotateOptions {
@@ -39,9 +39,9 @@ export function rotateSecretsCommand(shell: Shell): Command {
       const rotation = await rotateFromOutside({ dataDir, store, secretsKeys, log, endTokens, onlyEncrypt });
       if (options.json) return screen.write(json(rotation));
       const { replaced, encrypted } = rotation;
-      if (!onlyEncrypt) screen.write(`${replaced.length} keys replaced: ${replaced.join(', ') || 'none'}.\n`);
-      screen.write(`${encrypted} secrets encrypted with the current key.\n`);
+      if (!onlyEncrypt) screen.write(`${counted(replaced.length, 'key')} replaced: ${replaced.join(', ') || 'none'}.\n`);
+      screen.write(`${counted(encrypted, 'secret')} encrypted with the current key.\n`);
       if (endTokens && !onlyEncrypt)
-        screen.write('All permanent tokens are now invalid. Get the new ones with `everstep admin queues get`.\n');
+        screen.write('All permanent tokens are now invalid. Get the new ones with `everstep admin instances get`.\n');
     });
 }

@@ -206,7 +206,7 @@ describe('the server process', () => {
       (result) => result.workflowState,
       (error) => error.status,
     );
-    // The earlier request is on its way before the signal: a later one is already answered.
+    // The earlier request is on its way before the signal: a later request already has its response.
     await client.runs.get('long');
     const startedAt = performance.now();
     assert.equal((await service.end()).code, 0);
@@ -273,7 +273,7 @@ describe('the server process', () => {
       ],
       ['a bad value', () => ({ EVERSTEP_PORT: 'http' }), 2, /^EVERSTEP_PORT must be a whole number.*got "http"\n$/],
       [
-        'a misspelt variable',
+        'a misspelled variable',
         () => ({ EVERSTEP_DATADIR: 'x' }),
         2,
         /^EVERSTEP_DATADIR is not a setting of Everstep; did you mean EVERSTEP_DATA_DIR\?\n$/,

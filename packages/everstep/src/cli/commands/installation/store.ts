@@ -72,9 +72,9 @@ function distributeCommand(shell: Shell): Command {
   return new Command('distribute')
     .summary('Distribute the tables over the servers of a Citus cluster')
     .description(
-      'Distribute the tables of the store over the servers of a Citus cluster: those of queue instances by instance, small tables\n' +
-        'to every server. Existing rows are copied. Stop all nodes first. If the command is interrupted, repeat it: it continues\n' +
-        'with the tables that are left. Without --yes it only shows what it will do.',
+      'Distribute the tables of the store over the servers of a Citus cluster. The rows of queue instances are distributed by\n' +
+        'instance; small tables are copied to every server. Existing rows are included. Stop all nodes first. If the command is\n' +
+        'interrupted, repeat it: it continues with the remaining tables. Without --yes it only shows what it would do.',
     )
     .option(STORE, STORE_TEXT)
     .option('--shards <number>', 'number of shards of the tables of queue instances', wholeNumber('--shards', 1), 32)
@@ -84,7 +84,7 @@ function distributeCommand(shell: Shell): Command {
       const { administer, createTables, distribute, distributionState } = await sharding();
       const { screen, printError } = shell;
       const url = urlOf(options, shell);
-      // First, so that a database that cannot be distributed stays as it is.
+      // Checked first, so that a database that cannot be distributed does not change.
       await administer(url, distributionState);
       if (options.yes) await createTables(url);
       const state = await administer(url, async (client) => {
@@ -103,7 +103,9 @@ function distributeCommand(shell: Shell): Command {
       }
       const rows = state.pending.map(({ table: name, by }) => [name, by === null ? 'on every server' : `by ${by}`]);
       screen.write(table(screen, ['TABLE', 'DISTRIBUTION'], rows));
-      screen.write(`\nServers: ${state.servers.join(', ')}. Nothing was changed. Stop all nodes, then repeat this with --yes.\n`);
+      screen.write(
+        `\nServers: ${state.servers.join(', ')}. Nothing was changed. Stop all nodes, then repeat the command with --yes.\n`,
+      );
     });
 }
 

@@ -16,7 +16,7 @@ export interface MessageCall {
   readonly body?: string | Uint8Array;
 }
 
-/** Rejects with EverstepError. Resolves with null for an empty response. */
+/** Sends a request. Rejects with EverstepError. Resolves with null for an empty response. */
 export type CallMessages = <Answer>(call: MessageCall) => Promise<Answer>;
 
 const MAX_SHOWN = 200;

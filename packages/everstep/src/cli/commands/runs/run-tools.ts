@@ -16,7 +16,7 @@ type CreatedAt = ClientOptions & { readonly createdAt?: number };
 type Given = NonNullable<ForkOptions['results']>[number];
 interface GivenText {
   readonly stepId: number;
-  /** Undefined: no result. */
+  /** Result as JSON text; undefined for a step without a result. */
   readonly text: string | undefined;
 }
 

@@ -36,7 +36,7 @@ const ids = (decision: Decision): readonly (readonly number[])[] =>
 const messages = ({ writes }: Decision): number =>
   writes.reduce((sum, write) => sum + (write.kind === 'count-messages' ? write.messages : 0), 0);
 const slots = ({ run }: Decision): readonly number[] => [...run.tasks.keys()].sort((a, b) => a - b);
-/** A run whose second step is open, after `failures` failed attempts. */
+/** Returns a run whose second step is open, after `failures` failed attempts. */
 function atStep2(failures = 0): Run {
   let { run } = replied(begin({ maxRetries: 3 }), ADVANCE_SLOT, progress(begin(), { done: [done(1)], planned: [runStep(2)] }));
   for (let i = 0; i < failures; i++)
@@ -80,7 +80,7 @@ describe('a reply with several results', () => {
     assert.equal(together.outcome?.status, 'succeeded');
   });
 
-  test('starts with the step that was asked for', () => {
+  test('starts with the step that was requested', () => {
     const run = atStep2();
     const decision = replied(run, 2, progress(run, { done: [done(2), done(3)], planned: [runStep(4)] }));
     assert.deepEqual(ids(decision), [
@@ -90,7 +90,7 @@ describe('a reply with several results', () => {
     assert.deepEqual([slots(decision), messages(decision)], [[4], 2]);
   });
 
-  test('has the times of its steps, within the time of the exchange', () => {
+  test('has the times of its steps, within the time of the request', () => {
     const start = begin();
     const timed = [done(1, [5, 20]), done(2, [20, 30]), done(3, [30, 900])];
     const decision = replied(start, ADVANCE_SLOT, progress(start, { done: timed, end: { kind: 'finished' } }));
@@ -106,7 +106,7 @@ describe('a reply with several results', () => {
     );
   });
 
-  test('without times is recorded when it arrives', () => {
+  test('has the time of its arrival if it contains no times', () => {
     const start = begin();
     const decision = replied(start, ADVANCE_SLOT, progress(start, { done: [done(1), done(2)], end: { kind: 'finished' } }));
     assert.deepEqual(
@@ -118,7 +118,7 @@ describe('a reply with several results', () => {
     );
   });
 
-  test('asks again if the code did not continue after it', () => {
+  test('leads to another request if the code did not continue after it', () => {
     const start = begin();
     const decision = replied(start, ADVANCE_SLOT, progress(start, { done: [done(1), done(2)], advanced: false }));
     assert.deepEqual([slots(decision), decision.run.journalLength], [[ADVANCE_SLOT], 2]);
@@ -142,7 +142,7 @@ describe('a reply with several results', () => {
       [run, progress(run, { done: [done(2), done(4)] }), /reports step 4, but the next new step is 3/],
       [run, progress(run, { done: [done(2), done(2)] }), /continued from step 2, which was already recorded/],
       [run, progress(run, { done: [done(2), done(1)] }), /continued from step 1, which was already recorded/],
-      [run, progress(run, { done: [done(3), done(4)] }), /was asked for step 2 \("s2"\) but did not report it/],
+      [run, progress(run, { done: [done(3), done(4)] }), /did not report the requested step 2 \("s2"\)/],
       [
         run,
         failed(run, { done: [done(2)], step: { stepId: 4, name: 's4', type: 'Run' } }),
@@ -158,7 +158,7 @@ describe('a reply with several results', () => {
   });
 });
 
-describe('a step that fails after others in one exchange', () => {
+describe('a step that fails after others in one request', () => {
   const step = { stepId: 4, name: 's4', type: 'Run' } as const;
 
   test('keeps the results before it, and counts the failure for itself only', () => {
@@ -179,7 +179,7 @@ describe('a step that fails after others in one exchange', () => {
     );
   });
 
-  test('fails the run for good, and a resume keeps the results before it', () => {
+  test('fails the run permanently, and a resume keeps the results before it', () => {
     const start = begin();
     const { run, deadLetter } = replied(
       start,

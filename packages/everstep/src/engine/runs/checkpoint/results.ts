@@ -1,8 +1,7 @@
 /**
  * Records the results of a reply. After the step that the endpoint was called for, it may have executed the steps that follow
- * (a checkpoint). Each later result relies on all results before it, so it is valid only if they become the entries directly
- * after the journal that the endpoint knew. All of them are written in one unit.
- * Keeps invariant 4.
+ * (a checkpoint). Each later result relies on all results before it. It is valid only if they become the entries directly after
+ * the journal that the endpoint knew. All of them are written in one unit. Keeps invariant 4.
  */
 import type { StepResult } from '@everstep/sdk/protocol';
 import { checkJournal, Violation } from '../../limits/plan.js';
@@ -12,11 +11,11 @@ import type { Task } from '../run.js';
 /** The results of a reply, and what is known about them. */
 export interface ReportedResults {
   readonly done: readonly StepResult[];
-  /** The endpoint knew the whole journal. */
+  /** Whether the endpoint knew the whole journal. */
   readonly current: boolean;
-  /** The rest of the reply relies on the results, so all of them must be new. */
+  /** Whether the rest of the reply relies on the results, so that all of them must be new. */
   readonly trusted: boolean;
-  /** Time at which the endpoint was called, Unix ms; undefined if it is unknown. */
+  /** Time when the endpoint was called, Unix ms; undefined if it is unknown. */
   readonly startedAt: number | undefined;
 }
 
@@ -51,7 +50,7 @@ export function recordResults(draft: Draft, task: Task, { done, current, trusted
   for (const [index, result] of valid.entries()) {
     if (!isUnrecorded(draft, result, trusted)) continue;
     const times = timesOf(result, index === 0 || result.ranMs ? startedAt : undefined);
-    // A step that followed in the same exchange is a message of its own, as if it had been delivered.
+    // A step that followed in the same request is a separate message, as if it had been delivered.
     const isFollowing = index > 0 && draft.task(result.stepId) === undefined;
     const from = isFollowing
       ? { messageId: draft.countedMessage(), createdAt: Math.min(draft.now, times.startedAt ?? draft.now) }

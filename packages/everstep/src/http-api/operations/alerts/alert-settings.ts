@@ -77,7 +77,7 @@ function checkedUrl(text: string, { addressPolicy }: ApiContext, instanceId: str
   }
 }
 
-/** Throws ApiError if the installation has no SMTP server. */
+/** Returns who may receive email. Throws ApiError if the installation has no SMTP server. */
 function recipientsOf({ mailRecipients }: ApiContext): MailRecipients {
   if (mailRecipients) return mailRecipients;
   throw new ApiError('no-mail-server', 'email requires an SMTP server; ask the operator to set EVERSTEP_SMTP_URL');
@@ -309,7 +309,7 @@ export const alertSettingOperations: readonly Operation[] = [
     'deleteLifecycleWebhook',
     WEBHOOKS,
     'lifecycle webhook',
-    'Notices that were created are still sent.',
+    'Notices that already exist are still sent.',
     (alerts, which) => alerts.deleteWebhook(which),
   ),
 ];

@@ -9,7 +9,7 @@ import { type ApiContext, answer, operation } from '../../operation.js';
 import { DURATION_WORDS, formatDuration, parseDuration } from '../../parameters/duration.js';
 import { shown } from '../../parameters/unacceptable.js';
 
-const ONLY_VIRTUAL = 'Only where the service was started with `everstep dev --virtual-clock`; elsewhere this is a 404.';
+const ONLY_VIRTUAL = 'Requires a server that was started with `everstep dev --virtual-clock`; otherwise the response is 404.';
 
 function virtualTime({ virtualTime: time }: ApiContext): VirtualTime {
   if (time) return time;

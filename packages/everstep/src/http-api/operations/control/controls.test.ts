@@ -21,7 +21,7 @@ test('lists flow control keys with and without a slash, and returns one with the
   await world.trigger('hang', headers);
   await world.trigger('hang', { ...headers, 'svc-delay': '1h' });
   let { body } = await flow(encodeURIComponent(key), 'GET');
-  // A trigger is answered before its run starts, so the test waits for turns of the event loop.
+  // The response to a trigger is sent before its run starts, so the test waits for turns of the event loop.
   for (let turn = 0; body.parallelismCount === 0; turn++) {
     assert.ok(turn < 10_000, 'the run does not start');
     await new Promise((resolve) => setImmediate(resolve));
@@ -63,7 +63,7 @@ test('pauses, resumes, pins, unpins and resets a key and returns its new state',
   await world.trigger('hang', { 'svc-flow-control-key': 'k', 'svc-flow-control-value': 'parallelism=9' });
   assert.equal((await flow('k', 'GET')).body.parallelismMax, 9);
   const made = await flow('new%2Fkey/pin?rate=5');
-  assert.deepEqual([made.status, made.body.flowControlKey, made.body.ratePeriod], [200, 'new/key', 1], 'a pin makes the key');
+  assert.deepEqual([made.status, made.body.flowControlKey, made.body.ratePeriod], [200, 'new/key', 1], 'a pin creates the key');
   const global = await world.call<{ parallelismMax: number; parallelismCount: number }>('GET', '/v2/globalParallelism');
   assert.ok(global.body.parallelismMax >= global.body.parallelismCount && global.body.parallelismCount > 0);
 });
@@ -78,11 +78,11 @@ test('pins parallelism and rate separately; unpin without parameters unpins both
   const value = { 'svc-flow-control-key': 'p', 'svc-flow-control-value': 'parallelism=9, rate=5' };
   await world.trigger('hang', value);
   const { body } = await flow('p', 'GET');
-  assert.deepEqual([body.parallelismMax, body.rateMax], [3, 5], 'what is not pinned is that of the latest run');
+  assert.deepEqual([body.parallelismMax, body.rateMax], [3, 5], 'limits that are not pinned follow the latest run');
   assert.deepEqual(await pins('p/pin?rate=2'), [true, true]);
   assert.deepEqual(await pins('p/unpin?parallelism=true&rate=false'), [false, true]);
   assert.deepEqual(await pins('p/unpin?parallelism=true'), [false, true]);
-  assert.deepEqual(await pins('p/pin'), [true, true], 'a pin that names none pins what the key has');
+  assert.deepEqual(await pins('p/pin'), [true, true], 'a pin without limits pins the current limits');
   assert.deepEqual(await pins('p/unpin?rate=true'), [true, false]);
   assert.deepEqual(await pins('p/unpin'), [false, false]);
   await world.trigger('hang', { 'svc-flow-control-key': 'only', 'svc-flow-control-value': 'rate=5' });

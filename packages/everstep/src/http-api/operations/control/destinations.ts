@@ -37,7 +37,7 @@ function originOf(body: { readonly origin?: string; readonly url?: string }): st
   }
 }
 
-/** Rejects reasons with lone surrogates or U+0000, which not every store can keep. */
+/** Returns the reason for a hold. Rejects reasons with lone surrogates or U+0000, which not every store can keep. */
 function reasonOf(reason: string): string {
   if (!/\p{Surrogate}/u.test(reason) && !reason.includes('\u0000')) return reason;
   throw new ApiError('bad-body', `"reason" must not contain lone surrogates or the character U+0000: ${shown(reason)}`);

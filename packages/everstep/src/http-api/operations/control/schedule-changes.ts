@@ -30,7 +30,7 @@ const changeSchedule = operation({
   tag: 'Schedules',
   summary: 'Change a schedule',
   description:
-    'Changes the times, the payload, the retries or the labels of a schedule, and keeps everything else: its destination, its other settings, its history and whether it is paused. If the times stay the same, so does the next tick. Runs that have started continue.',
+    'Changes the times, the payload, the retries or the labels of a schedule, and keeps everything else: its destination, its other settings, its history and whether it is paused. If the times do not change, the next run time stays the same. Runs that have started continue.',
   method: 'PATCH',
   path: '/v2/schedules/{scheduleId}',
   unknownQuery: 'refuse',

@@ -25,7 +25,7 @@ const get = async (id: string) => (await world.call<ScheduleEntry>('GET', `/v2/s
 const run = (id: string) => world.call<StartedRun>('POST', `/v2/schedules/${id}/run`);
 const fires = (id: string, query = '') => world.call<{ fires: number[] }>('GET', `/v2/schedules/${id}/next${query}`);
 
-test('lists the requested number of ticks, even of a paused schedule', async () => {
+test('lists the requested number of run times, even of a paused schedule', async () => {
   await create('daily');
   const { body } = await fires('daily', '?count=50');
   assert.equal(body.fires.length, 50);
@@ -44,7 +44,7 @@ test('lists the requested number of ticks, even of a paused schedule', async () 
   assert.equal((await fires('none')).status, 404);
 });
 
-test('running a schedule starts one run with its payload and settings and does not affect its ticks', async () => {
+test('running a schedule starts one run with its payload and settings and does not change its run times', async () => {
   await create('now', { 'svc-label': 'by-hand', 'svc-retries': '7' });
   const before = await get('now');
   const { status, body } = await run('now');
@@ -54,7 +54,7 @@ test('running a schedule starts one run with its payload and settings and does n
   assert.deepEqual(journal.workflowRunOrigin, { kind: 'schedule', scheduleId: 'now' });
   const { lastScheduleRunId, lastScheduleTime, ...rest } = await get('now');
   assert.deepEqual([lastScheduleRunId, lastScheduleTime], [body.workflowRunId, body.workflowCreatedAt]);
-  assert.deepEqual(rest, before, 'the next tick stays as it is');
+  assert.deepEqual(rest, before, 'the next run time stays the same');
 });
 
 test('runs a paused schedule, which stays paused, and applies its delay', async () => {
@@ -66,7 +66,7 @@ test('runs a paused schedule, which stays paused, and applies its delay', async 
   assert.equal((await get('resting')).isPaused, true);
 });
 
-test('counts like a trigger', async () => {
+test('a manual start of a schedule counts like a trigger', async () => {
   await create('counted');
   const today = async () => {
     const counts = await world.store.accounts.countsByDay({ instanceId: 'qi_1', fromDay: Math.floor(Date.now() / 86_400_000) });

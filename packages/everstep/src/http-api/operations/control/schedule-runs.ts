@@ -1,4 +1,4 @@
-/** Next ticks of a schedule, and starting its run manually. */
+/** Lists the next run times of a schedule, and starts its run manually. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -47,7 +47,7 @@ const runSchedule = operation({
   tag: TAG,
   summary: 'Start the run of a schedule now',
   description:
-    'Starts one run with the payload and settings of the schedule, including its delay. A schedule of messages sends one message, or one for each endpoint of its URL group. Counts like a trigger, and is shown as the last run of the schedule. The next tick is not affected. A paused schedule stays paused.',
+    'Starts one run with the payload and settings of the schedule, including its delay. A schedule of messages sends one message, or one for each endpoint of its URL group. Counts like a trigger, and is shown as the last run of the schedule. The next run time does not change. A paused schedule stays paused.',
   method: 'POST',
   path: '/v2/schedules/{scheduleId}/run',
   unknownQuery: 'refuse',

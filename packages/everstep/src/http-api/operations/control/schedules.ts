@@ -69,7 +69,7 @@ const createSchedule = operation({
   tag: TAG,
   summary: 'Create or replace a schedule',
   description:
-    'Each tick starts a run of the workflow with this body and these headers. Ticks that were missed while the server was down start one run. Each run gets its own id, so `Workflow-RunId` and deduplication are not supported, nor are `Not-Before` and `Wait-For-Result`.',
+    'At each run time, Everstep starts a run of the workflow with this body and these headers. Run times that were missed while the server was down start a single run. Each run gets its own id, so `Workflow-RunId` and deduplication are not supported, nor are `Not-Before` and `Wait-For-Result`.',
   method: 'POST',
   path: `${SCHEDULE_PATH}{destination}`,
   unknownQuery: 'part-of-path',

@@ -19,7 +19,7 @@ export const getHealth = openOperation({
   handle: (_input, { version }) => answer(200, { status: 'ok' as const, version }),
 });
 
-/** Maximum time for the store to answer a readiness check. */
+/** Maximum time for the store to respond to a readiness check. */
 const STORE_ANSWERS_MS = 2_000;
 
 /** Waits for `work`. Rejects when it takes longer than `longestMs`. */

@@ -26,7 +26,7 @@ test('normalizes origins, removes duplicates, and allows unsetting them', async 
   const given = ['https://App.test/', 'https://app.test:443', 'https://*.in.test', '*'];
   const { body } = await put({ origins: given });
   assert.deepEqual(body.origins, ['https://app.test', 'https://*.in.test', '*']);
-  assert.deepEqual((await put({})).body.origins, body.origins, 'what is absent stays');
+  assert.deepEqual((await put({})).body.origins, body.origins, 'absent fields keep their value');
   assert.deepEqual(await get(), body);
   assert.deepEqual((await put({ origins: [] })).body.origins, []);
   assert.equal((await put({ origins: null })).body.origins, null);
@@ -56,14 +56,18 @@ test('publishes the public keys of an instance with Ed25519 signatures, and rota
   const { ed25519 } = (await put({ ed25519: true })).body;
   assert.ok(ed25519);
   assert.equal(ed25519.jwksUrl, 'https://everstep.test/v2/jwks/qi_1');
-  assert.deepEqual((await put({ ed25519: true })).body.ed25519, ed25519, 'keys that are there stay');
+  assert.deepEqual((await put({ ed25519: true })).body.ed25519, ed25519, 'existing keys stay');
 
   const answered = await keySet();
   assert.equal(answered.status, 200);
   assert.equal(answered.headers['cache-control'], 'public, max-age=300');
   const { keys } = answered.body;
   assert.deepEqual(keys, [ed25519.current, ed25519.next]);
-  assert.deepEqual(Object.keys(keys[0] ?? {}).sort(), ['alg', 'crv', 'kid', 'kty', 'use', 'x'], 'and no private part');
+  assert.deepEqual(
+    Object.keys(keys[0] ?? {}).sort(),
+    ['alg', 'crv', 'kid', 'kty', 'use', 'x'],
+    'the private part is not published',
+  );
 
   const rotated = (await world.call<Settings>('POST', '/v2/signatures/rotate')).body.ed25519;
   assert.deepEqual(rotated?.current, ed25519.next);

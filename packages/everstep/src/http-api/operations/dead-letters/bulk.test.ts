@@ -50,7 +50,7 @@ test('a bulk handles 50 entries per request, oldest first, follows its cursor an
   assert.deepEqual(sizes, [50, 50, 20]);
   assert.deepEqual(origins, ids, 'each entry once, in the order in which the runs failed');
   const afterwards = await entries('label=many');
-  assert.equal(afterwards.length, 100, 'all of them failed again and wait for the next bulk');
+  assert.equal(afterwards.length, 100, 'all of them failed again and are left for the next bulk');
   assert.ok(afterwards.every(({ dlqId }) => !runIdOf.has(dlqId)));
   await world.call('DELETE', '/v2/workflows/dlq?label=many');
 });

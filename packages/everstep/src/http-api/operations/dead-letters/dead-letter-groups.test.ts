@@ -30,7 +30,7 @@ async function groupOfFailed(): Promise<DeadLetterGroup> {
   return group;
 }
 
-test('runs with the same error are one group with the message, place, count and times', async () => {
+test('runs with the same error form one group with its message, source, count and times', async () => {
   const dlqIds = await world.fail(3);
   const { fingerprint, firstSeenAt, lastSeenAt, exampleDlqId, histogram, ...rest } = await groupOfFailed();
   assert.match(fingerprint, /^[0-9a-f]{16}$/);

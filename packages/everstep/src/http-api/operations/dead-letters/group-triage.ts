@@ -1,4 +1,4 @@
-/** Who works on a dead letter group, until when it is snoozed, and its notes. */
+/** Triage of dead letter groups: their assignee, their snooze and their notes. */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import {

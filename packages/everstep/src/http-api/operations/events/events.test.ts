@@ -48,7 +48,7 @@ test('lists all waiters, longest first, and notifies each once with the data', a
   assert.deepEqual(body[0]?.waiter, expected);
   assert.equal(body.length, 2);
   assert.ok(body.every(({ messageId, kept }) => messageId.startsWith('msg_') && kept === undefined));
-  assert.deepEqual((await notify(EVENT)).body, [], 'no run waits any more');
+  assert.deepEqual((await notify(EVENT)).body, [], 'no run is waiting anymore');
   const content = { kind: 'data', body: { encoding: 'utf8', data: '{"n":1}' }, contentType: 'application/json' };
   for (const id of ['w-1', 'w 2']) assert.deepEqual(await resultOf(id), { timeout: false, eventId: EVENT_ID, content });
 });

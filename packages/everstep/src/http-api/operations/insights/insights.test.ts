@@ -50,6 +50,6 @@ test('the insights of a workflow contain its steps and its recent failures', asy
   assert.deepEqual([unknown.body.totals.started, unknown.body.totals.p50Ms], [0, null]);
 });
 
-test('an unknown window is refused', async () => {
+test('an unknown window is rejected', async () => {
   assert.equal((await world.call('GET', '/v2/insights?window=1y')).status, 400);
 });

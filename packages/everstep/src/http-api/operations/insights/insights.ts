@@ -17,7 +17,7 @@ const MAX_WORKFLOWS = 20;
 const MAX_STEPS = 100;
 const MAX_FAILURES = 10;
 const MAX_ERROR_LENGTH = 300;
-/** Due deliveries that are counted. */
+/** Maximum number of due deliveries that are counted. */
 const MAX_BACKLOG = 1_000;
 const DEFAULT_WINDOW = '24h';
 

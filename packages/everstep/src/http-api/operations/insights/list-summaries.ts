@@ -25,7 +25,7 @@ import { matches, wordsOf } from '../runs/search-runs.js';
 
 const TAG = 'Insights';
 const RECORDS_AT_ONCE = 200;
-const DESCRIPTION = `Returns how many entries of the list match the filters, over time. Uses counters if they count what the list contains; otherwise it examines the newest entries, at most ${LIMITS.maxRunsSearched}. \`coveredFrom\` shows whether older ones were left out. With \`field\`, also returns its most frequent values.`;
+const DESCRIPTION = `Returns how many entries of the list match the filters, over time. Uses counters if they count what the list contains; otherwise it examines the newest entries, at most ${LIMITS.maxRunsSearched}. \`coveredFrom\` shows whether older entries were not counted. With \`field\`, also returns its most frequent values.`;
 
 const present = (value: string | undefined | null): readonly string[] => (value === undefined || value === null ? [] : [value]);
 

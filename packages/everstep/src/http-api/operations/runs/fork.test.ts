@@ -114,7 +114,7 @@ test('a failed run keeps its dead letter, and a failed parallel step can get a r
   const forked = await world.journalWhen(body.workflowRunId, ({ tasks }) => tasks.length > 0);
   assert.deepEqual(forked.steps.map(({ stepId, out }) => [stepId, out]).slice(-1), [[1, '"by hand"']]);
   assert.equal((await journalOf(workflowRunId)).dlqId, failed.dlqId);
-  assert.deepEqual((await journalOf(workflowRunId)).tasks, failed.tasks, 'what it has parked stays parked');
+  assert.deepEqual((await journalOf(workflowRunId)).tasks, failed.tasks, 'its pending tasks stay pending');
 });
 
 test('a waiting run can be forked after its wait and keeps waiting', async () => {

@@ -71,7 +71,7 @@ test('returns a long journal completely, read in parts', async () => {
   );
   assert.deepEqual(Object.keys(body ?? {}).slice(-3), ['steps', 'tasks', 'attempts']);
   assert.ok(most <= LIMITS.partBytes + 3 * MiB, `${most} bytes were read at a time`);
-  assert.equal(reads.bytes, 0, 'what was reserved is given back');
+  assert.equal(reads.bytes, 0, 'the reserved memory is released');
 });
 
 test('a page of the log ends before a run that would make it too large, and the cursor continues', async () => {

@@ -17,7 +17,7 @@ const textOf = async (url: string, headers: Record<string, string> = {}) =>
 test('a redacted body is in no log, journal or dead letter, but reaches the workflow and the caller', async () => {
   const headers = { 'svc-redact-fields': 'body', 'svc-workflow-runid': 'r-body', ...ended };
   const { body: result } = await world.call<RunResult>('POST', '/v2/trigger/http://w.test/ok', { headers, body: PAYLOAD });
-  assert.deepEqual(result.result, { got: PAYLOAD }, 'the answer to who started it is whole');
+  assert.deepEqual(result.result, { got: PAYLOAD }, 'the caller that started the run gets the whole result');
   const [entry] = (await world.call<{ runs: RunLogEntry[] }>('GET', '/v2/workflows/logs?workflowRunId=r-body')).body.runs;
   assert.equal(entry?.workflowRunResponse, '"[REDACTED]"');
   const journal = await world.call<RunJournal>('GET', '/v2/workflows/runs/r-body');

@@ -1,4 +1,4 @@
-/** A run among others: beside another one, and with what it came of and what came of it. */
+/** Compares two runs, and lists the ancestors and descendants of a run. */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';

@@ -33,7 +33,7 @@ test('finds runs whose ids, labels, URLs and errors contain all words, case-inse
   assert.deepEqual(await find(''), ['shipment 100%_*', 'order-18', 'order-17']);
 });
 
-test('has no wildcards', async () => {
+test('a search has no wildcards', async () => {
   assert.deepEqual(await find('100%_*'), ['shipment 100%_*']);
   for (const q of ['%', '_', '*']) assert.deepEqual(await find(q), ['shipment 100%_*'], q);
   for (const q of ['order_17', 'ord%', 'o*r', '.', 'order.17'])
@@ -91,7 +91,7 @@ test('one request searches a limited number of runs, reports its progress, and t
   }
   const startedAt = performance.now();
   const exact = await search({ q: 'wfr_1', count: '1' }, large);
-  assert.deepEqual(idsOf(exact), ['wfr_1'], 'the oldest but one is found at once');
+  assert.deepEqual(idsOf(exact), ['wfr_1'], 'the second oldest run is found at once');
   assert.ok(performance.now() - startedAt < LIMITS.maxRunSearchMs * 10);
   let page = await search({ q: 'WFR_7 x' }, large);
   const seen: number[] = [];

@@ -1,6 +1,6 @@
 /**
  * Search over runs by words in their id, labels, URL and error. There is no index for it: each request scans a bounded number
- * of runs, newest first, and the response says how far it came. An exact id is found with the index of ids.
+ * of runs, newest first, and the response shows its progress. An exact id is found with the index of ids.
  */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';

@@ -1,5 +1,8 @@
 /** Budgets and plans at the API: what is rejected and how, and what continues. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { loadPlans } from '../../../accounts/plans/plans.js';
 import type { TriggeredRun } from '../../../contract/runs.js';
@@ -125,6 +128,24 @@ test('a plan limits the size of messages', async (t) => {
     assert.deepEqual([answer.status, codeOf(answer)], [413, 'body-too-large'], url);
     assert.match(answer.body.error, /the plan small allows messages of at most 10 bytes, but this one has 11/);
   }
+});
+
+test('a message that is announced as larger than the plan allows is refused before it arrives', async (t) => {
+  const world = await open(t, { plan: 'small' });
+  const { port } = await world.api.listen({ host: '127.0.0.1', port: 0 });
+  const headers = { authorization: `Bearer ${world.token}`, 'content-length': 11 };
+  const request = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: TRIGGER, headers, agent: false });
+  request.on('error', () => {});
+  // The head only.
+  request.flushHeaders();
+  const [response]: IncomingMessage[] = await once(request, 'response');
+  assert.ok(response);
+  const { error } = (await json(response)) as { readonly error?: string };
+  assert.equal(response.statusCode, 413);
+  assert.match(error ?? '', /the plan small allows messages of at most 10 bytes, but this one has 11/);
+  await world.refusals.write();
+  const counts = await world.store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 });
+  assert.equal(counts.find(({ what }) => what === 'body-too-large')?.count, 1);
 });
 
 test('a plan limits the number of schedules; replacing one is always possible', async (t) => {

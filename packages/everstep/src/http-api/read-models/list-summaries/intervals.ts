@@ -19,9 +19,9 @@ const LENGTHS_MS: readonly number[] = [
 ];
 
 export interface Intervals {
-  /** Unix ms. Times are multiples of the length. */
+  /** Start in Unix milliseconds. Both times are multiples of the length. */
   readonly from: number;
-  /** Exclusive. */
+  /** End of the intervals, exclusive. */
   readonly to: number;
   readonly intervalMs: number;
 }

@@ -20,7 +20,7 @@ type Histogram = Omit<ListSummary, 'topValues'>;
 
 /** The time that a list covers. */
 export interface ListTime {
-  /** Unix ms. */
+  /** Current time in Unix milliseconds. */
   readonly now: number;
   /** Filter by time: Unix ms, inclusive. */
   readonly fromDate: number | undefined;
@@ -32,7 +32,7 @@ interface SummarySources {
   readonly slices: Pick<WorkSlices, 'run'>;
 }
 
-/** Without a filter by time, the range starts with the oldest entry. */
+/** Returns the intervals of the list. Without a filter by time, they start with the oldest entry. */
 function rangeOf({ fromDate, toDate, now }: ListTime, oldestAt: number | undefined): Intervals {
   const last = Math.max(Math.min(toDate ?? now, now), fromDate ?? 0);
   return intervalsOf(fromDate ?? Math.min(oldestAt ?? Math.max(0, last - DAY_MS), last), last);
@@ -95,7 +95,7 @@ async function histogramOfCounters(
 
 type ReadPage<Entry> = (after: Position | null) => Promise<ExaminedPage<Entry>>;
 interface Entry {
-  /** Unix ms. */
+  /** Creation time in Unix milliseconds. */
   readonly createdAt: number;
 }
 

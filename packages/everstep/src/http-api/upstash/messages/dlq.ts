@@ -78,7 +78,7 @@ const limitOf = (count: number | undefined): number =>
 const READ_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-cursor'];
 const BODY_ERRORS: readonly ErrorCode[] = ['bad-body', 'body-too-large', 'unsupported-media-type'];
 
-/** Throws ApiError `bad-cursor`. */
+/** Returns a page of the dead letter queue. Throws ApiError `bad-cursor`. */
 export async function listDlqPage(
   query: DlqQuery,
   { reads, cursors }: Pick<ApiContext, 'reads' | 'cursors'>,
@@ -184,7 +184,7 @@ async function nextBatch(name: string, query: DlqQuery, context: ApiContext, ins
 }
 
 const BULK =
-  'Applies to the entries that match every filter, or to those in dlqIds. Without filters, applies to all entries. An unknown parameter is refused, because a misspelled filter would match everything.';
+  'Applies to the entries that match every filter, or to those in dlqIds. Without filters, applies to all entries. An unknown parameter is rejected, because a misspelled filter would match everything.';
 
 const deleteEntries = operation({
   operationId: 'deleteDlqMessages',

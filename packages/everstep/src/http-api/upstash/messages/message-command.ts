@@ -33,7 +33,7 @@ export function checkedName(name: string, what: string): string {
   );
 }
 
-/** Throws ApiError if `given` is neither an allowed URL nor the name of a URL group. */
+/** Returns the destination of a message. Throws ApiError if `given` is neither an allowed URL nor the name of a URL group. */
 export function destinationFor(given: string, use: DestinationUse): MessageDestination {
   if (!IS_URL.test(given)) {
     if (NAME.test(given)) return { kind: 'url-group', name: checkedName(given, 'the name of a URL group') };
@@ -74,7 +74,10 @@ export interface MessageSettingsRead {
   readonly callback: FailureCallback | null;
 }
 
-/** Throws ApiError if a URL is not allowed, limits have no flow control key, or a timeout is too long. */
+/**
+ * Returns the settings of a message. Throws ApiError if a URL is not allowed, limits have no flow control key, or a timeout is
+ * too long.
+ */
 export function messageSettings(
   headers: SharedHeaders,
   carried: Carried,
@@ -113,7 +116,7 @@ export function messageSettings(
 const oneText = (value: string | readonly string[] | undefined): string | null =>
   typeof value === 'string' && value !== '' ? value : null;
 
-/** Throws ApiError if the item is invalid. */
+/** Returns the command that publishes an item. Throws ApiError if the item is invalid. */
 export function messageCommand(item: BatchItem, context: ApiContext, request: RequestContext, caller: Caller): MessageCommand {
   const { values, families } = readPrefixedHeaders(MessageHeaders, FAMILIES, item.headers, request.dialect);
   const { instanceId } = caller;

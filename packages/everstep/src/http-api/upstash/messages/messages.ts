@@ -94,7 +94,7 @@ const cancelMessages = operation({
   tag: TAG,
   summary: 'Cancel many messages',
   description:
-    'Cancels the messages that match every filter, or all messages in progress if there is no filter. All of them are canceled before the response is sent. With messageIds, other filters are ignored. An unknown parameter is refused, because a misspelled filter would match everything.',
+    'Cancels the messages that match every filter, or all messages in progress if there is no filter. All of them are canceled before the response is sent. With messageIds, other filters are ignored. An unknown parameter is rejected, because a misspelled filter would match everything.',
   method: 'DELETE',
   path: '/v2/messages',
   dialect: 'upstash',

@@ -1,4 +1,4 @@
-/** Converts messages, dead letters and message events to answers of this dialect. */
+/** Converts messages, dead letters and message events to responses of this dialect. */
 import type { FailureCallback, FlowControl, MessageSettings, RunPayload, RunSettings } from '../../../engine/runs/run.js';
 import type { DeadLetterRecord, WholeDeadLetter } from '../../../ports/stores/store.js';
 import type { MessageEvent, MessageRecord } from '../../../runtime/services/workflow-service.js';
@@ -75,7 +75,7 @@ const presentRunOf = ({ run, failureFunctionState, responseStatus }: DeadLetterR
         ...(responseStatus === null ? { responseStatus: 0, responseHeader: {}, responseBody: '' } : {}),
       };
 
-/** `history` is given for a run if the answer to its failure callback is shown. */
+/** Presents a dead letter. `history` is given for a run if the response to its failure callback is shown. */
 export function presentDlqMessage(entry: WholeDeadLetter, history: CallbackHistory | null = null): DlqMessage {
   const { run } = entry;
   const { settings } = run;

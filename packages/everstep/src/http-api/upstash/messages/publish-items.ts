@@ -16,7 +16,7 @@ const present = ({ messageId, url, deduplicated }: PublishedMessage): PublishedI
 const noSuchGroup = (name: string): ApiError =>
   new ApiError('not-found', `URL group ${shown(name)} does not exist or has no endpoint; add one first`);
 
-/** Throws ApiError if the message was not published. */
+/** Returns the result of publishing a message. Throws ApiError if the message was not published. */
 function answerOf(
   { destination }: MessageCommand,
   outcome: PublishOutcome | undefined,
@@ -33,7 +33,7 @@ interface Allowed extends AllowedRuns {
   readonly command: MessageCommand;
 }
 
-/** Throws ApiError if the instance may not publish the message. */
+/** Checks the message against the limits of the instance. Throws ApiError if the instance may not publish the message. */
 async function allow(command: MessageCommand, context: ApiContext): Promise<Allowed> {
   const { instanceId, destination, payload } = command;
   allowSize(context, instanceId, payload.body);

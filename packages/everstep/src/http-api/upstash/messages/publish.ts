@@ -83,7 +83,7 @@ async function introduce({ headers }: BatchItem, { context, caller }: Publisher)
   return outcome === 'taken' ? { messageId } : { messageId, deduplicated: true };
 }
 
-/** Reads all items before it starts the first run: a client takes the answer as confirmation that all runs started. */
+/** Reads all items before it starts the first run: a client takes the response as confirmation that all runs started. */
 async function startAll(items: readonly BatchItem[], { context, request, caller }: Publisher): Promise<ItemAnswer[]> {
   if (items.length === 0) return [];
   const commands = items.map(({ destination, headers, body }) =>
@@ -110,7 +110,7 @@ async function startAll(items: readonly BatchItem[], { context, request, caller 
   }));
 }
 
-/** Throws ApiError if an item that belongs to a run, or starts one, is invalid. */
+/** Publishes all items. Throws ApiError if an item that belongs to a run, or starts one, is invalid. */
 async function publishAll(items: readonly BatchItem[], publisher: Publisher): Promise<readonly ItemAnswer[]> {
   const { context, request, caller } = publisher;
   const answers: ItemAnswer[] = new Array(items.length);
@@ -246,13 +246,13 @@ const one = operation({
       body,
       queue: null,
     };
-    // A single item is refused with the status of its error.
+    // A single item is rejected with the status of its error.
     if (kindOf(item) === 'message') {
       allowCall(context, caller.instanceId);
       return answer(200, await publishOne(item, context, request, caller));
     }
     const [published] = await publishAll([item], { context, request, caller });
-    if (published === undefined) throw new Error('an item was not answered');
+    if (published === undefined) throw new Error('an item has no result');
     if ('error' in published) throw new ApiError('bad-request', published.error);
     return answer(200, published);
   },

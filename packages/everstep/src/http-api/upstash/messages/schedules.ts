@@ -38,7 +38,7 @@ export const ScheduleHeaders = Type.Object({
   'Queue-Name': Type.Optional(Text(LIMITS.maxQueueNameLength, { description: 'Queue for the messages.' })),
 });
 
-/** Refuses a URL group that does not exist: a schedule with such a group would never publish anything. */
+/** Rejects a URL group that does not exist: a schedule with such a group would never publish anything. */
 async function checkGroup({ service }: ApiContext, instanceId: string, name: string): Promise<void> {
   const group = await service.urlGroups.find({ instanceId, name });
   if (!group) throw new ApiError('not-found', `URL group ${shown(name)} does not exist; add an endpoint to it first`);
@@ -50,7 +50,7 @@ const createSchedule = operation({
   tag: TAG,
   summary: 'Create or replace a message schedule',
   description:
-    'Publishes a message with this body and these headers at each scheduled time: to the URL, to each endpoint of the URL group, or to the queue. A message to a workflow starts a run. If several ticks are missed during downtime, only one message is published.',
+    'Publishes a message with this body and these headers at each scheduled time: to the URL, to each endpoint of the URL group, or to the queue. A message to a workflow starts a run. If several scheduled times are missed during downtime, only one message is published.',
   method: 'POST',
   path: `${SCHEDULE_PATH}{destination}`,
   dialect: 'upstash',
@@ -112,7 +112,7 @@ const createSchedule = operation({
 
 const STATES = { active: 'IN_PROGRESS', succeeded: 'SUCCESS', failed: 'FAIL', canceled: 'FAIL' } as const;
 
-/** `last` is the status of the message or run of the last scheduled time. */
+/** Presents a schedule. `last` is the status of the message or run of the last scheduled time. */
 function present(schedule: ListedSchedule, last: RunStatus | null = null): ScheduleShown {
   const { settings, payload, delayMs, timeZone, cron, callerIp, lastRunId } = schedule;
   const { redact, message } = settings;

@@ -27,7 +27,7 @@ async function* groupOf(store: HistoryStore, runKey: string, first: ListedStep):
   }
 }
 
-/** `length` is the number of steps that were recorded when `source` was read. */
+/** Yields the entries of a long journal. `length` is the number of steps that were recorded when `source` was read. */
 export async function* longJournal(
   store: HistoryStore,
   source: Omit<JournalSource, 'recorded'>,

@@ -69,7 +69,7 @@ const getJournal = operation({
     const isShort = journalLength <= LIMITS.partRows && journalBytes + head.bodyBytes <= LIMITS.partBytes;
     const { longestOutBytes } = isShort ? { longestOutBytes: 0 } : await reads.runs.journalSize({ runKey });
     const bytes = isShort ? journalBytes : Math.max(LIMITS.partBytes, longestOutBytes);
-    // A running workflow waits for the answer, so the request waits for memory until the endpoint would time out.
+    // A running workflow waits for the response, so the request waits for memory until the endpoint would time out.
     await request.reserve(2 * (bytes + head.bodyBytes), { waitMs: LIMITS.requestTimeoutMs });
     const payload = await reads.runs.loadPayload({ runKey });
     if (!payload) throw gone();
@@ -116,7 +116,7 @@ const endRun = operation({
     const result = text === '' ? {} : { result: jsonOf(text) };
     const submission = { done: [], planned: [], end: { kind: 'finished', ...result } } as const;
     const outcome = await service.runs.submit({ instanceId: caller.instanceId, workflowRunId, submission });
-    // Ending a run twice is allowed, because the answer to the first request may have been lost.
+    // Ending a run twice is allowed, because the response to the first request may have been lost.
     if (outcome === 'not-found') throw runOver();
     if (outcome === 'end-not-requested')
       throw refused(

@@ -8,9 +8,8 @@ const OF_THE_SDK = 'upstash-feature-set';
 const BEARER = /^bearer +(\S+) *$/i;
 
 /**
- * Refuses requests of the SDK for a run if the token has another format. Only some of the requests identify the SDK,
- * and it parses the token itself to build webhook URLs, so the run would fail later with an unclear error. Throws
- * ApiError `bad-token`.
+ * Rejects requests of the SDK for a run if the token has another format. Only some of the requests identify the SDK. The SDK
+ * parses the token to build webhook URLs, so the run would fail later with an unclear error. Throws ApiError `bad-token`.
  */
 export function requireSdkToken(
   itemHeaders: Readonly<Record<string, unknown>>,

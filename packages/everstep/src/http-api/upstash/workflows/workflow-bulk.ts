@@ -49,7 +49,7 @@ const BulkQuery = Type.Object({
 type BulkQuery = StaticDecode<typeof BulkQuery>;
 
 const ERRORS = ['bad-parameter', 'bad-cursor', 'not-found'] as const;
-const FOLLOW = `Handles at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the cursor and the same filters until the cursor is empty. Covers the entries that existed at the first request. An unknown parameter is refused, because a misspelled filter would match everything.`;
+const FOLLOW = `Handles at most ${LIMITS.bulkMax} entries per request, oldest first. Repeat the request with the cursor and the same filters until the cursor is empty. Covers the entries that existed at the first request. An unknown parameter is rejected, because a misspelled filter would match everything.`;
 
 interface Page<Done> {
   readonly operation: string;
@@ -130,7 +130,7 @@ const deleteMany = operation({
   audit: bulkChange('dead-letter.delete-many'),
   tag: 'Dead letter queue',
   summary: 'Delete failed workflow runs from the queue',
-  description: `${FOLLOW} The runs remain in the log. A request without a filter and without a count is refused.`,
+  description: `${FOLLOW} The runs remain in the log. A request without a filter and without a count is rejected.`,
   method: 'DELETE',
   path: '/v2/workflows/dlq',
   dialect: 'upstash',

@@ -103,7 +103,7 @@ export const cancelWorkflowRuns = operation({
   tag: 'Runs',
   summary: 'Cancel many runs',
   description:
-    'Cancels the active runs that match every filter. Filters are in the query or in the body. A request without a filter and without a count is refused. An unknown parameter is refused, because a misspelled filter would match everything.',
+    'Cancels the active runs that match every filter. Filters are in the query or in the body. A request without a filter and without a count is rejected. An unknown parameter is rejected, because a misspelled filter would match everything.',
   method: 'DELETE',
   path: '/v2/workflows/runs',
   dialect: 'upstash',

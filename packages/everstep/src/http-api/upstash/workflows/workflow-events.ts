@@ -1,4 +1,4 @@
-/** Notifications and waiters: the native operations, with additional fields in the answers. */
+/** Notifications and waiters: the native operations, with additional fields in the responses. */
 import Type, { type Static } from 'typebox';
 import { NotifiedWaiter, Waiter } from '../../../contract/events.js';
 import type { Operation } from '../../operation.js';

@@ -21,7 +21,7 @@ const StartHeaders = Type.Object({
   'Failure-Callback-Retry-Delay': settingHeaders['Retry-Delay'],
 });
 
-/** Default failure callback: the workflow URL. The endpoint answers whether it has a failure function. */
+/** Default failure callback: the workflow URL. The endpoint reports whether it has a failure function. */
 function failureFunctionCallback(url: string, forwarded: Readonly<Record<string, string>>): FailureCallback {
   const marks = [HEADERS.isFailure, HEADERS.failureCallback].map((name) => [(PREFIX + name).toLowerCase(), 'true'] as const);
   return { url, headers: { ...forwarded, ...Object.fromEntries(marks) } };
@@ -35,7 +35,7 @@ export interface Start extends Pick<TriggerRequest, 'destination' | 'destination
   readonly headers: RequestContext['headers'];
 }
 
-/** Throws ApiError if the request is invalid. */
+/** Returns the command that starts a run. Throws ApiError if the request is invalid. */
 export function startCommand(start: Start, context: ApiContext, request: RequestContext, caller: Caller): TriggerCommand {
   checkClientVersion(start.headers);
   const { values, families } = readPrefixedHeaders(StartHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], start.headers, upstash);

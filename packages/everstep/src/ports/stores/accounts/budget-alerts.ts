@@ -7,7 +7,7 @@ import type { AccountId } from './records.js';
  */
 export interface BudgetAlertId {
   readonly instanceId: string;
-  /** UTC, such as `2026-11`. */
+  /** Calendar month in UTC, such as `2026-11`. */
   readonly month: string;
   readonly percent: number;
 }
@@ -18,7 +18,7 @@ export interface PendingBudgetAlert extends BudgetAlertId {
   readonly body: string;
   /** Number of attempts so far. */
   readonly retried: number;
-  /** Unix ms. */
+  /** Time of the next attempt, Unix ms. */
   readonly dueAt: number;
 }
 
@@ -35,12 +35,12 @@ export interface BudgetAlertStore {
     readonly budgetDollars: number;
     readonly accountId: AccountId | null;
   }): Promise<boolean>;
-  /** Pending alerts that are due at or before `before` (Unix ms), earliest first. */
+  /** Lists pending alerts that are due at or before `before` (Unix ms), earliest first. */
   dueBudgetAlerts(query: { readonly before: number; readonly limit: number }): Promise<readonly PendingBudgetAlert[]>;
   /** Returns when the next alert after `after` is due, Unix ms; null if there is none. */
   nextBudgetAlertAt(query: { readonly after: number }): Promise<number | null>;
   /**
-   * Moves a pending alert before or after an attempt to deliver it: due again, or (null) no longer pending. Returns
+   * Changes a pending alert before or after an attempt to deliver it. It is due again, or (null) no longer pending. Returns
    * false without a change if the alert has changed since it was read.
    */
   rescheduleBudgetAlert(query: {

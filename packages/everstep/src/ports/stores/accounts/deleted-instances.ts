@@ -4,7 +4,7 @@ import type { AuditEntry } from './records.js';
 /** A deleted instance. Times are Unix ms. */
 export interface DeletedInstance {
   readonly instanceId: string;
-  /** The account that owned it; null: none did. */
+  /** The account that owned the instance; null if none did. */
   readonly accountId: string | null;
   readonly name: string;
   readonly region: string;
@@ -21,7 +21,7 @@ export interface DeletedInstanceStore {
    * kept. Returns false if there is none.
    */
   deleteInstance(query: { readonly instanceId: string; readonly at: number; readonly audit?: AuditEntry }): Promise<boolean>;
-  /** Deleted instances that are still being cleaned up, by id. */
+  /** Lists deleted instances that are still being cleaned up, by id. */
   listDeletedInstances(): Promise<readonly DeletedInstance[]>;
   /** Notes that no row was found. Only the first call counts. */
   noteEmptied(query: { readonly instanceId: string; readonly at: number }): Promise<void>;

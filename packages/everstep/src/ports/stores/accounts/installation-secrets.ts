@@ -9,9 +9,9 @@ export interface InstallationSecret {
 export interface InstallationSecretStore {
   /** Returns the secret with this name. If it does not exist, creates it with `value`. */
   secret(query: { readonly name: string; readonly value: string }): Promise<string>;
-  /** Null if there is no secret with this name. */
+  /** Returns the secret with this name; null if it does not exist. */
   findSecret(query: { readonly name: string }): Promise<string | null>;
-  /** Keyed by name. */
+  /** Lists all secrets, ordered by name. */
   listSecrets(): Promise<readonly InstallationSecret[]>;
   /** Replaces the value if it equals `from`. Returns false without a change if it does not. */
   replaceSecret(query: { readonly name: string; readonly from: string; readonly to: string }): Promise<boolean>;

@@ -21,7 +21,7 @@ export interface QueueInstance {
   readonly instanceId: string;
   readonly region: string;
   readonly name: string;
-  /** Unix ms. */
+  /** Time when the instance was created, Unix ms. */
   readonly createdAt: number;
   readonly currentSigningKey: string;
   readonly nextSigningKey: string;
@@ -32,13 +32,13 @@ export interface QueueInstance {
   readonly accountId?: AccountId;
   /** Name of its plan; absent: the default plan. */
   readonly plan?: string;
-  /** Dollars per calendar month (UTC); 0 or absent: no limit. */
+  /** Budget in dollars per calendar month (UTC); 0 or absent: no limit. */
   readonly budgetDollars?: number;
   /** URL that is notified when 80 % and 100 % of the budget are spent. */
   readonly budgetAlertUrl?: string;
-  /** Dollars per 100,000 messages counted from now on; absent until it is first set. */
+  /** Price in dollars per 100,000 messages counted from now on; absent until it is first set. */
   readonly price?: number;
-  /** Absent: only the settings of the installation apply. */
+  /** Destinations that the instance may call; absent: only the settings of the installation apply. */
   readonly outboundRules?: OutboundRules;
   /** Private keys of Ed25519 signatures, PKCS #8 in base64url; absent: Ed25519 signatures are disabled. */
   readonly keyPairs?: SigningKeyPairs;
@@ -61,7 +61,7 @@ export interface InstanceChange {
   readonly plan?: string | null;
   readonly budgetDollars?: number;
   readonly budgetAlertUrl?: string | null;
-  /** Also applies to messages counted while there was no price. */
+  /** New price, which also applies to messages counted while there was no price. */
   readonly price?: number;
   readonly outboundRules?: OutboundRules | null;
   readonly keyPairs?: SigningKeyPairs | null;
@@ -76,9 +76,9 @@ export interface InstanceStore {
   /** Creates an instance with its first tokens. Rejects if the id is taken, or if the account does not exist. */
   createInstance(instance: QueueInstance, audit?: AuditEntry, tokens?: readonly TokenRecord[]): Promise<void>;
   findInstance(query: { readonly instanceId: string }): Promise<QueueInstance | null>;
-  /** Ordered by creation. */
+  /** Lists all instances, ordered by creation. */
   listInstances(): Promise<readonly QueueInstance[]>;
-  /** Instances of these accounts, by creation. */
+  /** Lists the instances of these accounts, ordered by creation. */
   instancesOf(query: { readonly accountIds: readonly AccountId[] }): Promise<readonly QueueInstance[]>;
   /**
    * Returns the stored bytes and active runs of each instance of the account, by creation. They are counted in the

@@ -12,21 +12,21 @@ export type TokenScope = (typeof TOKEN_SCOPES)[number] | `connect:${string}`;
 /** How long revoked and expired tokens are kept. */
 export const NAMED_TOKENS_KEPT_MS = 90 * 24 * 60 * 60 * 1_000;
 
-/** Times are Unix ms. */
+/** A token with a name. Times are Unix ms. */
 export interface NamedToken {
   readonly tokenId: string;
   readonly instanceId: string;
   readonly name: string;
-  /** SHA-256 of the token, hex. */
+  /** SHA-256 of the token in hexadecimal. */
   readonly tokenHash: string;
   readonly scopes: readonly TokenScope[];
   /** Email of the user who created it. */
   readonly createdBy: string;
   readonly createdAt: number;
-  /** Null: it does not expire. */
+  /** Time when the token expires; null if it does not expire. */
   readonly expiresAt: number | null;
   readonly revokedAt: number | null;
-  /** Null: it has not been used yet. Up to ten minutes late. */
+  /** Time when the token was last used, up to ten minutes late; null if it has not been used yet. */
   readonly lastUsedAt: number | null;
 }
 
@@ -42,9 +42,9 @@ export interface NamedTokenStore {
     readonly audit?: AuditEntry;
   }): Promise<boolean>;
   findNamedToken(query: { readonly tokenHash: string }): Promise<NamedToken | null>;
-  /** Ordered by creation, including revoked and expired ones. */
+  /** Lists the tokens, including revoked and expired ones, ordered by creation. */
   listNamedTokens(query: { readonly instanceId: string }): Promise<readonly NamedToken[]>;
-  /** Returns false if the instance has no such token, or if it was already revoked. */
+  /** Revokes the token. Returns false if the instance has no such token, or if it was already revoked. */
   revokeNamedToken(query: {
     readonly instanceId: string;
     readonly tokenId: string;

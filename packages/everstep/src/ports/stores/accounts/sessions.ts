@@ -4,14 +4,14 @@ import type { UserRecord } from './users.js';
 
 /** A session of a logged-in user, identified by a secret. */
 export interface SessionRecord {
-  /** SHA-256 of the secret, hex. The secret itself is never stored. */
+  /** SHA-256 of the secret in hexadecimal. The secret itself is never stored. */
   readonly sessionHash: string;
   readonly userId: string;
   /** The session ends when this key is revoked. Null: the user signed in with an identity provider. */
   readonly apiKeyId: string | null;
-  /** Unix ms. */
+  /** Time when the session was created, Unix ms. */
   readonly createdAt: number;
-  /** Unix ms. */
+  /** Time when the session expires, Unix ms. */
   readonly expiresAt: number;
 }
 
@@ -34,9 +34,9 @@ export interface SessionStore {
   }): Promise<{ readonly session: SessionRecord; readonly user: UserRecord } | null>;
   /** Moves the end of a session, if it exists. The write is not synced, so a crash can undo it. */
   extendSession(query: { readonly sessionHash: string; readonly expiresAt: number }): Promise<void>;
-  /** Sessions of the user, the latest first. Some may have expired. */
+  /** Lists the sessions of the user, the latest first. Some may have expired. */
   listSessions(query: { readonly userId: string }): Promise<readonly SessionRecord[]>;
-  /** Returns false if there is none. */
+  /** Deletes the session. Returns false if there is none. */
   deleteSession(query: { readonly sessionHash: string; readonly audit?: AuditEntry }): Promise<boolean>;
   /** Ends all sessions of the user and returns their number. The audit entry is written only if there were some. */
   deleteSessions(query: { readonly userId: string; readonly audit?: AuditEntry }): Promise<number>;

@@ -11,7 +11,7 @@ export interface Identity {
 
 export interface SignInStore {
   findByIdentity(query: Identity): Promise<UserRecord | null>;
-  /** Returns false if the identity already belongs to a user, or if there is no such user. */
+  /** Links the identity to a user. Returns false if the identity already belongs to a user, or if there is no such user. */
   linkIdentity(query: {
     readonly identity: Identity;
     readonly userId: string;
@@ -28,7 +28,7 @@ export interface SignInStore {
   /** Stores a link and replaces an earlier link of the user. Returns false if there is no such user. */
   putRecoveryLink(query: {
     readonly userId: string;
-    /** SHA-256 of the secret, hex. */
+    /** SHA-256 of the secret in hexadecimal. */
     readonly secretHash: string;
     readonly createdAt: number;
     readonly expiresAt: number;

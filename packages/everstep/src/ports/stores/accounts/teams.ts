@@ -23,16 +23,16 @@ export interface MemberRecord {
 export interface InvitationRecord {
   readonly invitationId: string;
   readonly teamId: string;
-  /** Lower case. A user with this address may or may not exist. */
+  /** Email address in lower case. A user with this address may or may not exist. */
   readonly email: string;
   readonly role: Role;
-  /** SHA-256 of the secret, hex. The secret itself is never stored. */
+  /** SHA-256 of the secret in hexadecimal. The secret itself is never stored. */
   readonly secretHash: string;
   /** User id of the inviter. */
   readonly invitedBy: string;
-  /** Unix ms. */
+  /** Time when the invitation was created, Unix ms. */
   readonly createdAt: number;
-  /** Unix ms. */
+  /** Time when the invitation expires, Unix ms. */
   readonly expiresAt: number;
 }
 
@@ -40,7 +40,7 @@ export interface InvitationRecord {
 export interface TeamStore {
   createTeam(query: { readonly team: TeamRecord; readonly owner: MemberRecord; readonly audit?: AuditEntry }): Promise<void>;
   findTeam(query: { readonly teamId: string }): Promise<TeamRecord | null>;
-  /** Teams that the user is a member of, by creation, with the user's role. */
+  /** Lists teams that the user is a member of, by creation, with the user's role. */
   listTeams(query: { readonly userId: string }): Promise<readonly (TeamRecord & { readonly role: Role })[]>;
   /**
    * Deletes the team and its invitations. `owns-something`: queue instances or search indexes must be moved or
@@ -50,26 +50,26 @@ export interface TeamStore {
     readonly teamId: string;
     readonly audit?: AuditEntry;
   }): Promise<'deleted' | 'not-found' | 'owns-something'>;
-  /** Ordered by the time they were added. */
+  /** Lists the members, ordered by the time they were added. */
   listMembers(query: { readonly teamId: string }): Promise<readonly MemberRecord[]>;
   /** Adds the member or changes its role. `last-owner`: a team keeps at least one owner. */
   putMember(query: { readonly member: MemberRecord; readonly audit?: AuditEntry }): Promise<'done' | 'last-owner'>;
-  /** Removes the member and the invitations to the team that it made. */
+  /** Removes the member, and the invitations to the team that the member created. */
   removeMember(query: {
     readonly teamId: string;
     readonly userId: string;
     readonly audit?: AuditEntry;
   }): Promise<'done' | 'not-found' | 'last-owner'>;
   /**
-   * Replaces an earlier invitation of the same email address to the same team. Deletes invitations that expired by
-   * `createdAt`.
+   * Stores an invitation and replaces an earlier one of the same email address to the same team. Deletes invitations that
+   * expired by `createdAt`.
    */
   putInvitation(query: { readonly invitation: InvitationRecord; readonly audit?: AuditEntry }): Promise<void>;
-  /** Ordered by creation, including expired ones. */
+  /** Lists the invitations, including expired ones, ordered by creation. */
   listInvitations(query: { readonly teamId: string } | { readonly invitedBy: string }): Promise<readonly InvitationRecord[]>;
-  /** The invitation may have expired. */
+  /** Finds an invitation, which may have expired. */
   findInvitation(query: { readonly invitationId: string } | { readonly secretHash: string }): Promise<InvitationRecord | null>;
-  /** Returns false if there is none. */
+  /** Deletes the invitation. Returns false if there is none. */
   deleteInvitation(query: { readonly invitationId: string; readonly audit?: AuditEntry }): Promise<boolean>;
   /** Deletes the invitation, creates the user if one is given, and adds the member. `not-found`: nothing was changed. */
   acceptInvitation(query: {

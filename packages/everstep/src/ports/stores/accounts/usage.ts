@@ -8,16 +8,16 @@ export type { CountOfDay, DayCountKind } from '../../../engine/writes.js';
 export interface UsageRecord {
   readonly instanceId: string;
   readonly accountId: AccountId | null;
-  /** UTC, such as `2026-11`. */
+  /** Calendar month in UTC, such as `2026-11`. */
   readonly month: string;
-  /** Price of the instance when they were counted, dollars per 100,000; null if it had none. */
+  /** Price of the instance when the messages were counted, in dollars per 100,000; null if it had none. */
   readonly price: number | null;
   readonly messages: number;
 }
 
-/** The same for one day. */
+/** Messages of one instance, billed to one account at one price, on one day. */
 export interface DayUsageRecord extends Omit<UsageRecord, 'month'> {
-  /** UTC, such as `2026-11-21`. */
+  /** Day in UTC, such as `2026-11-21`. */
   readonly day: string;
 }
 
@@ -27,25 +27,25 @@ export const DAYS_KEPT = 31;
 /** How often something happened to an instance on one day (UTC). */
 export interface DayCount {
   readonly instanceId: string;
-  /** Days since 1970. */
+  /** Number of days since 1970. */
   readonly day: number;
   readonly what: DayCountKind;
   readonly count: number;
-  /** Unix ms. */
+  /** Time when it last happened, Unix ms. */
   readonly lastAt: number;
 }
 
 /** Stores usage. */
 export interface UsageStore {
-  /** Usage of the instance, over all accounts and prices, newest month first. Written by `count-messages`. */
+  /** Returns the usage of the instance, over all accounts and prices, newest month first. Written by `count-messages`. */
   usage(query: { readonly instanceId: string; readonly fromMonth: string }): Promise<readonly UsageRecord[]>;
   /**
-   * Usage by day, oldest first. Older versions counted only by month, so early days can be missing. `fromDay`:
-   * `2026-11-21`.
+   * Returns the usage by day, oldest first. Older versions counted only by month, so early days can be missing. `fromDay`: for
+   * example `2026-11-21`.
    */
   usageByDay(query: { readonly instanceId: string; readonly fromDay: string }): Promise<readonly DayUsageRecord[]>;
   /** Adds to the counters of a day, in one transaction, for events without a unit. */
   countOfDay(counts: readonly Omit<CountOfDay, 'kind'>[]): Promise<void>;
-  /** Counters of the instance from a day on (days since 1970), newest first. Also written by `count-of-day`. */
+  /** Returns the counters of the instance from a day on (days since 1970), newest first. Also written by `count-of-day`. */
   countsByDay(query: { readonly instanceId: string; readonly fromDay: number }): Promise<readonly DayCount[]>;
 }

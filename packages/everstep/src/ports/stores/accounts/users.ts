@@ -3,13 +3,13 @@ import type { AuditEntry } from './records.js';
 
 export interface UserRecord {
   readonly userId: string;
-  /** Unique; lower case. */
+  /** Unique email address in lower case. */
   readonly email: string;
-  /** Unix ms. */
+  /** Time when the user was created, Unix ms. */
   readonly createdAt: number;
-  /** Unix ms. Absent: the user can log in. */
+  /** Time when the user was disabled, Unix ms. Absent: the user can log in. */
   readonly disabledAt?: number;
-  /** Can set plans and manage users. Absent: no. */
+  /** Present if the user can set plans and manage users. */
   readonly isOperator?: true;
 }
 
@@ -17,22 +17,22 @@ export interface ApiKeyRecord {
   readonly apiKeyId: string;
   readonly userId: string;
   readonly name: string;
-  /** SHA-256 of the key, hex. The key itself is never stored. */
+  /** SHA-256 of the key in hexadecimal. The key itself is never stored. */
   readonly keyHash: string;
   readonly createdAt: number;
-  /** Absent: the key is valid. */
+  /** Time when the key was revoked, Unix ms. Absent: the key is valid. */
   readonly revokedAt?: number;
 }
 
 /** Stores users and their API keys. */
 export interface UserStore {
   createUser(query: { readonly user: UserRecord; readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
-  /** Ordered by creation. */
+  /** Lists all users, ordered by creation. */
   listUsers(): Promise<readonly UserRecord[]>;
-  /** Ordered by creation, after the user `after`; empty if that user does not exist. */
+  /** Lists users after the user `after`, ordered by creation; empty if that user does not exist. */
   pageOfUsers(query: { readonly after: string | null; readonly limit: number }): Promise<readonly UserRecord[]>;
   findUser(query: { readonly userId: string }): Promise<UserRecord | null>;
-  /** `email` in lower case. */
+  /** Finds a user by the email address in lower case. */
   findUserByEmail(query: { readonly email: string }): Promise<UserRecord | null>;
   /**
    * Disables the user at a time (Unix ms), or enables it (null). Disabling ends its sessions and deletes the
@@ -60,7 +60,7 @@ export interface UserStore {
     readonly audit?: AuditEntry;
   }): Promise<'deleted' | 'not-found' | 'owns-something' | 'last-owner' | 'last-operator'>;
   createApiKey(query: { readonly apiKey: ApiKeyRecord; readonly audit?: AuditEntry }): Promise<void>;
-  /** Ordered by creation, including revoked ones. */
+  /** Lists the keys, including revoked ones, ordered by creation. */
   listApiKeys(query: { readonly userId: string }): Promise<readonly ApiKeyRecord[]>;
   /** Revokes the key and ends the sessions that were started with it. Returns false if the user has no such valid key. */
   revokeApiKey(query: {

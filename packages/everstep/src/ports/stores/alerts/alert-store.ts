@@ -18,9 +18,9 @@ export interface AlertPage {
 }
 
 export interface AlertStore {
-  /** Events that were not evaluated yet, oldest first. */
+  /** Lists events that were not evaluated yet, oldest first. */
   events(query: { readonly instanceId: string; readonly limit: number }): Promise<readonly AlertEvent[]>;
-  /** All open alerts, oldest first. */
+  /** Lists all open alerts, oldest first. */
   open(query: { readonly instanceId: string }): Promise<readonly Alert[]>;
   /**
    * Writes the changes of a round and removes its events, in one transaction. Returns false without a change if another
@@ -31,13 +31,13 @@ export interface AlertStore {
     readonly changes: readonly AlertChange[];
     readonly eventIds: readonly string[];
   }): Promise<boolean>;
-  /** Alerts with a notice that is due at or before `before` (Unix ms), earliest first. */
+  /** Lists alerts with a notice that is due at or before `before` (Unix ms), earliest first. */
   dueNotices(query: { readonly instanceId: string; readonly before: number; readonly limit: number }): Promise<readonly Alert[]>;
-  /** Number of alerts whose last notice was sent at or after `since` (Unix ms). */
+  /** Returns the number of alerts whose last notice was sent at or after `since` (Unix ms). */
   countNotified(query: { readonly instanceId: string; readonly since: number }): Promise<number>;
   /**
-   * Sets the time of the pending notice (Unix ms), or notes that it was sent: `notifyAt` null. Does nothing if the notice
-   * is no longer pending.
+   * Sets the time of the pending notice (Unix ms), or, if `notifyAt` is null, notes that it was sent. Does nothing if the
+   * notice is no longer pending.
    */
   moveNotice(query: {
     readonly instanceId: string;
@@ -45,7 +45,7 @@ export interface AlertStore {
     readonly notifyAt: number | null;
     readonly now: number;
   }): Promise<void>;
-  /** Newest first. */
+  /** Lists alerts, newest first. */
   list(page: AlertPage): Promise<readonly Alert[]>;
   /** Removes some alerts that ended before `endedBefore` (Unix ms). Returns how many. */
   removeEnded(query: { readonly instanceId: string; readonly endedBefore: number; readonly limit: number }): Promise<number>;

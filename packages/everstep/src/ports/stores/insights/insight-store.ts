@@ -22,7 +22,7 @@ export interface InsightSeriesQuery extends InsightTime {
 
 /** The counters of one period, without those of steps. */
 export interface InsightPoint {
-  /** Unix ms: the start of the period. */
+  /** Start of the period, Unix ms. */
   readonly start: number;
   readonly counts: RunCounts;
 }
@@ -34,7 +34,7 @@ export interface WorkflowSumQuery extends InsightTime {
 
 /** Sums of one workflow. */
 export interface WorkflowTotals {
-  /** Null: the workflows beyond the maximum number that is counted by name in an hour or a day. */
+  /** URL of the workflow; null for the workflows beyond the maximum number that is counted by name in an hour or a day. */
   readonly workflow: string | null;
   readonly started: number;
   readonly succeeded: number;
@@ -57,13 +57,13 @@ export interface InsightUpkeep {
 
 /** How long counters are kept, in ms. */
 export interface InsightRetention {
-  /** For counters by minute. */
+  /** Retention of counters by minute. */
   readonly minutesMs: number;
-  /** For counters by hour and by day. */
+  /** Retention of counters by hour and by day. */
   readonly hoursMs: number;
 }
 
-/** Counters that `count-insights` writes add to, in the transaction that makes the change. */
+/** The store of counters. `count-insights` writes add to them in the transaction that makes the change. */
 export interface InsightStore {
   /** Returns the periods that have counters, oldest first. */
   series(query: InsightSeriesQuery): Promise<readonly InsightPoint[]>;

@@ -1,5 +1,4 @@
 /** Sends a plain message to its destination and returns the response as an event for the engine. */
-import { LIMITS } from '../../../config/limits.js';
 import type { RunEvent } from '../../../engine/runs/decide.js';
 import type { DeliveryFailure, Run, RunPayload, Task } from '../../../engine/runs/run.js';
 import type { MessageAnswer, MessageSender } from '../../../ports/message-sender.js';
@@ -11,6 +10,7 @@ import { messageNotice } from '../../messages/message-notice.js';
 import { messageFailureOf } from '../../messages/message-outcome.js';
 import type { CachedRun } from '../../runs/run-cache.js';
 import type { Attempt } from './step-delivery.js';
+import { type AnswerLimits, maxAnswerBytesOf } from './timeouts.js';
 
 type MessageTask = Extract<Task, { kind: 'message' }>;
 
@@ -20,6 +20,7 @@ export interface MessageDelivery {
   readonly now: () => number;
   readonly traces: Traces;
   readonly alerts: KnownAlertSettings;
+  readonly limits: AnswerLimits;
 }
 
 /** Returns the headers of the service that go with the message. */
@@ -42,9 +43,9 @@ function withoutRequest(failure: DeliveryFailure | null): DeliveryFailure | null
   return kept;
 }
 
-/** Resolves with null if the attempt was given up. */
+/** Sends the message. Resolves with null if the attempt was given up. */
 export async function sendMessage(
-  { store, sender, now, traces, alerts }: MessageDelivery,
+  { store, sender, now, traces, alerts, limits }: MessageDelivery,
   entry: CachedRun,
   task: MessageTask,
   { onSent, answerRecorded }: Attempt,
@@ -77,7 +78,7 @@ export async function sendMessage(
         body: body.byteLength === 0 ? null : body,
         trace: traces.ofAttempt(run, task),
         timeoutMs: settings.deliveryTimeoutMs,
-        maxAnswerBytes: LIMITS.maxCallAnswerBytes,
+        maxAnswerBytes: maxAnswerBytesOf(run.instanceId, limits),
         // A long response must not cause the message to be sent again.
         anyBody: true,
         signed: target ? null : { kind: 'message', isOwn: false },

@@ -3,12 +3,11 @@ import type { RunEvent } from '../../../engine/runs/decide.js';
 import type { ReplyEnvelope } from '../../../engine/runs/reply.js';
 import type { Task } from '../../../engine/runs/run.js';
 import type { StepAnswer, StepCaller } from '../../../ports/step-caller.js';
-import type { Store } from '../../../ports/stores/store.js';
 import type { Traces } from '../../../ports/traces.js';
 import type { OnDurable } from '../../runs/decisions.js';
 import { noteHold } from '../../runs/holds.js';
 import type { CachedRun } from '../../runs/run-cache.js';
-import { buildStepRequest, heldJournal } from './step-request.js';
+import { buildStepRequest, heldJournal, type RequestSources } from './step-request.js';
 
 type Callable = Extract<Task, { kind: 'advance' | 'step' }>;
 
@@ -20,8 +19,7 @@ export interface Delivered {
 }
 
 /** What sending a step needs. */
-export interface StepSending {
-  readonly store: Store;
+export interface StepSending extends RequestSources {
   readonly caller: StepCaller;
   readonly traces: Traces;
 }
@@ -30,7 +28,7 @@ export interface StepSending {
 export interface Attempt {
   /** Called when the request is sent. */
   readonly onSent: () => void;
-  /** Settles when the answer is recorded or dropped. */
+  /** Settles when the response is recorded or dropped. */
   readonly answerRecorded: Promise<void>;
 }
 
@@ -46,7 +44,7 @@ const envelopeOf = (answer: Exclude<StepAnswer, { readonly kind: 'failure' }>): 
  * entries that it reported gets the whole journal at once; this counts as the same attempt.
  */
 export async function deliverStep(
-  { store, caller, traces }: StepSending,
+  { caller, traces, ...sources }: StepSending,
   entry: CachedRun,
   task: Callable,
   { onSent, answerRecorded }: Attempt,
@@ -59,7 +57,7 @@ export async function deliverStep(
     for (;;) {
       const run = entry.durable;
       const trace = traces.ofAttempt(run, task);
-      const { built, shown } = await buildStepRequest(store, entry, task, held, trace?.context);
+      const { built, shown } = await buildStepRequest(sources, entry, task, held, trace?.context);
       const answer = await caller.call(
         {
           instanceId: run.instanceId,
@@ -92,7 +90,8 @@ export async function deliverStep(
       return {
         event: { kind: 'replied', attempt, reply, envelope: envelopeOf(answer) },
         onDurable: (decidedOn, decision) => {
-          // If the decision was made on another state than the request, the reply shows nothing about the entries of that state.
+          // If the decision was made on a state other than that of the request, the reply shows nothing about the entries of
+          // that state.
           if (decidedOn === entry) noteHold(entry, reply, shown, decision);
         },
       };

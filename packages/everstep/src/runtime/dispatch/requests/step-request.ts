@@ -9,6 +9,7 @@ import {
 } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../../config/limits.js';
 import { ADVANCE_SLOT, type RecordedStep, type RunPayload, type StepTask, type Task } from '../../../engine/runs/run.js';
+import { LONG_BYTES, type WorkSlices } from '../../../fairness/work-slices.js';
 import type { StepCall } from '../../../ports/step-caller.js';
 import type { Store } from '../../../ports/stores/store.js';
 import { EMPTY_JOURNAL, type HeldJournal, type JournalMark, markBehind, noteDigest } from '../../runs/holds.js';
@@ -35,17 +36,57 @@ export function heldJournal({ hold, misses, durable }: CachedRun): HeldJournal |
   return hold;
 }
 
-/** Returns the mark after the entries. Digests no entry twice, unless a later request was built in the meantime. */
-function markOf({ digested }: CachedRun, start: JournalMark, length: number, entries: readonly JournalEntry[]): JournalMark {
-  const known = digested.length >= start.length && digested.length <= length ? digested : start;
-  return markBehind(known, entries.slice(known.length - start.length));
-}
-
 type BuiltRequest = Pick<StepCall, 'request' | 'recorded' | 'open' | 'payload' | 'introduced'>;
 
-/** Resolves with the request and the mark after the last journal entry that it contains. */
+/** Inputs of a request. */
+export interface RequestSources {
+  readonly store: Pick<Store, 'loadJournal' | 'loadPayload'>;
+  /** Slices in which long journals are read. */
+  readonly slices: Pick<WorkSlices, 'run'>;
+}
+
+const entryOf = ({ stepId, name, type, out }: RecordedStep): JournalEntry =>
+  out === null ? { stepId, name, type } : { stepId, name, type, out };
+
+/** The entries after `start`, and the mark after them. */
+interface Unsent {
+  readonly recorded: readonly RecordedStep[];
+  readonly entries: readonly JournalEntry[];
+  readonly shown: JournalMark;
+}
+
+/** Reads the entries after `start`. Digests no entry twice, unless a later request was built in the meantime. */
+async function readUnsent({ store, slices }: RequestSources, entry: CachedRun, start: JournalMark): Promise<Unsent> {
+  const { key: runKey, instanceId, journalLength: length, journalBytes } = entry.durable;
+  const { digested } = entry;
+  let shown = digested.length >= start.length && digested.length <= length ? digested : start;
+  const recorded: RecordedStep[] = [];
+  const entries: JournalEntry[] = [];
+  const take = (part: readonly RecordedStep[]): void => {
+    const from = start.length + entries.length;
+    for (const step of part.slice(0, length - from)) {
+      recorded.push(step);
+      entries.push(entryOf(step));
+    }
+    const fresh = entries.slice(Math.max(0, shown.length - start.length));
+    if (fresh.length > 0) shown = markBehind(shown, fresh);
+  };
+  const unsentBytes = length === 0 ? 0 : (journalBytes * (length - start.length)) / length;
+  if (unsentBytes < LONG_BYTES) {
+    if (start.length < length) take(await store.loadJournal({ runKey, from: start.length }));
+    return { recorded, entries, shown };
+  }
+  for (let from = start.length; from < length; from = start.length + entries.length) {
+    const before = entries.length;
+    await slices.run(instanceId, async () => take(await store.loadJournal({ runKey, from, maxBytes: LONG_BYTES })));
+    if (entries.length === before) break;
+  }
+  return { recorded, entries, shown };
+}
+
+/** Builds the request. Resolves with it and the mark after the last journal entry that it contains. */
 export async function buildStepRequest(
-  store: Store,
+  sources: RequestSources,
   entry: CachedRun,
   task: Extract<Task, { kind: 'advance' | 'step' }>,
   held: HeldJournal | null,
@@ -55,17 +96,12 @@ export async function buildStepRequest(
   const start: JournalMark = held ?? EMPTY_JOURNAL;
   const from = start.length;
   const length = run.journalLength;
-  let recorded: readonly RecordedStep[] = [];
-  if (from < length) recorded = (await store.loadJournal({ runKey: run.key, from })).slice(0, length - from);
-  const entries = recorded.map(
-    ({ stepId, name, type, out }): JournalEntry => (out === null ? { stepId, name, type } : { stepId, name, type, out }),
-  );
-  const shown = markOf(entry, start, length, entries);
+  const { recorded, entries, shown } = await readUnsent(sources, entry, start);
   noteDigest(entry, shown);
   let payload: RunPayload | null = null;
   let input: RunInput | undefined;
   if (from === 0) {
-    payload = entry.payload ?? (await store.loadPayload({ runKey: run.key }));
+    payload = entry.payload ?? (await sources.store.loadPayload({ runKey: run.key }));
     if (payload === null) throw new Error(`run ${run.key} has no payload`);
     input = encodeInput(payload);
   }

@@ -1,5 +1,5 @@
-/** Timeouts of deliveries: those of their runs, within the limits of the installation and the plan. */
-import { LIMITS } from '../../../config/limits.js';
+/** Limits of deliveries: timeouts and response sizes, within the limits of the installation and the plan. */
+import { LIMITS, largestReplyBytes } from '../../../config/limits.js';
 import type { Run } from '../../../engine/runs/run.js';
 import type { MessageSender } from '../../../ports/message-sender.js';
 import type { StepCaller } from '../../../ports/step-caller.js';
@@ -7,6 +7,19 @@ import type { InstanceLimits } from '../../../ports/stores/instance-limits.js';
 import type { DeliveryTask } from '../delivery-task.js';
 
 export type Timeouts = Pick<InstanceLimits, 'maxTimeoutMs'>;
+export type AnswerLimits = Pick<InstanceLimits, 'messageLimit'>;
+
+/** Returns the maximum size of a response that is recorded as it is. */
+export const maxAnswerBytesOf = (instanceId: string, limits: AnswerLimits): number =>
+  Math.min(LIMITS.maxCallAnswerBytes, limits.messageLimit(instanceId)?.maxBytes ?? Number.POSITIVE_INFINITY);
+
+/** Returns the maximum size of a reply in the step protocol: that of the largest valid one. */
+function maxReplyBytesOf(instanceId: string, limits: AnswerLimits): number {
+  const limit = limits.messageLimit(instanceId);
+  return limit === null
+    ? LIMITS.maxReplyBytes
+    : Math.min(LIMITS.maxReplyBytes, largestReplyBytes({ ...LIMITS, maxStepResultBytes: limit.maxBytes }));
+}
 
 /** Returns the timeout that the run requests. */
 export const timeoutOf = ({ settings }: Pick<Run, 'settings'>, task: DeliveryTask): number =>
@@ -19,11 +32,14 @@ export const timeoutOfCallback = ({ settings }: Pick<Run, 'settings'>): number =
 export const isLong = (timeoutMs: number, instanceId: string, limits: Timeouts): boolean =>
   Math.min(timeoutMs, limits.maxTimeoutMs(instanceId)) > LIMITS.longDeliveryMs;
 
-/** Returns a caller that limits each timeout to that of the instance's plan. */
-export function callingInTime(caller: StepCaller, limits: Timeouts): StepCaller {
+/** Returns a caller that limits each timeout and each reply to what the instance's plan allows. */
+export function callingWithin(caller: StepCaller, limits: Timeouts & AnswerLimits): StepCaller {
   return {
-    call: (call, ...more) =>
-      caller.call({ ...call, timeoutMs: Math.min(call.timeoutMs, limits.maxTimeoutMs(call.instanceId)) }, ...more),
+    call: (call, ...more) => {
+      const { instanceId } = call;
+      const timeoutMs = Math.min(call.timeoutMs, limits.maxTimeoutMs(instanceId));
+      return caller.call({ ...call, timeoutMs, maxReplyBytes: maxReplyBytesOf(instanceId, limits) }, ...more);
+    },
     close: () => caller.close(),
   };
 }

@@ -17,7 +17,7 @@ import {
 const TRACE: RunTrace = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', tracestate: 'a=1' };
 const OK = { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() } as const;
 
-/** Calls a URL, invokes another workflow, and then fails. */
+/** Returns a workflow that calls a URL, invokes another workflow, and then fails. */
 const caller = () =>
   new ScriptedCaller(({ request, workflowUrl }) => {
     if (workflowUrl.endsWith('/child')) return progress(request, { end: { kind: 'finished', result: '1' } });

@@ -1,9 +1,9 @@
 /**
- * Acknowledges triggers first: while an instance triggers runs faster than they can be executed, most first deliveries of
- * its new runs wait, so that the clients of the burst get their responses. No run waits for this longer than `PATIENCE_MS`.
+ * Acknowledges triggers first: while an instance triggers runs faster than they can be executed, most first deliveries of its
+ * new runs wait. The clients of the burst therefore get their responses. No run waits for this longer than `PATIENCE_MS`.
  */
 const WINDOW_MS = 50;
-/** This number of triggers in a window is a burst: 1,000 per second. */
+/** Number of triggers in a window that is a burst: 1,000 per second. */
 const BURST_TRIGGERS = 50;
 /** A queue of new runs is never held back at this length or below. */
 const QUEUE_ALLOWED = 64;

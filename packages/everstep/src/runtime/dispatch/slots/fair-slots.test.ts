@@ -40,7 +40,7 @@ async function explained(bench: Bench, instanceId: string, workflowRunId: string
 }
 
 for (const hogs of [['hog1'], ['hog1', 'pig1', 'rat1']]) {
-  test(`a run is delivered beside ${hogs.length} accounts that took all the slots they could before`, async () => {
+  test(`a run is delivered although ${hogs.length} accounts have taken as many slots as they could`, async () => {
     const caller = endpoints();
     await withRuntime(
       caller,

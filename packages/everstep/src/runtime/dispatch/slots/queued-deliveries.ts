@@ -8,7 +8,7 @@ export type Urgency = 'counted' | 'continuing' | 'fresh';
 export interface Queued {
   readonly delivery: Delivery;
   readonly urgency: Urgency;
-  /** Unix ms from which it has waited. */
+  /** Time since which it has waited, Unix ms. */
   readonly since: number;
   isQueued: boolean;
 }
@@ -26,7 +26,7 @@ interface Kind {
   readonly short: Lines;
   readonly long: Lines;
   length: number;
-  /** Whether the last one that was taken was long. */
+  /** Whether the delivery that was taken last was long. */
   tookLong: boolean;
 }
 
@@ -46,7 +46,7 @@ export class QueuedDeliveries {
     return this.kinds[urgency].length;
   }
 
-  /** Unix ms from which the oldest first delivery has waited; infinite if there is none. */
+  /** Time since which the oldest first delivery has waited, Unix ms; infinite if there is none. */
   get oldestFreshSince(): number {
     while (this.oldestFresh.first && !this.oldestFresh.first.isQueued) this.oldestFresh.shift();
     return this.oldestFresh.first?.since ?? Number.POSITIVE_INFINITY;

@@ -41,7 +41,7 @@ test('the deliveries to one destination start in order up to its limit', () => {
   assert.deepEqual(started, ['r0', 'r1', 'r2']);
 });
 
-test('it returns how many more deliveries could start, at one destination and in total', () => {
+test('the queue returns how many more deliveries could start, at one destination and in total', () => {
   const queue = new ReadyQueue({ maxInFlight: 4, maxInFlightPerHost: 3 });
   assert.equal(queue.reservable('a'), 3);
   for (const key of ['r0', 'r1']) queue.add(to('a', key), 'continuing', 0);
@@ -79,7 +79,7 @@ class Work {
   }
 }
 
-test('of the slots for which others wait, every other one may be reserved, and no other delivery takes it', () => {
+test('every other slot for which deliveries wait may be reserved, and no other delivery takes it', () => {
   const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 2 });
   const work = new Work(queue);
   for (let i = 0; i < 20; i++) queue.add(to('a', `other${i}`), 'continuing', 0);
@@ -154,7 +154,7 @@ test('an instance at its limit does not block others at the same destination', (
   assert.deepEqual(started.slice(6), ['r1']);
 });
 
-test('it returns how many more deliveries of an instance could start, even after its limit was lowered or raised', () => {
+test('the queue returns how many more deliveries of an instance could start, even after its limit was lowered or raised', () => {
   let most: number | null = 3;
   const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 10, maxInFlightOf: () => most });
   const work = new Work(queue);
@@ -173,7 +173,7 @@ test('it returns how many more deliveries of an instance could start, even after
   assert.deepEqual([work.started.length, queue.reservableOf('qi_1')], [5, Number.POSITIVE_INFINITY]);
 });
 
-test('of the slots of an instance for which others wait, every other one may be reserved, and no other delivery takes it', () => {
+test('every other slot of an instance for which deliveries wait may be reserved, and no other delivery takes it', () => {
   const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 10, maxInFlightOf: () => 1 });
   const work = new Work(queue);
   for (let i = 0; i < 20; i++) queue.add(to('a', `other${i}`), 'continuing', 0);
@@ -212,7 +212,7 @@ function hold(
 const SHARED = { maxInFlight: 512, maxInFlightPerHost: 256 };
 
 for (const hogs of [1, 2, 3, 8]) {
-  test(`${hogs} accounts that take all the slots they can leave enough for a later one`, () => {
+  test(`${hogs} accounts with as many slots as they can get leave enough for a later one`, () => {
     const names = Array.from({ length: hogs }, (_, index) => `hog${'x'.repeat(index)}1`);
     const queue = new ReadyQueue({ ...SHARED, owners: ownersOf(...names, 'quiet1') });
     for (const name of names) hold(queue, name, 600);
@@ -230,7 +230,7 @@ test('one account with the only instance may use all slots', () => {
   assert.deepEqual([queue.inFlight, queue.maxInFlightOf('only1')], [512, 512]);
 });
 
-test('an instance that takes all the slots it can leaves some to other instances of its account', () => {
+test('an instance with as many slots as it can get leaves some for other instances of its account', () => {
   const queue = new ReadyQueue({ ...SHARED, owners: ownersOf('shop1', 'shop2') });
   hold(queue, 'shop1', 600);
   assert.equal(queue.inFlight, 256);
@@ -263,7 +263,7 @@ test('long deliveries never take all slots and do not block others', () => {
   assert.deepEqual([work.started.length, queue.queuedBecause({ runKey: 'long9', slot: 1 })], [16, 'long-deliveries']);
 });
 
-test('it returns the limit that a delivery waits for', () => {
+test('the queue returns the limit that a delivery waits for', () => {
   const maxInFlightOf = (instanceId: string) => (instanceId === 'planned1' ? 1 : null);
   const limits = { maxInFlight: 16, maxInFlightPerHost: 6, maxLongInFlight: 4, maxInFlightOf };
   const queue = new ReadyQueue({ ...limits, owners: ownersOf('hog1', 'planned1', 'quiet1') });
@@ -301,7 +301,7 @@ test('an account at its share costs others no time, however many deliveries it h
     );
     queue.done(ref(`quiet${i}`));
   }
-  // It takes about 10 ms. Checking every host each time took 50 s.
+  // This takes about 10 ms. Checking every host each time took 50 s.
   assert.ok(performance.now() - startedAt < 1_000, `${performance.now() - startedAt} ms`);
 });
 

@@ -2,8 +2,8 @@
  * Deliveries that wait for a slot. Accounts take turns, then the queue instances of an account, then the hosts that an
  * instance calls: an instance with many hosts gets no more slots than one with a single host.
  *
- * No account and no instance takes more than its fair share of the slots, of the connections to one host and of the slots
- * for long deliveries (`fairness/fair-share.ts`). Some of each therefore stay free for others, whatever an account does. An
+ * Slots, connections to one host, and slots for long deliveries are divided into fair shares (`fairness/fair-share.ts`). No
+ * account and no instance takes more than its share. Some of each therefore stay free for others, whatever an account does. An
  * instance that has reached the limit of its plan is skipped.
  *
  * Within an instance, runs that have started take three of four slots, so a burst of new runs does not slow down every run.
@@ -30,7 +30,7 @@ interface Load {
   counted: number;
   /** Other deliveries that are queued. */
   waiting: number;
-  /** Slots that are reserved for counted starts to come. */
+  /** Slots that are reserved for future counted starts. */
   reserved: number;
   /** Whether the last slot was taken by or reserved for a counted start. */
   lastCounted: boolean;
@@ -43,7 +43,7 @@ interface InstanceLoad extends Load {
 }
 
 interface HostLoad extends Load {
-  /** Deliveries that wait for it, except counted starts, by instance. */
+  /** Deliveries that wait for the host, except counted starts, by instance. */
   readonly waitingOf: Map<InstanceLoad, number>;
 }
 
@@ -61,7 +61,7 @@ const isIdle = ({ inFlight, counted, waiting, reserved }: Load): boolean => inFl
 const noLoad = (): Load => ({ inFlight: 0, counted: 0, waiting: 0, reserved: 0, lastCounted: false });
 
 export interface ReadyQueueLimits extends SlotLimits {
-  /** Limit of one instance at all hosts; null if it has none. It may change at any time. */
+  /** Returns the limit of deliveries of one instance at all hosts; null if it has none. It may change at any time. */
   readonly maxInFlightOf?: (instanceId: string) => number | null;
   /** The accounts that share the slots; if absent, everything belongs to one instance. */
   readonly owners?: InstanceOwners;
@@ -126,7 +126,7 @@ export class ReadyQueue {
     return this.started.has(idOf(ref));
   }
 
-  /** First deliveries of new runs of the instance that wait: how many, and since when the oldest waits (Unix ms). */
+  /** Returns how many first deliveries of new runs of the instance wait, and since when the oldest waits (Unix ms). */
   freshOf(instanceId: string): { readonly count: number; readonly oldestSince: number } {
     const queued = this.instances.get(instanceId)?.queued;
     return {
@@ -300,7 +300,7 @@ export class ReadyQueue {
     else if (!instances.has(instanceId)) instances.set(instanceId, instance);
   }
 
-  /** The instance was served: it moves behind the others of its account, and the account behind other accounts. */
+  /** Moves the instance that was served behind the others of its account, and the account behind other accounts. */
   private moveBehind(instance: InstanceLoad): void {
     const { accountId, instanceId, queued } = instance;
     const instances = this.turns.get(accountId);
@@ -322,7 +322,7 @@ export class ReadyQueue {
     else load.waitingOf.delete(instance);
   }
 
-  /** Returns how many deliveries lack only a slot, counted up to `enough`: not those whose instance is at its limit. */
+  /** Returns how many deliveries lack only a slot, up to `enough`. Deliveries of instances at their limit do not count. */
   private waitingForSlot(host: string, load: HostLoad, enough: number): number {
     let waiting = 0;
     for (const [instance, count] of load.waitingOf) {
@@ -394,7 +394,7 @@ export class ReadyQueue {
     this.turns.clear();
   }
 
-  /** The delivery is no longer in flight. */
+  /** Frees the slot of a delivery that is no longer in flight. */
   done(ref: DeliveryRef): void {
     const id = idOf(ref);
     const known = this.known.get(id);

@@ -21,7 +21,7 @@ export interface SlotQueueDeps {
   readonly limits: Pick<InstanceLimits, 'maxParallelism'>;
   readonly owners: InstanceOwners;
   readonly workers: Pick<WorkerPresence, 'capacityOf'>;
-  /** While it is closed no delivery starts; `drainSoon` must be called when it opens. */
+  /** No delivery starts while this is closed; `drainSoon` must be called when it opens. */
   readonly writes: StoreWritesState;
 }
 
@@ -54,7 +54,7 @@ export class SlotQueue implements FreeSlots {
     });
   }
 
-  /** Whether no delivery is here and none is about to start. */
+  /** Whether no delivery waits or is in flight, and none is about to start. */
   get idle(): boolean {
     return this.ready.size === 0 && !this.drainScheduled;
   }
@@ -78,11 +78,11 @@ export class SlotQueue implements FreeSlots {
   }
   reserve(origin: string, instanceId: string, change: number): void {
     this.ready.reserve(origin, instanceId, change);
-    // Others wait for a slot whose reservation ends.
+    // Other deliveries may wait for the slots that are no longer reserved.
     if (change < 0) this.drainSoon();
   }
 
-  /** A run of the instance was created. */
+  /** Called when a run of the instance was created. */
   triggered(instanceId: string): void {
     const now = this.deps.clock.now();
     let burst = this.bursts.get(instanceId);

@@ -17,11 +17,11 @@ type Holder = Pick<DeliveryLimits, 'instanceId' | 'isLong' | 'origin' | 'pool'>;
 /** Names of pools contain a space, and origins do not. */
 const isPool = (host: string): boolean => host.includes(' ');
 
-/** What has taken the slots of one host. */
+/** The shares of the slots of one host. */
 type HostShare = Pick<FairShare, 'free' | 'isUnused' | 'countFor' | 'allows' | 'take' | 'give'>;
 
 /** The slots of a pool of workers, which belongs to one instance. */
-class PoolPlaces implements HostShare {
+class PoolSlots implements HostShare {
   private readonly capacity: () => number;
   private taken = 0;
 
@@ -131,7 +131,7 @@ export class SlotShares {
   }
 
   private slotsOf(pool: string): HostShare {
-    return new PoolPlaces(() => this.poolCapacity(pool));
+    return new PoolSlots(() => this.poolCapacity(pool));
   }
 
   /**

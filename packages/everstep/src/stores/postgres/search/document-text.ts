@@ -4,12 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import type { FieldPath, Filter, FilterValue, SearchDocument } from '../../../ports/stores/search-store.js';
+import { isTagged, MAX_TAGS, type TagWish, tagWish } from '../../shared/search/tag-wish.js';
 import { termsOf } from './words.js';
 
-/** Longer texts get no tag: few filters use them. */
-const MAX_TAGGED_LENGTH = 64;
-/** A document with more values gets no tags at all, because a missing tag would hide it. */
-const MAX_TAGS = 64;
 /** Replaces all tags in a document that has too many values. */
 const UNTAGGED = '*';
 
@@ -19,9 +16,6 @@ function tagOf(kind: 'is' | 'has', of: FieldPath['of'], steps: Steps, value: Fil
   const hash = createHash('sha256').update(JSON.stringify([kind, of, steps, value]));
   return hash.digest('base64url').slice(0, 11);
 }
-
-const isTagged = (value: unknown): value is FilterValue =>
-  typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= MAX_TAGGED_LENGTH);
 
 interface Gathered {
   readonly words: Map<string, number>;
@@ -90,38 +84,9 @@ export function documentText(namespace: number, { content, metadata }: SearchDoc
   };
 }
 
-/** Tags that every document matching a filter has, unless it has too many values. */
-export type TagWish = string | { readonly kind: 'and' | 'or'; readonly parts: readonly TagWish[] };
-
-/** Null: nothing is known about their tags. */
-function wishOf(filter: Filter): TagWish | null {
-  const one = (kind: 'is' | 'has', { of, steps }: FieldPath, value: FilterValue): TagWish | null =>
-    isTagged(value) && steps.every((step) => typeof step === 'string') ? tagOf(kind, of, steps, value) : null;
-  const anyOf = (wishes: readonly (TagWish | null)[]): TagWish | null => {
-    const parts = wishes.filter((wish) => wish !== null);
-    return parts.length === wishes.length ? { kind: 'or', parts } : null;
-  };
-  switch (filter.kind) {
-    case 'compare':
-      return filter.operator === '=' ? one('is', filter.field, filter.value) : null;
-    case 'contains':
-      return filter.not ? null : one('has', filter.field, filter.value);
-    case 'in':
-      return filter.not ? null : anyOf(filter.values.map((value) => one('is', filter.field, value)));
-    case 'or':
-      return anyOf(filter.parts.map(wishOf));
-    case 'and': {
-      const parts = filter.parts.map(wishOf).filter((wish) => wish !== null);
-      return parts.length === 0 ? null : { kind: 'and', parts };
-    }
-    default:
-      return null;
-  }
-}
-
 /** Condition on the tags of a document for it to match the filter; null if the filter implies none. */
-export function tagWish(filter: Filter): TagWish | null {
-  const wish = wishOf(filter);
+export function tagCondition(filter: Filter): TagWish | null {
+  const wish = tagWish(filter, tagOf);
   return wish && { kind: 'or', parts: [wish, UNTAGGED] };
 }
 

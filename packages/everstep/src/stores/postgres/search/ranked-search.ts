@@ -6,10 +6,11 @@
  * those with all the words. The server's statistics provide the frequency of a word.
  */
 import type { DocumentBound, Filter, FoundDocument, SearchDocument } from '../../../ports/stores/search-store.js';
+import type { TagWish } from '../../shared/search/tag-wish.js';
 import { integer, type Row, text, textOrNull } from '../connection/columns.js';
 import { type Session, statement } from '../connection/connection.js';
 import { once, type Place } from './collection.js';
-import { lexeme, type TagWish, tagQuery, tagsOf, tagWish } from './document-text.js';
+import { lexeme, tagCondition, tagQuery, tagsOf } from './document-text.js';
 import { filterSql, Values } from './filter-sql.js';
 import { termsOf } from './words.js';
 
@@ -162,7 +163,7 @@ export async function rankedSearch(
   const { filter, limit, maxBytes } = query;
   const terms = [...new Set(termsOf(query.text))].slice(0, MAX_QUERY_WORDS);
   if (terms.length === 0) return [];
-  const wish = filter && tagWish(filter);
+  const wish = filter && tagCondition(filter);
   const isSmall = place.documents <= MAX_SCORED;
   const documentsOf = isSmall ? () => 0 : await frequencies(session, place, terms, wish ? tagsOf(wish) : []);
   const words = terms.map((term): Word => ({ term, documents: documentsOf(term) })).sort((a, b) => a.documents - b.documents);

@@ -4,15 +4,11 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
+import { DamagedValueError } from '../../../ports/damaged-value.js';
 import { type CheckResult, MAX_EXAMPLES } from '../../shared/consistency/checks.js';
 import { integer, type Row, text } from '../connection/columns.js';
 
 type Value = string | Uint8Array;
-
-/** A stored value differs from what was written. */
-class DamagedValueError extends Error {
-  override readonly name = 'DamagedValueError';
-}
 
 /** Returns the checksum in the form of the column: signed, so that it takes at most 4 bytes. Null for no value. */
 export const checksumOf = (value: Value | null): number | null => (value === null ? null : crc32(value) | 0);

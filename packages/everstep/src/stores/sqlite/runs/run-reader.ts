@@ -138,11 +138,20 @@ export class RunReader {
     return row ? textOrNull(row, 'result') : null;
   }
 
-  loadJournal(runKey: string, from: number): readonly RecordedStep[] {
+  loadJournal(runKey: string, from: number, maxBytes = Number.POSITIVE_INFINITY): readonly RecordedStep[] {
     const seq = this.parts.runs.find(runKey)?.seq;
     if (seq === undefined) return [];
-    const whole = (row: Row) => verified(row, 'out', 'out_crc', () => `step ${row.step_id} of run ${runKey}`);
-    return this.selectSteps.all(seq, from).map((row) => recordedStepOf(whole(row)));
+    const read = (row: Row) => recordedStepOf(verified(row, 'out', 'out_crc', () => `step ${row.step_id} of run ${runKey}`));
+    if (maxBytes === Number.POSITIVE_INFINITY) return this.selectSteps.all(seq, from).map(read);
+    const steps: RecordedStep[] = [];
+    let bytes = 0;
+    for (const row of this.selectSteps.iterate(seq, from)) {
+      const step = read(row);
+      steps.push(step);
+      bytes += step.out?.length ?? 0;
+      if (bytes >= maxBytes) break;
+    }
+    return steps;
   }
 
   record(seq: number): RunRecord | null {

@@ -7,8 +7,9 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Filter, FoundDocument } from '../../../ports/stores/search-store.js';
+import { type TagWish, tagWish } from '../../shared/search/tag-wish.js';
 import { integer, type Row, text } from '../connection/columns.js';
-import { type TagWish, tagWish, UNTAGGED } from './document-text.js';
+import { tagOf, UNTAGGED } from './document-text.js';
 import { filterSql } from './filter-sql.js';
 import { DocumentRoom } from './namespace-rows.js';
 import { DOCUMENT_BYTES } from './schema.js';
@@ -95,7 +96,7 @@ export class RankedSearch {
     const { filter, limit, maxBytes, pause } = asked;
     const words = this.wordsOf(query);
     if (words.length === 0) return [];
-    const wish = filter ? tagWish(filter) : null;
+    const wish = filter ? tagWish(filter, tagOf) : null;
     const tagged = wish === null ? '' : ` AND tags : (${tagExpression(wish)} OR ${UNTAGGED})`;
     const total = words.reduce((sum, word) => sum + word.documents, 0);
     const bound = wish === null ? total : Math.min(total, this.boundOf(wish) + this.countOf(UNTAGGED));

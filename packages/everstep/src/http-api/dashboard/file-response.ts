@@ -32,7 +32,7 @@ const isKnown = (ifNoneMatch: string, tag: string): boolean =>
   ifNoneMatch.split(',').some((each) => ['*', tag].includes(each.trim().replace(/^W\//, '')));
 
 /** `immutable` is for files whose name depends on their content. */
-export async function answerFile(file: StaticFile, caching: 'immutable' | 'revalidate', { headers }: RequestContext) {
+export async function fileResponse(file: StaticFile, caching: 'immutable' | 'revalidate', { headers }: RequestContext) {
   const encoding = encodingFor(headerText(headers['accept-encoding']), file.encodings);
   // Each encoding has its own tag, as strong tags require.
   const tag = `"${file.tag}${encoding === null ? '' : `-${encoding}`}"`;
@@ -59,7 +59,7 @@ const NOT_BUILT = `<!doctype html>
 </html>
 `;
 
-export const answerNotBuilt = () =>
+export const notBuiltResponse = () =>
   answer(404, new RawBody('text/html; charset=utf-8', Buffer.from(NOT_BUILT)), {
     ...PAGE_HEADERS,
     'cache-control': 'no-store',

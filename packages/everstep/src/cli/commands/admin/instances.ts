@@ -1,4 +1,4 @@
-/** `everstep admin queues list|get|create|delete|rotate-tokens|move|budget|plan|budget-alert|stats` */
+/** `everstep admin instances list|get|create|delete|rotate-tokens|move|budget|plan|budget-alert|stats|usage` */
 import type { AdminClient, QueueInstance } from '@everstep/sdk';
 import { Command } from 'commander';
 import { length, wholeNumber } from '../../arguments.js';
@@ -11,19 +11,19 @@ const MS_PER_SECOND = 1_000;
 
 const budgetText = (dollars: number): string => (dollars === 0 ? 'no limit' : `${dollars} dollars per month`);
 
-function showQueue(screen: Screen, queue: QueueInstance): void {
+function showInstance(screen: Screen, instance: QueueInstance): void {
   const fields: readonly (readonly [string, string | undefined])[] = [
-    ['instance', queue.id],
-    ['name', queue.name],
-    ['owner', queue.customer_id],
-    ['your role', queue.role],
-    ['region', queue.region],
-    ['created', instant(queue.creation_time * MS_PER_SECOND)],
-    ['plan', queue.plan],
-    ['budget', budgetText(queue.budget)],
-    ['alert', queue.budget_alert_url],
-    ['token', queue.token],
-    ['read only', queue.read_only_token],
+    ['instance', instance.id],
+    ['name', instance.name],
+    ['owner', instance.customer_id],
+    ['your role', instance.role],
+    ['region', instance.region],
+    ['created', instant(instance.creation_time * MS_PER_SECOND)],
+    ['plan', instance.plan],
+    ['budget', budgetText(instance.budget)],
+    ['alert', instance.budget_alert_url],
+    ['token', instance.token],
+    ['read only', instance.read_only_token],
   ];
   for (const [name, value] of fields) {
     if (value !== undefined) screen.write(`${styled(screen, 'dim', name.padEnd(11))}${printable(value)}\n`);
@@ -35,17 +35,17 @@ function listCommand(shell: Shell): Command {
   const command = withAdminConnection(new Command('list')).description('List the queue instances of all your accounts.');
   return command.action(async () => {
     const { admin, options } = await openAdmin(command, shell);
-    const queues = await admin.instances.list();
-    if (options.json) return screen.write(json(queues));
-    if (queues.length === 0) return screen.write('No queue instances.\n');
-    const rows = queues.map((queue) => [
-      queue.id,
-      queue.name,
-      queue.region,
-      queue.customer_id,
-      queue.role,
-      queue.state ?? queue.plan,
-      queue.budget === 0 ? null : queue.budget,
+    const instances = await admin.instances.list();
+    if (options.json) return screen.write(json(instances));
+    if (instances.length === 0) return screen.write('No queue instances.\n');
+    const rows = instances.map((instance) => [
+      instance.id,
+      instance.name,
+      instance.region,
+      instance.customer_id,
+      instance.role,
+      instance.state ?? instance.plan,
+      instance.budget === 0 ? null : instance.budget,
     ]);
     screen.write(table(screen, ['INSTANCE', 'NAME', 'REGION', 'OWNER', 'YOUR ROLE', 'PLAN', 'BUDGET'], rows));
   });
@@ -66,9 +66,9 @@ function createCommand(shell: Shell): Command {
   return command.action(async (name: string) => {
     const { admin, options } = await openAdmin<CreateOptions>(command, shell);
     const { region, team } = options;
-    const queue = await admin.instances.create({ name, region, ...(team === undefined ? {} : { teamId: team }) });
-    if (options.json) screen.write(json(queue));
-    else showQueue(screen, queue);
+    const instance = await admin.instances.create({ name, region, ...(team === undefined ? {} : { teamId: team }) });
+    if (options.json) screen.write(json(instance));
+    else showInstance(screen, instance);
   });
 }
 
@@ -98,9 +98,9 @@ function oneCommand(
     .argument('<instanceId>', 'id of the queue instance');
   return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin(command, shell);
-    const queue = await act(admin, instanceId);
-    if (options.json) screen.write(json(queue));
-    else showQueue(screen, queue);
+    const instance = await act(admin, instanceId);
+    if (options.json) screen.write(json(instance));
+    else showInstance(screen, instance);
   });
 }
 
@@ -139,7 +139,8 @@ const CHANGES: readonly Change[] = [
   },
   {
     name: 'budget',
-    description: 'Set the monthly budget of a queue instance. When it is spent, new work is refused; running work continues.',
+    description:
+      'Set the monthly budget of a queue instance. When the budget is spent, new work is refused; running work continues.',
     argument: ['<dollars>', 'whole dollars per calendar month (UTC); 0 for no limit'],
     async act(admin, instanceId, text) {
       const dollars = wholeNumber('<dollars>')(text);
@@ -217,8 +218,10 @@ function usageCommand(shell: Shell): Command {
   });
 }
 
-export function queuesCommand(shell: Shell): Command {
-  const queues = new Command('queues')
+/** The alias is the name of the command in earlier versions. */
+export function instancesCommand(shell: Shell): Command {
+  const instances = new Command('instances')
+    .alias('queues')
     .description('Manage queue instances.')
     .addCommand(listCommand(shell))
     .addCommand(
@@ -233,7 +236,7 @@ export function queuesCommand(shell: Shell): Command {
         admin.instances.rotateTokens(id),
       ),
     );
-  for (const change of CHANGES) queues.addCommand(changeCommand(shell, change));
-  for (const command of outboundCommands(shell)) queues.addCommand(command);
-  return queues.addCommand(statsCommand(shell)).addCommand(usageCommand(shell));
+  for (const change of CHANGES) instances.addCommand(changeCommand(shell, change));
+  for (const command of outboundCommands(shell)) instances.addCommand(command);
+  return instances.addCommand(statsCommand(shell)).addCommand(usageCommand(shell));
 }

@@ -1,0 +1,21 @@
+/** Goes through long data in slices of a few milliseconds. */
+import { LONG_BYTES } from './work-slices.js';
+
+/** `take` uses the next piece and returns its size in bytes or characters. The pieces are created as they are needed. */
+export async function takeInSlices<Piece>(
+  pieces: Iterable<Piece>,
+  take: (piece: Piece) => number,
+  inSlice: (work: () => Promise<boolean>) => Promise<boolean>,
+): Promise<void> {
+  const rest = pieces[Symbol.iterator]();
+  /** Resolves with false after the last piece. */
+  const takeSome = async (): Promise<boolean> => {
+    for (let taken = 0; taken < LONG_BYTES; ) {
+      const { done, value } = rest.next();
+      if (done) return false;
+      taken += take(value);
+    }
+    return true;
+  };
+  while (await inSlice(takeSome));
+}
