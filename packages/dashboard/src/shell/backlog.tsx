@@ -8,8 +8,6 @@ import { valueIn } from '../api/outcome.js';
 import { setTitlePrefix } from '../components/page-title.js';
 import { countText, quantity } from '../components/times/formats.js';
 
-/** Maximum number of groups that are counted. Regressed and new groups come first. */
-const MAX_GROUPS = 100;
 /** Polling interval. Live hints are not used, so that a burst of failures does not make every open page send many requests. */
 const REFRESH_MS = 5_000;
 const HIDDEN_REFRESH_MS = 60_000;
@@ -18,19 +16,11 @@ export interface Backlog {
   readonly deadLetters: number;
   /** Groups that need attention: new or regressed ones, and those whose snooze has ended. */
   readonly newGroups: number;
-  /** Whether there are more groups than were counted. */
-  readonly more: boolean;
 }
 
-export const backlogOf = ({
-  groups,
-  cursor,
-}: Pick<DeadLetterGroupPage, 'cursor'> & {
-  readonly groups: readonly Pick<DeadLetterGroupPage['groups'][number], 'count' | 'needsAttention'>[];
-}): Backlog => ({
-  deadLetters: groups.reduce((sum, { count }) => sum + count, 0),
-  newGroups: groups.filter(({ needsAttention }) => needsAttention).length,
-  more: cursor !== '',
+const backlogOf = ({ totals: { deadLetters, needAttention } }: DeadLetterGroupPage): Backlog => ({
+  deadLetters,
+  newGroups: needAttention,
 });
 
 export function useBacklog(): Backlog | null {
@@ -40,7 +30,8 @@ export function useBacklog(): Backlog | null {
     queryFn: async ({ signal }) =>
       backlogOf(
         valueIn(
-          await request<DeadLetterGroupPage>('/v2/workflows/dlq/groups', { instanceId, query: { count: MAX_GROUPS }, signal }),
+          // The totals do not depend on the page.
+          await request<DeadLetterGroupPage>('/v2/workflows/dlq/groups', { instanceId, query: { count: 1 }, signal }),
         ),
       ),
     refetchInterval: ({ state }) => (document.hidden || state.error !== null ? HIDDEN_REFRESH_MS : REFRESH_MS),
@@ -48,8 +39,6 @@ export function useBacklog(): Backlog | null {
   });
   return data ?? null;
 }
-
-const numberText = ({ deadLetters, more }: Backlog): string => `${countText(deadLetters)}${more ? '+' : ''}`;
 
 /** Shows the counts beside a navigation entry. */
 export function BacklogCount({ backlog }: { readonly backlog: Backlog | null }) {
@@ -59,7 +48,7 @@ export function BacklogCount({ backlog }: { readonly backlog: Backlog | null }) 
     // Each text gets a new element: a growing one would count as a layout shift.
     <span key={titleOf(backlog)} className="nav-count" data-new={newGroups > 0 ? '' : undefined} title={titleOf(backlog)}>
       <span aria-hidden="true">
-        {numberText(backlog)}
+        {countText(deadLetters)}
         {newGroups === 0 ? '' : ` · ${countText(newGroups)} new`}
       </span>
       <span className="visually-hidden">
@@ -70,8 +59,8 @@ export function BacklogCount({ backlog }: { readonly backlog: Backlog | null }) 
   );
 }
 
-const titleOf = ({ deadLetters, newGroups, more }: Backlog): string =>
-  `${more ? 'At least ' : ''}${quantity(deadLetters, 'dead letter')}${newGroups === 0 ? '' : `, ${quantity(newGroups, 'new group')}`}`;
+const titleOf = ({ deadLetters, newGroups }: Backlog): string =>
+  `${quantity(deadLetters, 'dead letter')}${newGroups === 0 ? '' : `, ${quantity(newGroups, 'new group')}`}`;
 
 /** Shows the counts in the title and the icon of the browser tab. */
 export function useBacklogInTab(): void {
@@ -79,7 +68,7 @@ export function useBacklogInTab(): void {
   const prefix =
     backlog === null || backlog.deadLetters === 0
       ? ''
-      : `(${numberText(backlog)}${backlog.newGroups === 0 ? '' : `, ${countText(backlog.newGroups)} new`}) `;
+      : `(${countText(backlog.deadLetters)}${backlog.newGroups === 0 ? '' : `, ${countText(backlog.newGroups)} new`}) `;
   const newGroups = backlog?.newGroups ?? 0;
   useEffect(() => {
     setTitlePrefix(prefix);

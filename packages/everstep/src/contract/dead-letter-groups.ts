@@ -112,6 +112,14 @@ export const DeadLetterGroupPage = Type.Object(
   {
     cursor: Type.String({ description: 'Cursor for the next page; empty when there are no more results.' }),
     groups: Type.Array(DeadLetterGroup),
+    totals: Type.Object(
+      {
+        deadLetters: Type.Integer({ minimum: 0, description: 'Number of dead letters.' }),
+        groups: Type.Integer({ minimum: 0, description: 'Number of groups with entries.' }),
+        needAttention: Type.Integer({ minimum: 0, description: 'Number of groups whose `needsAttention` is true.' }),
+      },
+      { ...CLOSED, description: 'Numbers of all dead letters and groups of this kind, whatever the other filters.' },
+    ),
   },
   { ...CLOSED, description: 'One page of groups of dead letters.' },
 );

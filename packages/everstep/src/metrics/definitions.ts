@@ -36,7 +36,7 @@ export const METRICS = {
   everstep_dead_letters: { type: 'gauge', help: 'Entries in the dead letter queue, of all nodes.' },
   everstep_error_groups: {
     type: 'gauge',
-    help: 'Groups of dead letters that are new or regressed and not acknowledged, of all nodes.',
+    help: 'Groups of dead letters by state: new, regressed, snooze-ended or snoozed, of all nodes.',
     labels: ['state'],
   },
   everstep_dead_letters_added_total: { type: 'counter', help: 'Entries added to the dead letter queue.' },

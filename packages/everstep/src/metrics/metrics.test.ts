@@ -16,7 +16,12 @@ const quietSources: GaugeSources = {
   workload: () => ({ deliveries: 0, waiting: 0, gates: () => [] }),
   workers: () => [],
   acceptsWrites: () => true,
-  measure: async () => ({ activeRuns: 0, deadLetters: 0, errorGroups: { new: 2, regressed: 1 }, bytes: 0 }),
+  measure: async () => ({
+    activeRuns: 0,
+    deadLetters: 0,
+    errorGroups: { new: 2, regressed: 1, 'snooze-ended': 0, snoozed: 4 },
+    bytes: 0,
+  }),
   nodes: async () => [],
   info: () => ({ version: '1', store: 'file', node: '' }),
 };

@@ -17,7 +17,7 @@ export async function startMetrics(
     workload: () => runtime.workload(),
     workers: () => pools.links.map(({ profile, inFlight }) => ({ app: profile.app, slots: profile.maxConcurrency, inFlight })),
     acceptsWrites: () => writes.isOpen,
-    measure: () => store.measure(),
+    measure: () => store.measure(now()),
     nodes: async () => (await cluster?.nodes()) ?? [],
     info: () => ({ version: SERVICE_VERSION, store: config.store.kind, node: cluster?.nodeId ?? '' }),
   });

@@ -1,7 +1,7 @@
 /** Shows the entries of a list over time, and the most frequent values of its fields. Both use the filters of the list. */
 import { useId, useState } from 'react';
 import type { ListSummary } from '../../../../everstep/src/contract/insights/list-summaries.js';
-import type { Query } from '../../api/client.js';
+import { path, type Query } from '../../api/client.js';
 import { useApi } from '../../api/queries.js';
 import { TimeHistogram } from '../charts/time-histogram.js';
 import { countText, oneOf, quantity } from '../times/formats.js';
@@ -20,12 +20,17 @@ export interface CountedField<Name extends string> {
   readonly textOf?: Readonly<Record<string, string>>;
 }
 
+/** Lists that can be counted: the plural name of their entries, and what these are counted by. */
+const LISTS = {
+  runs: { what: 'runs', label: 'Runs by creation' },
+  'dead-letters': { what: 'dead letters', label: 'Dead letters by failure' },
+  messages: { what: 'messages', label: 'Messages by publication' },
+} as const;
+
 export interface ListHistogramProps<Name extends string> {
-  readonly url: '/v2/insights/runs' | '/v2/insights/dead-letters' | '/v2/insights/messages';
-  /** Plural name of the rows, such as `runs`. */
-  readonly what: string;
-  /** What the entries are counted by, such as `Runs by creation`. */
-  readonly label: string;
+  readonly of: keyof typeof LISTS;
+  /** The list below. Without entries and filters, there is nothing to count. */
+  readonly list: { readonly rows: readonly unknown[]; readonly isPending: boolean };
   /** Filters of the list, as the API has them. */
   readonly query: Query;
   readonly filters: FilterState<Name>;
@@ -58,14 +63,15 @@ function Coverage({ summary: { source, coveredFrom }, what }: { readonly summary
   );
 }
 
-function TopValues<Name extends string>({ url, what, query, filters, fields }: ListHistogramProps<Name>) {
+function TopValues<Name extends string>({ of, query, filters, fields }: ListHistogramProps<Name>) {
+  const { what } = LISTS[of];
   const id = useId();
   const [name, setName] = useState(fields[0]?.field ?? '');
   const field = fields.find((each) => each.field === name);
   const { data, error } = useApi<ListSummary>({
     topic: 'settings',
     name: 'top-values',
-    url,
+    url: path`/v2/insights/${of}`,
     query: { ...query, field: name },
     enabled: field !== undefined,
     staleMs: REFRESH_MS,
@@ -114,13 +120,20 @@ function TopValues<Name extends string>({ url, what, query, filters, fields }: L
   );
 }
 
+/** Shows nothing above an empty list without filters. */
 export function ListHistogram<Name extends string>(props: ListHistogramProps<Name>) {
-  const { url, what, label, query, filters, range } = props;
+  const { list, filters } = props;
+  return list.rows.length > 0 || list.isPending || filters.any ? <ShownHistogram {...props} /> : null;
+}
+
+function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
+  const { of, query, filters, range } = props;
+  const { what, label } = LISTS[of];
   const [open, setOpen] = useState(false);
   const { data, error } = useApi<ListSummary>({
     topic: 'settings',
     name: 'histogram',
-    url,
+    url: path`/v2/insights/${of}`,
     query,
     refreshMs: REFRESH_MS,
     staleMs: REFRESH_MS,

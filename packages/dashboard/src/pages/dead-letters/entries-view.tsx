@@ -128,15 +128,7 @@ export function EntriesView() {
     <>
       {single === undefined ? null : <GroupCard fingerprint={single} />}
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      <ListHistogram
-        url="/v2/insights/dead-letters"
-        what="dead letters"
-        label="Dead letters by failure"
-        query={query}
-        filters={filters}
-        range={RANGE}
-        fields={COUNTED}
-      />
+      <ListHistogram of="dead-letters" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED} />
       <ListTable
         label="Dead letters"
         list={list}

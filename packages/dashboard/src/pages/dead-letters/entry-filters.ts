@@ -34,6 +34,11 @@ export const COUNTED: readonly CountedField<EntryFilter>[] = (
   ['workflowUrl', 'label', 'flowControlKey', 'callerIp', 'failureFunctionState'] as const
 ).map((field) => ({ field, label: FILTERS[field].label, parameter: field, isList: true, textOf: TEXT_OF }));
 
+/** Those by which groups can be filtered as well. */
+export const COUNTED_IN_GROUPS: readonly CountedField<'workflowUrl'>[] = COUNTED.flatMap(({ parameter, ...field }) =>
+  parameter === 'workflowUrl' ? [{ ...field, parameter }] : [],
+);
+
 /** Returns the query of a listing. */
 export const entryQuery = (values: Filters<EntryFilter>): Readonly<Record<string, Value>> => valuesOf(FILTERS, values);
 

@@ -13,10 +13,12 @@ import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { listWithWholeOf, useFilters } from '../../components/tables/filters.js';
+import { ListHistogram } from '../../components/tables/list-histogram.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { stringifySearch } from '../../search-parameters.js';
+import { COUNTED_IN_GROUPS } from './entry-filters.js';
 import { type Mark, useMarkGroups } from './group-marks.js';
 import { GroupSparkline, GroupStateBadge, GroupWorkflows } from './group-parts.js';
 import { failureLocation, GROUP_STATES } from './group-text.js';
@@ -122,6 +124,9 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
   },
 ];
 
+/** Groups with dead letters in this time. */
+const RANGE = { from: 'fromDate', to: 'toDate' } as const;
+
 const NONE: ReadonlySet<string> = new Set();
 const MARKS = [
   { kind: 'acknowledge', text: 'Acknowledge' },
@@ -136,11 +141,12 @@ export function GroupsView() {
   const { state, workflowUrl, fromDate, toDate } = filters.values;
   const [ids, setIds] = useState(NONE);
   const [busy, setBusy] = useState<Mark | null>(null);
+  const query = { workflowUrl: listWithWholeOf(workflowUrl), fromDate, toDate };
   const list = useCursorList<DeadLetterGroupPage, DeadLetterGroup>({
     topic: 'dlq',
     name: 'groups',
     url: '/v2/workflows/dlq/groups',
-    query: { state, workflowUrl: listWithWholeOf(workflowUrl), fromDate, toDate },
+    query: { ...query, state },
     read,
     idOf,
   });
@@ -165,6 +171,10 @@ export function GroupsView() {
   return (
     <>
       <FilterBar filters={filters} fields={FIELDS} />
+      {/* Dead letters have no filter by the state of their group. */}
+      {state === undefined ? (
+        <ListHistogram of="dead-letters" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_IN_GROUPS} />
+      ) : null}
       <ListTable
         label="Groups of dead letters"
         list={list}

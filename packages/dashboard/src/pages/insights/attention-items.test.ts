@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AttentionItem } from '../../../../everstep/src/contract/insights/insights.js';
-import { KINDS, shownItems } from './attention-items.js';
+import { KINDS, shownItems, unlistedErrors } from './attention-items.js';
 
 const item = (subject: string, kind: AttentionItem['kind'] = 'paused-key'): AttentionItem => ({
   kind,
@@ -19,6 +19,12 @@ test('items keep their positions, even resolved ones, and new ones follow', () =
   assert.deepEqual(texts(second), ['a', '(b)', 'c', 'new']);
   assert.deepEqual(texts(shownItems(second, [item('b')])), ['(a)', 'b', '(c)', '(new)']);
   assert.deepEqual(texts(shownItems(second, [])), []);
+});
+
+test('errors beyond those that are listed are counted', () => {
+  const items = [item('a', 'dead-letter-group'), item('b', 'paused-key'), item('c', 'dead-letter-group')];
+  assert.equal(unlistedErrors(items, 40), 38);
+  assert.equal(unlistedErrors(items, 2), 0);
 });
 
 test('each item leads to the page that shows more', () => {

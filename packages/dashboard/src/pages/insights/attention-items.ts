@@ -57,6 +57,10 @@ export const KINDS: Readonly<Record<AttentionItem['kind'], Kind>> = {
   },
 };
 
+/** Returns how many of the error groups that need attention are not items. */
+export const unlistedErrors = (items: readonly AttentionItem[], errors: number): number =>
+  Math.max(0, errors - items.filter(({ kind }) => kind === 'dead-letter-group').length);
+
 export interface ShownItem {
   readonly item: AttentionItem;
   /** Whether the item no longer needs attention. */

@@ -1,4 +1,5 @@
 /** What needs attention now, with links. The height is fixed, and items stay in place while the page is open. */
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AttentionItem } from '../../../../everstep/src/contract/insights/insights.js';
 import { path } from '../../api/client.js';
@@ -7,9 +8,9 @@ import { Card } from '../../components/card.js';
 import { FixedHeight } from '../../components/fixed-height.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import { useOpenHref } from '../../components/tables/row-link.js';
-import { countText } from '../../components/times/formats.js';
+import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
-import { idOf, KINDS, type ShownItem, shownItems } from './attention-items.js';
+import { idOf, KINDS, type ShownItem, shownItems, unlistedErrors } from './attention-items.js';
 
 function Item({ shown: { item, resolved } }: { readonly shown: ShownItem }) {
   const instanceId = useInstanceId();
@@ -40,12 +41,30 @@ function Item({ shown: { item, resolved } }: { readonly shown: ShownItem }) {
   );
 }
 
-export function Attention({ items }: { readonly items: readonly AttentionItem[] }) {
+/** Leads to the error groups that are not listed. */
+function MoreErrors({ count }: { readonly count: number }) {
+  const instanceId = useInstanceId();
+  return (
+    <li className="attention-item">
+      <StatusBadge tone="bad">Error</StatusBadge>
+      <Link to="/q/$instanceId/dead-letters" params={{ instanceId }} className="clip">
+        {quantity(count, 'more error')}
+      </Link>
+      <span />
+      <span />
+    </li>
+  );
+}
+
+/** `errors`: number of error groups that need attention; only some of them are items. */
+export function Attention({ items, errors }: { readonly items: readonly AttentionItem[]; readonly errors: number }) {
   const [taken, setTaken] = useState({ items, shown: shownItems([], items) });
   const current = taken.items === items ? taken : { items, shown: shownItems(taken.shown, items) };
   if (current !== taken) setTaken(current);
+  const moreErrors = unlistedErrors(items, errors);
+  const count = items.length + moreErrors;
   return (
-    <Card title={items.length === 0 ? 'Needs attention' : `Needs attention (${countText(items.length)})`} flush>
+    <Card title={count === 0 ? 'Needs attention' : `Needs attention (${countText(count)})`} flush>
       <FixedHeight fixed className="attention" label="What needs attention">
         {current.shown.length === 0 ? (
           <p className="attention-none muted">Nothing needs attention now.</p>
@@ -54,6 +73,7 @@ export function Attention({ items }: { readonly items: readonly AttentionItem[] 
             {current.shown.map((shown) => (
               <Item key={idOf(shown.item)} shown={shown} />
             ))}
+            {moreErrors === 0 ? null : <MoreErrors count={moreErrors} />}
           </ul>
         )}
       </FixedHeight>

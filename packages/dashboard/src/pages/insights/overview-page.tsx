@@ -138,7 +138,7 @@ export default function OverviewPage() {
       {title}
       <div className="insights">
         <Figures figures={[...totalsOf(data.totals), ...currentOf(data.now)]} />
-        <Attention items={data.attention} />
+        <Attention items={data.attention} errors={data.now.errors} />
         <RunCharts {...data} />
         <Workflows key={data.intervalMs} query={query} window={choice.parameter} />
       </div>

@@ -123,17 +123,7 @@ export function MessagesList() {
         <h2 id={heading}>Messages</h2>
       </div>
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      {list.rows.length > 0 || list.isPending || filters.any ? (
-        <ListHistogram
-          url="/v2/insights/messages"
-          what="messages"
-          label="Messages by publication"
-          query={query}
-          filters={filters}
-          range={RANGE}
-          fields={COUNTED}
-        />
-      ) : null}
+      <ListHistogram of="messages" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED} />
       <ListTable
         label="Messages"
         what="messages"

@@ -259,17 +259,7 @@ export default function RunsPage() {
         }
       />
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      {list.rows.length > 0 || list.isPending || filters.any ? (
-        <ListHistogram
-          url="/v2/insights/runs"
-          what="runs"
-          label="Runs by creation"
-          query={query}
-          filters={filters}
-          range={RANGE}
-          fields={COUNTED}
-        />
-      ) : null}
+      <ListHistogram of="runs" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED} />
       <ListTable
         label="Runs"
         what="runs"

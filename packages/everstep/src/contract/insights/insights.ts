@@ -81,7 +81,8 @@ export const InstanceInsights = Type.Object(
       Type.Object(
         {
           workflowUrl: Type.Union([Type.String(), Type.Null()], {
-            description: 'Null: all further workflows together, because at most 50 workflows per hour have their own counters.',
+            description:
+              'Null: all further workflows together, because at most 50 workflows per hour, and 100 per day, have their own counters.',
           }),
           ...COUNTS,
         },
@@ -94,6 +95,7 @@ export const InstanceInsights = Type.Object(
         backlog: count('Number of deliveries that are due on the node that sent the response; at most 1,000 are counted.'),
         oldestDueAt: Type.Union([unixMs('Due time of the oldest of these deliveries'), Type.Null()]),
         workers: count('Number of connected workers.'),
+        errors: count('Number of error groups that need attention. `attention` has at most 8 of them.'),
       },
       { ...CLOSED, description: 'The current state.' },
     ),

@@ -79,3 +79,30 @@ export function attentionFor(group: TriagedGroup, now: number): Exclude<GroupSta
   if (state === 'regressed') return state;
   return snooze ? 'snooze-ended' : state === 'new' ? state : null;
 }
+
+/** Numbers of groups. `new` and `regressed` are not snoozed; `snooze-ended` are known groups. */
+export type GroupCounts = Readonly<Record<Exclude<GroupState, 'known'> | 'snooze-ended' | 'snoozed', number>>;
+
+/**
+ * Returns the numbers of groups at `now` (Unix ms). `counted` are numbers of groups by their state alone, which an index has;
+ * `triaged` are at least those of them, and of the known ones, that have a snooze.
+ */
+export function countsWithTriage(
+  counted: Pick<GroupCounts, 'new' | 'regressed'>,
+  triaged: Iterable<TriagedGroup>,
+  now: number,
+): GroupCounts {
+  const counts = { ...counted, 'snooze-ended': 0, snoozed: 0 };
+  for (const group of triaged) {
+    if (snoozeOf(group) === null) continue;
+    const state = groupState(group, now);
+    const reason = attentionFor(group, now) ?? 'snoozed';
+    if (reason === state) continue;
+    counts[reason]++;
+    if (state !== 'known') counts[state]--;
+  }
+  return counts;
+}
+
+/** Returns how many groups need attention. */
+export const needingAttention = (counts: GroupCounts): number => counts.new + counts.regressed + counts['snooze-ended'];

@@ -35,6 +35,7 @@ export const OTHER = null;
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
 /** Maximum length of the names of steps; longer names are truncated. */
 const MAX_STEP_NAME = 200;
 
@@ -73,6 +74,8 @@ export const noStepCounts = (): StepCounts => ({ finished: 0, failures: 0, total
 
 export const startOfMinute = (at: number): number => at - (at % MINUTE_MS);
 export const startOfHour = (at: number): number => at - (at % HOUR_MS);
+/** In UTC. */
+export const startOfDay = (at: number): number => at - (at % DAY_MS);
 
 /** Returns the name in the form that stores accept: well-formed and without U+0000. */
 function stepNameOf(name: string | null): string {

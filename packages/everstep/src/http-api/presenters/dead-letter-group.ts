@@ -1,8 +1,8 @@
 /** Presents dead letter groups. */
-import type { DeadLetterGroup } from '../../contract/dead-letter-groups.js';
+import type { DeadLetterGroup, DeadLetterGroupPage } from '../../contract/dead-letter-groups.js';
 import { groupState, histogramOf } from '../../engine/dead-letters/dead-letter-groups.js';
-import { attentionFor, snoozeOf } from '../../engine/dead-letters/group-triage.js';
-import type { DeadLetterGroupRecord } from '../../ports/stores/dead-letter-groups.js';
+import { attentionFor, needingAttention, snoozeOf } from '../../engine/dead-letters/group-triage.js';
+import type { DeadLetterGroupRecord, DeadLetterGroupTotals } from '../../ports/stores/dead-letter-groups.js';
 
 /** Presents the group at the time `now` (Unix ms). `notes`: how many of its notes are included. */
 export const presentGroup = (group: DeadLetterGroupRecord, now: number, notes: 'all' | 'newest'): DeadLetterGroup => ({
@@ -29,4 +29,10 @@ export const presentGroup = (group: DeadLetterGroupRecord, now: number, notes: '
   snooze: snoozeOf(group),
   notes: group.triage.notes.slice(notes === 'all' ? 0 : -1).reverse(),
   noteCount: group.triage.notes.length,
+});
+
+export const presentTotals = (totals: DeadLetterGroupTotals): DeadLetterGroupPage['totals'] => ({
+  deadLetters: totals.entries,
+  groups: totals.groups,
+  needAttention: needingAttention(totals),
 });

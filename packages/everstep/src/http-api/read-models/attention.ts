@@ -1,16 +1,20 @@
 /** What needs attention in a queue instance now, most urgent first. */
 import type { AttentionItem } from '../../contract/insights/insights.js';
-import { attentionFor } from '../../engine/dead-letters/group-triage.js';
+import { needingAttention } from '../../engine/dead-letters/group-triage.js';
 import type { WorkflowService } from '../../runtime/services/workflow-service.js';
 import type { Reads } from './reads.js';
 
 const MAX_ITEMS = 20;
 const MAX_GROUPS = 8;
-/** Number of groups that are read, because some of them are snoozed. */
-const MAX_READ_GROUPS = 32;
 const MAX_TEXT_LENGTH = 300;
 /** A delivery that has been due for longer than this needs attention. */
 const OVERDUE_MS = 5 * 60_000;
+
+export interface Attention {
+  readonly items: AttentionItem[];
+  /** Groups of dead letters that need attention; some may be missing in `items`. */
+  readonly errors: number;
+}
 
 export interface AttentionSources {
   readonly reads: Pick<Reads, 'deadLetterGroups'>;
@@ -22,7 +26,7 @@ export async function attentionOf(
   { reads, service, storeRefusal }: AttentionSources,
   instanceId: string,
   oldestDueAt: number | null,
-): Promise<AttentionItem[]> {
+): Promise<Attention> {
   const now = service.now();
   const found: AttentionItem[] = [];
   const add = (kind: AttentionItem['kind'], item: Partial<AttentionItem>): void => {
@@ -36,18 +40,15 @@ export async function attentionOf(
     else if (noWorkerSince !== undefined && waiting > 0)
       add('no-worker', { subject: origin, count: waiting, since: noWorkerSince });
   }
-  const groups = await reads.deadLetterGroups.list({
-    instanceId,
-    filter: { kind: 'workflow', withEmpty: false },
-    now,
-    after: null,
-    limit: MAX_READ_GROUPS,
-  });
-  const urgent = groups.items.filter((group) => attentionFor(group, now) !== null);
-  for (const { fingerprint, message, entries, firstSeenAt, regressedAt } of urgent.slice(0, MAX_GROUPS))
+  const query = { instanceId, kind: 'workflow', now } as const;
+  const urgent = await reads.deadLetterGroups.needingAttention({ ...query, limit: MAX_GROUPS });
+  for (const { fingerprint, message, entries, firstSeenAt, regressedAt } of urgent)
     add('dead-letter-group', { subject: fingerprint, text: message, count: entries, since: regressedAt ?? firstSeenAt });
   for (const { key, paused, waiting } of await service.flowControl.list({ instanceId }))
     if (paused && waiting > 0) add('paused-key', { subject: key, count: waiting });
   if (oldestDueAt !== null && now - oldestDueAt > OVERDUE_MS) add('oldest-pending', { count: 1, since: oldestDueAt });
-  return found.slice(0, MAX_ITEMS);
+  const items = found.slice(0, MAX_ITEMS);
+  // Most instances have few groups, which were all read.
+  const errors = urgent.length < MAX_GROUPS ? urgent.length : needingAttention(await reads.deadLetterGroups.totals(query));
+  return { items, errors };
 }

@@ -1,6 +1,6 @@
 /** Counters of insights in intervals of equal length. */
 import type { InsightPoint, InsightTotals, InsightWindow } from '../../contract/insights/insights.js';
-import { addCounts, HOUR_MS, MINUTE_MS, noCounts, type RunCounts } from '../../engine/insights/counts.js';
+import { addRuns, DAY_MS, HOUR_MS, MINUTE_MS, noCounts, type RunCounts } from '../../engine/insights/counts.js';
 import { percentile } from '../../engine/insights/histogram.js';
 import type { InsightPeriod, InsightStore, InsightSubject } from '../../ports/stores/store.js';
 
@@ -11,7 +11,7 @@ const WINDOWS: Readonly<Record<InsightWindow, { readonly intervalMs: number; rea
   '24h': { intervalMs: 15 * MINUTE_MS, intervals: 96 },
   '7d': { intervalMs: 2 * HOUR_MS, intervals: 84 },
   '30d': { intervalMs: 6 * HOUR_MS, intervals: 120 },
-  '90d': { intervalMs: 24 * HOUR_MS, intervals: 90 },
+  '90d': { intervalMs: DAY_MS, intervals: 90 },
 };
 
 export interface InsightRange {
@@ -26,7 +26,8 @@ export interface InsightRange {
 export function rangeOf(window: InsightWindow, now: number): InsightRange {
   const { intervalMs, intervals } = WINDOWS[window];
   const to = now - (now % intervalMs) + intervalMs;
-  return { period: intervalMs < HOUR_MS ? 'minute' : 'hour', from: to - intervals * intervalMs, to, intervalMs };
+  const period = intervalMs < HOUR_MS ? 'minute' : intervalMs < DAY_MS ? 'hour' : 'day';
+  return { period, from: to - intervals * intervalMs, to, intervalMs };
 }
 
 export interface InsightSeries {
@@ -42,15 +43,13 @@ export async function readSeries(
   subject: InsightSubject,
   { period, from, to, intervalMs }: InsightRange,
 ): Promise<InsightSeries> {
-  const periodMs = period === 'minute' ? MINUTE_MS : HOUR_MS;
-  const starts = Array.from({ length: (to - from) / periodMs }, (_, index) => from + index * periodMs);
   const intervals = new Map<number, RunCounts>();
   for (let at = from; at < to; at += intervalMs) intervals.set(at, noCounts());
   const total = noCounts();
-  for (const { start, counts } of await insights.series({ instanceId, subject, period, starts })) {
+  for (const { start, counts } of await insights.series({ instanceId, subject, period, from, to })) {
     const interval = intervals.get(start - ((start - from) % intervalMs));
-    if (interval) addCounts(interval, counts);
-    addCounts(total, counts);
+    if (interval) addRuns(interval, counts);
+    addRuns(total, counts);
   }
   return { intervals, total };
 }

@@ -22,14 +22,14 @@ export interface DeadLetterReads extends DeadLetterStore, HistoryStore {}
 export interface Reads {
   readonly runs: RunReads;
   readonly deadLetters: DeadLetterReads;
-  readonly deadLetterGroups: Pick<DeadLetterGroupStore, 'list' | 'find'>;
+  readonly deadLetterGroups: Pick<DeadLetterGroupStore, 'list' | 'find' | 'needingAttention' | 'totals'>;
   readonly repairs: Pick<RepairStore, 'find' | 'list' | 'items' | 'scheduledDeletions'>;
   readonly events: EventStore;
   readonly control: ControlStore;
   readonly schedules: ScheduleStore;
   readonly audit: Pick<AuditStore, 'chained' | 'links' | 'anchor' | 'head'>;
   readonly auditEntries: Pick<AuditEntryStore, 'listAudit'>;
-  readonly insights: Pick<InsightStore, 'series' | 'workflowTotals'>;
+  readonly insights: Pick<InsightStore, 'series' | 'workflowSum' | 'workflowTotals'>;
   readonly tasks: Pick<TaskStore, 'dueTasks'>;
   /** Resolves if the store can be read. */
   check(): Promise<unknown>;

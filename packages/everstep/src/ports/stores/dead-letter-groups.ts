@@ -1,7 +1,7 @@
 /** Groups of dead letters in the store. The unit that adds or removes an entry updates the counters of its group. */
 import type { ErrorSource } from '@everstep/sdk/protocol';
 import type { FailureGroup, GroupKey, GroupState } from '../../engine/dead-letters/dead-letter-groups.js';
-import type { GroupMark, TriagedGroup, TriageRefusal } from '../../engine/dead-letters/group-triage.js';
+import type { GroupCounts, GroupMark, TriagedGroup, TriageRefusal } from '../../engine/dead-letters/group-triage.js';
 import type { FailedBy } from '../../engine/failures/error-details.js';
 import type { FailedAttempt } from '../../engine/runs/run.js';
 import type { AuditEntry } from './accounts/records.js';
@@ -59,6 +59,19 @@ export interface DeadLetterGroupPage {
   readonly limit: number;
 }
 
+export interface DeadLetterGroupsQuery {
+  readonly instanceId: string;
+  readonly kind: FailureGroup['kind'];
+  readonly now: number;
+}
+
+/** All groups of one kind in an instance that have entries. */
+export interface DeadLetterGroupTotals extends GroupCounts {
+  readonly groups: number;
+  /** Dead letters. */
+  readonly entries: number;
+}
+
 /** Result of a mark. Nothing has changed unless it is `done`. */
 export type MarkOutcome = 'done' | 'not-found' | TriageRefusal;
 
@@ -90,6 +103,13 @@ export interface RegroupedEntry extends Pick<UngroupedEntry, 'instanceId' | 'dlq
 export interface DeadLetterGroupStore {
   /** Lists groups: regressed groups first, then new ones, then known ones; within a state, the most recently seen first. */
   list(page: DeadLetterGroupPage): Promise<Listing<DeadLetterGroupRecord>>;
+  /**
+   * Groups that need attention at `now` (Unix ms): regressed groups first, then new ones, then those whose snooze is over;
+   * within these, the most recently seen first.
+   */
+  needingAttention(query: DeadLetterGroupsQuery & { readonly limit: number }): Promise<readonly DeadLetterGroupRecord[]>;
+  /** Returns the numbers of all groups at `now`, Unix ms. */
+  totals(query: DeadLetterGroupsQuery): Promise<DeadLetterGroupTotals>;
   /** Finds a group; null if there is none. `now` (Unix ms) is the end of the returned hours. */
   find(query: {
     readonly instanceId: string;

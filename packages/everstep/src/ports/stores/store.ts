@@ -10,6 +10,7 @@
  * API. JSON text always qualifies.
  * Keeps invariant 5.
  */
+import type { GroupCounts } from '../../engine/dead-letters/group-triage.js';
 import type { AccountStore } from './account-store.js';
 import type { AlertStore } from './alerts/alert-store.js';
 import type { AuditStore } from './audit-store.js';
@@ -57,8 +58,8 @@ export interface StoreMeasure {
   readonly activeRuns: number;
   /** Number of entries in the DLQ of all instances, without old entries that are not grouped yet. */
   readonly deadLetters: number;
-  /** Numbers of groups with entries that are new, or regressed, and not acknowledged. A group is new for about a day. */
-  readonly errorGroups: { readonly new: number; readonly regressed: number };
+  /** Numbers of groups with entries. */
+  readonly errorGroups: GroupCounts;
   /** Size of the database in bytes. */
   readonly bytes: number;
 }
@@ -83,7 +84,7 @@ export interface Store
   repairs: RepairStore;
   /** Returns the latest time that the store has recorded. A clock must not start before it. */
   latestTime(): Promise<number>;
-  /** Returns sums over the whole store, for metrics: cheap enough for every scrape. */
-  measure(): Promise<StoreMeasure>;
+  /** Returns sums over the whole store at `now` (Unix ms), for metrics: cheap enough for every scrape. */
+  measure(now: number): Promise<StoreMeasure>;
   close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AlertRule } from '../../engine/alerts/alert-settings.js';
+import type { InsightTime } from '../../ports/stores/store.js';
 import { type ComparingRule, ConditionReader, type ConditionReaderOptions, type StoreTrouble } from './conditions.js';
 
 const NOW = Date.parse('2026-11-23T21:00:30Z');
@@ -27,9 +28,9 @@ async function summaries(more: object, rule: ComparingRule, trouble: StoreTroubl
 }
 
 test('a failure rate covers its whole window and the minute that has not ended', async () => {
-  const asked: (readonly number[])[] = [];
-  const series = async ({ starts }: { readonly starts: readonly number[] }) => {
-    asked.push(starts);
+  const asked: InsightTime[] = [];
+  const series = async ({ from, to }: InsightTime) => {
+    asked.push({ from, to });
     return [{ start: NOW, counts: { failed: 3, succeeded: 7, canceled: 50 } }];
   };
   const store = { insights: { series } };
@@ -39,7 +40,7 @@ test('a failure rate covers its whole window and the minute that has not ended',
   assert.deepEqual(await of(31, 10), []);
   assert.deepEqual(await of(30, 11), []);
   const minute = NOW - 30_000;
-  assert.deepEqual(asked[0], [minute, minute - MINUTE, minute - 2 * MINUTE]);
+  assert.deepEqual(asked[0], { from: minute - 2 * MINUTE, to: minute + MINUTE });
 });
 
 test('the age of a flow control key is that of its first delivery, and an idle key is not listed', async () => {

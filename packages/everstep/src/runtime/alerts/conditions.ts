@@ -84,10 +84,10 @@ export class ConditionReader {
     const { workflowUrl, percent, windowMs, minRuns } = condition;
     const last = startOfMinute(now);
     // The window includes the current, incomplete minute, so that it is never shorter than the rule says.
-    const starts = Array.from({ length: Math.ceil(windowMs / MINUTE_MS) + 1 }, (_, index) => last - index * MINUTE_MS);
+    const time = { from: last - Math.ceil(windowMs / MINUTE_MS) * MINUTE_MS, to: last + MINUTE_MS };
     const subject = workflowUrl === undefined ? 'runs' : { workflow: workflowUrl };
     let [failed, ended] = [0, 0];
-    for (const { counts } of await this.options.store.insights.series({ instanceId, subject, period: 'minute', starts })) {
+    for (const { counts } of await this.options.store.insights.series({ instanceId, subject, period: 'minute', ...time })) {
       failed += counts.failed;
       ended += counts.failed + counts.succeeded;
     }

@@ -41,7 +41,7 @@ export interface RetentionOptions {
     Pick<ControlStore, 'instanceSettings'> & {
       readonly repairs: Pick<RepairStore, 'removeBefore'>;
       readonly accounts: Pick<InstanceStore, 'listInstances'>;
-      readonly insights: Pick<InsightStore, 'removeBefore'>;
+      readonly insights: Pick<InsightStore, 'tidy'>;
     };
   readonly clock: Clock;
   /** Measures steps and the pauses after them. It also runs while a virtual clock is moved. Absent: `clock`. */
@@ -212,9 +212,9 @@ export class Retention {
       minutesMs: LIMITS.insightMinutesMs,
       hoursMs: LIMITS.insightHoursMs,
     };
-    const counters = { instanceId, minutesBefore: now - minutesMs, hoursBefore: now - hoursMs };
+    const counters = { instanceId, daysUntil: now, minutesBefore: now - minutesMs, hoursBefore: now - hoursMs };
     for (let more = true; more; ) {
-      more = (await store.insights.removeBefore(counters)) > 0;
+      more = (await store.insights.tidy(counters)) > 0;
       yield { more, removed: 0 };
     }
   }

@@ -29,6 +29,7 @@ import { groupUpkeepConformance } from './groups/upkeep.js';
 import type { OpenStore } from './harness.js';
 import { historyConformance } from './histories.js';
 import { insightConformance } from './insights/counters.js';
+import { insightDayConformance } from './insights/days.js';
 import { listingConformance } from './listings.js';
 import { measureConformance } from './measure.js';
 import { messageConformance } from './messages.js';
@@ -51,6 +52,7 @@ export function runConformance(name: string, open: OpenStore): void {
     commitConformance(open);
     measureConformance(open);
     insightConformance(open);
+    insightDayConformance(open);
     versionConformance(open);
     progressConformance(open);
     taskKindConformance(open);

@@ -247,7 +247,7 @@ export function createPostgresStore(
     searchIndexes: createSearchIndexes(store, addAudit),
     repairs: createPostgresRepairs(store),
     latestTime: () => readLatestTime(database),
-    measure: () => measure(database),
+    measure: (now) => measure(database, now),
     async close() {
       await cluster?.leave();
       await batches.idle();

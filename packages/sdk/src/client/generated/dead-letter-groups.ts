@@ -106,6 +106,15 @@ export interface DeadLetterGroupPage {
   /** Cursor for the next page; empty when there are no more results. */
   readonly cursor: string;
   readonly groups: readonly DeadLetterGroup[];
+  /** Numbers of all dead letters and groups of this kind, whatever the other filters. */
+  readonly totals: {
+    /** Number of dead letters. */
+    readonly deadLetters: number;
+    /** Number of groups with entries. */
+    readonly groups: number;
+    /** Number of groups whose `needsAttention` is true. */
+    readonly needAttention: number;
+  };
 }
 
 /** A note on a group of dead letters. */

@@ -74,7 +74,7 @@ export interface InstanceInsights {
   readonly totals: InsightTotals;
   /** Workflows with the most started runs. At most 20. */
   readonly workflows: readonly {
-    /** Null: all further workflows together, because at most 50 workflows per hour have their own counters. */
+    /** Null: all further workflows together, because at most 50 workflows per hour, and 100 per day, have their own counters. */
     readonly workflowUrl: string | null;
     /** Number of runs that started. */
     readonly started: number;
@@ -93,6 +93,8 @@ export interface InstanceInsights {
     readonly oldestDueAt: number | null;
     /** Number of connected workers. */
     readonly workers: number;
+    /** Number of error groups that need attention. `attention` has at most 8 of them. */
+    readonly errors: number;
   };
   /** What needs attention now, most urgent first. At most 20. */
   readonly attention: readonly AttentionItem[];

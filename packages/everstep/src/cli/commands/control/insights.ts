@@ -8,7 +8,7 @@ import { type ClientOptions, open, withConnection } from '../connection-options.
 const MAX_TEXT_LENGTH = 100;
 const TOTALS_HEAD = ['STARTED', 'SUCCEEDED', 'FAILED', 'CANCELED', 'MEDIAN', '95TH PERCENTILE'] as const;
 const WORKFLOWS_HEAD = ['WORKFLOW', 'STARTED', 'SUCCEEDED', 'FAILED', 'CANCELED'] as const;
-const NOW_HEAD = ['BACKLOG', 'OLDEST PENDING (UTC)', 'WORKERS'] as const;
+const NOW_HEAD = ['BACKLOG', 'OLDEST PENDING (UTC)', 'WORKERS', 'ERRORS'] as const;
 const ATTENTION_HEAD = ['NEEDS ATTENTION', 'COUNT', 'SINCE (UTC)', 'TEXT'] as const;
 const STEPS_HEAD = ['STEP', 'FINISHED', 'FAILED ATTEMPTS', 'MEAN', 'MEDIAN', '95TH PERCENTILE'] as const;
 const FAILURES_HEAD = ['DEAD LETTER', 'RUN', 'FAILED (UTC)', 'ERROR'] as const;
@@ -34,7 +34,7 @@ const section = (screen: Screen, head: readonly string[], rows: readonly (readon
   rows.length === 0 ? '' : `\n${table(screen, head, rows)}`;
 
 function instanceText(screen: Screen, { totals, workflows, now, attention }: InstanceInsights): string {
-  const current: readonly Cell[] = [now.backlog, instant(now.oldestDueAt), now.workers];
+  const current: readonly Cell[] = [now.backlog, instant(now.oldestDueAt), now.workers, now.errors];
   return [
     table(screen, TOTALS_HEAD, [totalsRow(totals)]),
     section(screen, NOW_HEAD, [current]),

@@ -66,7 +66,13 @@ test('runs with the same error form one group with its message, source, count an
   assert.deepEqual(await get(fingerprint), { fingerprint, firstSeenAt, lastSeenAt, exampleDlqId, histogram, ...rest });
   assert.deepEqual((await list('state=known&state=regressed')).groups, []);
   assert.equal((await list('state=new,known')).groups.length, 1);
-  assert.deepEqual((await list('kind=message')).groups, []);
+  assert.deepEqual((await list('state=known')).totals, { deadLetters: 3, groups: 1, needAttention: 1 });
+  assert.deepEqual((await list('fromDate=2&toDate=1')).totals.groups, 1);
+  assert.deepEqual(await list('kind=message'), {
+    cursor: '',
+    groups: [],
+    totals: { deadLetters: 0, groups: 0, needAttention: 0 },
+  });
   assert.deepEqual((await list('workflowUrl=http://w.test/other')).groups, []);
   assert.deepEqual((await list(`fromDate=${lastSeenAt + 1}`)).groups, []);
   assert.equal((await list(`fromDate=${firstSeenAt}&toDate=${lastSeenAt}`)).groups.length, 1);

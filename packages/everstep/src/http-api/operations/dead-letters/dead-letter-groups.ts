@@ -7,7 +7,7 @@ import { OWN_ENTRY } from '../../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../operation.js';
 import { AnyOf } from '../../parameters/several.js';
 import { Cursor, UnixMs } from '../../parameters/values.js';
-import { presentGroup } from '../../presenters/dead-letter-group.js';
+import { presentGroup, presentTotals } from '../../presenters/dead-letter-group.js';
 import { deadLetterQuery, Fingerprint, isEmptyRange } from '../filters.js';
 import { triageOperations } from './group-triage.js';
 import { markedGroup, noSuchGroup } from './marked-group.js';
@@ -59,13 +59,15 @@ const listGroups = operation({
     const { cursor: given, count, ...asked } = query;
     const scope = { operation: 'dlq-groups', instanceId, filters: asked };
     const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
-    if (isEmptyRange(asked)) return answer(200, { cursor: '', groups: [] });
+    const kind = asked.kind ?? 'workflow';
+    const totals = presentTotals(await reads.deadLetterGroups.totals({ instanceId, kind, now: service.now() }));
+    if (isEmptyRange(asked)) return answer(200, { cursor: '', groups: [], totals });
     // Group states depend on the time, so all pages use the time of the first page.
     const now = start?.horizon ? Number(start.horizon) : service.now();
     const { items, next } = await reads.deadLetterGroups.list({
       instanceId,
       filter: {
-        kind: asked.kind ?? 'workflow',
+        kind,
         states: asked.state,
         workflowUrls: asked.workflowUrl,
         fromDate: asked.fromDate,
@@ -77,7 +79,7 @@ const listGroups = operation({
       limit: count ?? LIMITS.groupsPageDefault,
     });
     const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: String(now), left: null });
-    return answer(200, { cursor, groups: items.map((group) => presentGroup(group, now, 'newest')) });
+    return answer(200, { cursor, groups: items.map((group) => presentGroup(group, now, 'newest')), totals });
   },
 });
 

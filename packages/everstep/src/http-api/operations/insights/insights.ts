@@ -3,9 +3,9 @@ import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { InsightWindow, InstanceInsights, WorkflowInsights } from '../../../contract/insights/insights.js';
-import { type RunCounts, startOfHour } from '../../../engine/insights/counts.js';
+import { DAY_MS, type RunCounts, startOfHour } from '../../../engine/insights/counts.js';
 import { percentile } from '../../../engine/insights/histogram.js';
-import type { WorkflowTotalsQuery } from '../../../ports/stores/store.js';
+import type { InsightTime } from '../../../ports/stores/store.js';
 import type { WorkerDirectory } from '../../../ports/workers.js';
 import { answer, type Operation, operation } from '../../operation.js';
 import { Text } from '../../parameters/values.js';
@@ -19,14 +19,10 @@ const MAX_FAILURES = 10;
 const MAX_ERROR_LENGTH = 300;
 /** Maximum number of due deliveries that are counted. */
 const MAX_BACKLOG = 1_000;
-const DAY_MS = 86_400_000;
 const DEFAULT_WINDOW = '24h';
 
-/** Totals of a day or more are read by hour, because each minute has a row for each workflow. */
-const totalsOf = (instanceId: string, { from, to }: InsightRange): WorkflowTotalsQuery =>
-  to - from < DAY_MS
-    ? { instanceId, period: 'minute', from, to: to - 1 }
-    : { instanceId, period: 'hour', from: startOfHour(from), to: to - 1 };
+/** Counters by minute may be kept for less than a day, so sums of a day or more start with a whole hour. */
+const timeOfSums = ({ from, to }: InsightRange): InsightTime => ({ from: to - from < DAY_MS ? from : startOfHour(from), to });
 
 const getInsights = operation({
   operationId: 'getInsights',
@@ -45,19 +41,20 @@ const getInsights = operation({
     const range = rangeOf(window, now);
     const [series, totals, due, connections] = await Promise.all([
       readSeries(reads.insights, instanceId, 'runs', range),
-      reads.insights.workflowTotals(totalsOf(instanceId, range)),
+      reads.insights.workflowTotals({ instanceId, ...timeOfSums(range) }),
       reads.tasks.dueTasks({ before: now, after: null, limit: MAX_BACKLOG, instanceId }),
       workers.connectionsOf(instanceId),
     ]);
     const oldestDueAt = due[0]?.dueAt ?? null;
+    const attention = await attentionOf({ reads, service, storeRefusal }, instanceId, oldestDueAt);
     return answer(200, {
       ...presentSeries(series, range),
       workflows: totals
         .toSorted((a, b) => b.started - a.started)
         .slice(0, MAX_WORKFLOWS)
         .map(({ workflow: workflowUrl, ...counts }) => ({ workflowUrl, ...counts })),
-      now: { backlog: due.length, oldestDueAt, workers: connections.length },
-      attention: await attentionOf({ reads, service, storeRefusal }, instanceId, oldestDueAt),
+      now: { backlog: due.length, oldestDueAt, workers: connections.length, errors: attention.errors },
+      attention: attention.items,
     });
   },
 });
@@ -106,8 +103,9 @@ const getWorkflowInsights = operation({
   errors: ['bad-parameter'],
   async handle({ query: { workflowUrl, window = DEFAULT_WINDOW } }, { reads, service, workers }, { instanceId }) {
     const range = rangeOf(window, service.now());
-    const [series, failures, versions] = await Promise.all([
+    const [series, sum, failures, versions] = await Promise.all([
       readSeries(reads.insights, instanceId, { workflow: workflowUrl }, range),
+      reads.insights.workflowSum({ instanceId, workflow: workflowUrl, ...timeOfSums(range) }),
       reads.deadLetters.listDeadLetters({
         instanceId,
         filter: { kind: 'workflow', workflowUrls: [workflowUrl] },
@@ -120,7 +118,7 @@ const getWorkflowInsights = operation({
     ]);
     return answer(200, {
       ...presentSeries(series, range),
-      steps: presentSteps(series.total),
+      steps: presentSteps(sum),
       recentFailures: failures.items.map(({ dlqId, run, createdAt, error }) => ({
         dlqId,
         workflowRunId: run.workflowRunId,

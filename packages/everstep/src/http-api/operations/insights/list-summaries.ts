@@ -90,7 +90,8 @@ function listOfRuns(
   return {
     instanceId,
     subject,
-    oldest: () => reads.runs.listSearchableRuns({ ...texts, order: 'oldest-first', limit: 1 }),
+    oldest: (time) =>
+      reads.runs.listSearchableRuns({ ...texts, filter: { ...filter, ...time }, order: 'oldest-first', limit: 1 }),
     read: waits ? readRecords : readTexts,
     field: valuesOf && { read: readRecords, valuesOf },
   };
@@ -217,7 +218,8 @@ const summarizeDeadLetters = operation({
       instanceId,
       // Failed runs are counted, but a dead letter leaves the queue when it is resumed.
       subject: null,
-      oldest: () => reads.deadLetters.listDeadLetters({ ...page, order: 'oldest-first', limit: 1 }),
+      oldest: (time) =>
+        reads.deadLetters.listDeadLetters({ ...page, filter: { ...filter, ...time }, order: 'oldest-first', limit: 1 }),
       read,
       field: field === undefined ? null : { read, valuesOf: DEAD_LETTER_VALUES[field] },
     };

@@ -1,8 +1,7 @@
 /** Intervals of the histogram of a list. */
-import { HOUR_MS, MINUTE_MS } from '../../../engine/insights/counts.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/insights/counts.js';
 
 const MAX_INTERVALS = 120;
-const DAY_MS = 24 * HOUR_MS;
 const LONGEST_MS = 28 * DAY_MS;
 const LENGTHS_MS: readonly number[] = [
   1_000,

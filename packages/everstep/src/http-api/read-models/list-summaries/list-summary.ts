@@ -3,7 +3,7 @@
  * contains; otherwise entries are examined.
  */
 import type { ListSummary, TopValues } from '../../../contract/insights/list-summaries.js';
-import { HOUR_MS, MINUTE_MS } from '../../../engine/insights/counts.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/insights/counts.js';
 import type { WorkSlices } from '../../../fairness/work-slices.js';
 import type { InsightStore, InsightSubject } from '../../../ports/stores/insights/insight-store.js';
 import type { Position } from '../../../ports/stores/page.js';
@@ -11,9 +11,8 @@ import { countsIn, type Intervals, intervalsOf } from './intervals.js';
 import { type ExaminedPage, scan } from './scan.js';
 
 const MAX_VALUES = 20;
-const DAY_MS = 24 * HOUR_MS;
-/** The longest retention of counters. */
-const MAX_HOURS = 10_000;
+/** The longest retention of counters, in whole days. */
+const MAX_DAYS = 417;
 /** Name under which workflows without counters of their own are counted. */
 const OTHER_WORKFLOWS = '';
 
@@ -39,30 +38,35 @@ function rangeOf({ fromDate, toDate, now }: ListTime, oldestAt: number | undefin
   return intervalsOf(fromDate ?? Math.min(oldestAt ?? Math.max(0, last - DAY_MS), last), last);
 }
 
+const PERIODS = [
+  ['day', DAY_MS],
+  ['hour', HOUR_MS],
+  ['minute', MINUTE_MS],
+] as const;
+
 /** Returns the periods whose counters are those of the list; null if the filter by time contains only a part of one. */
 function periodsIn({ from, to, intervalMs }: Intervals, { fromDate = from, toDate = to - 1, now }: ListTime) {
-  const [period, periodMs] = intervalMs < HOUR_MS ? (['minute', MINUTE_MS] as const) : (['hour', HOUR_MS] as const);
-  const isWhole = fromDate % periodMs === 0 && (toDate >= now || (toDate + 1) % periodMs === 0);
-  if (intervalMs < MINUTE_MS || !isWhole) return null;
-  const first = Math.max(fromDate, now - (now % HOUR_MS) - MAX_HOURS * HOUR_MS);
-  const length = Math.max(0, Math.ceil((Math.min(toDate + 1, now + 1) - first) / periodMs));
-  return { period, starts: Array.from({ length }, (_, index) => first + index * periodMs) } as const;
+  const isWhole = (periodMs: number): boolean =>
+    periodMs <= intervalMs && fromDate % periodMs === 0 && (toDate >= now || (toDate + 1) % periodMs === 0);
+  const [period, periodMs] = PERIODS.find(([, lengthMs]) => isWhole(lengthMs)) ?? [null, 0];
+  if (period === null) return null;
+  const first = Math.max(fromDate, now - (now % DAY_MS) - MAX_DAYS * DAY_MS);
+  const last = Math.min(toDate, now);
+  return { period, from: first, to: Math.max(first, last - (last % periodMs) + periodMs) };
 }
 
-interface CountedList {
-  readonly instanceId: string;
+interface CountedList extends Pick<SummarizedList<Entry>, 'instanceId' | 'oldest'> {
   /** Its counters are those of all entries of the list, apart from their time. */
   readonly subject: InsightSubject;
-  /** Time of the oldest entry in the list; undefined if it is empty. */
-  readonly oldestAt: number | undefined;
 }
 
 /** Returns the histogram from counters; null if they do not count what the list contains. */
 async function histogramOfCounters(
   { insights }: Pick<SummarySources, 'insights'>,
-  { instanceId, subject, oldestAt }: CountedList,
+  { instanceId, subject, oldest }: CountedList,
   time: ListTime,
 ): Promise<Histogram | null> {
+  const oldestAt = time.fromDate === undefined ? (await oldest({})).items[0]?.createdAt : undefined;
   const range = rangeOf(time, oldestAt);
   const periods = periodsIn(range, time);
   if (periods === null) return null;
@@ -76,11 +80,17 @@ async function histogramOfCounters(
   }
   const counts = countsIn(range, await startedOf(subject));
   const first = counts.findIndex((count) => count > 0);
-  if (oldestAt === undefined) return { ...range, counts, source: 'counters', coveredFrom: null };
+  const firstAt = first < 0 ? range.to : range.from + first * range.intervalMs;
   // Counters of old minutes are removed, and runs from before an upgrade are not counted.
-  if (first < 0) return null;
-  const firstAt = range.from + first * range.intervalMs;
-  return { ...range, counts, source: 'counters', coveredFrom: oldestAt < firstAt ? firstAt : null };
+  const isOlder = async (): Promise<boolean> => {
+    if (time.fromDate === undefined) return oldestAt !== undefined && oldestAt < firstAt;
+    // A short time is fast to search. Most lists have entries in their first interval.
+    const toDate = Math.min(time.toDate ?? firstAt, firstAt - 1);
+    return toDate >= time.fromDate && (await oldest({ fromDate: time.fromDate, toDate })).items.length > 0;
+  };
+  const older = await isOlder();
+  if (older && first < 0) return null;
+  return { ...range, counts, source: 'counters', coveredFrom: older ? firstAt : null };
 }
 
 type ReadPage<Entry> = (after: Position | null) => Promise<ExaminedPage<Entry>>;
@@ -89,14 +99,39 @@ interface Entry {
   readonly createdAt: number;
 }
 
-/** Returns the histogram of the newest entries, as many as one request may examine. */
-async function histogramOfEntries(
+interface FieldOfList<Listed> {
+  /** Reads a page of the list, newest first. */
+  readonly read: ReadPage<Listed>;
+  /** Values of the field; none if the entry has no value. */
+  readonly valuesOf: (entry: Listed) => readonly string[];
+}
+
+/** Entries that were examined, as many as one request may. */
+interface Examined {
+  readonly examined: number;
+  readonly complete: boolean;
+  readonly until: number | undefined;
+  /** Their times in the list, Unix ms. */
+  readonly times: readonly number[];
+}
+
+/** Examines the newest entries, and calls `visit` for each. */
+async function examine<Listed extends Entry>(
   { slices }: Pick<SummarySources, 'slices'>,
-  { instanceId, read }: { readonly instanceId: string; readonly read: ReadPage<Entry> },
-  time: ListTime,
-): Promise<Histogram> {
+  instanceId: string,
+  read: ReadPage<Listed>,
+  visit: (entry: Listed) => void,
+): Promise<Examined> {
   const times: number[] = [];
-  const { complete, until } = await scan(slices, instanceId, read, ({ createdAt }) => times.push(createdAt));
+  const scanned = await scan(slices, instanceId, read, (entry) => {
+    times.push(entry.createdAt);
+    visit(entry);
+  });
+  return { ...scanned, times };
+}
+
+/** Returns the histogram of the entries that were examined. */
+function histogramOfEntries({ times, complete, until }: Examined, time: ListTime): Histogram {
   const oldestAt = times.reduce<number | undefined>((oldest, at) => Math.min(oldest ?? at, at), undefined);
   const range = rangeOf(time, complete ? oldestAt : until);
   const counts = countsIn(
@@ -106,41 +141,35 @@ async function histogramOfEntries(
   return { ...range, counts, source: 'entries', coveredFrom: complete ? null : (until ?? null) };
 }
 
-interface FieldOfList<Record> {
-  /** Reads a page of the list, newest first. */
-  readonly read: ReadPage<Record>;
-  /** Values of the field; none if the entry has no value. */
-  readonly valuesOf: (entry: Record) => readonly string[];
+/** Counts values. */
+class ValueCounts {
+  private readonly counts = new Map<string, number>();
+
+  add(values: readonly string[]): void {
+    for (const value of new Set(values)) this.counts.set(value, (this.counts.get(value) ?? 0) + 1);
+  }
+
+  /** Returns the most frequent ones among the entries that were examined. */
+  top({ examined, complete }: Examined): TopValues {
+    const values = [...this.counts]
+      .map(([value, count]) => ({ value, count }))
+      .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1))
+      .slice(0, MAX_VALUES);
+    return { values, examined, complete };
+  }
 }
 
-/** Returns the most frequent values of a field among the newest entries, as many as one request may examine. */
-async function topValuesOf<Record>(
-  { slices }: Pick<SummarySources, 'slices'>,
-  instanceId: string,
-  { read, valuesOf }: FieldOfList<Record>,
-): Promise<TopValues> {
-  const counts = new Map<string, number>();
-  const { examined, complete } = await scan(slices, instanceId, read, (entry) => {
-    for (const value of new Set(valuesOf(entry))) counts.set(value, (counts.get(value) ?? 0) + 1);
-  });
-  const values = [...counts]
-    .map(([value, count]) => ({ value, count }))
-    .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1))
-    .slice(0, MAX_VALUES);
-  return { values, examined, complete };
-}
-
-/** A list with its sources. `Record` is read for values of fields. */
-export interface SummarizedList<Record> {
+/** A list with its sources. `Listed` is read for values of fields. */
+export interface SummarizedList<Listed extends Entry> {
   readonly instanceId: string;
   /** Counters of all entries, apart from their time; null: there are none for the filter. */
   readonly subject: InsightSubject | null;
-  /** Reads the oldest entry. */
-  readonly oldest: () => Promise<{ readonly items: readonly Entry[] }>;
+  /** Reads the oldest entry, of those in this time (Unix ms, inclusive) if it is given. */
+  readonly oldest: (time: Partial<Pick<ListTime, 'fromDate' | 'toDate'>>) => Promise<{ readonly items: readonly Entry[] }>;
   /** Reads a page of the list, newest first. */
   readonly read: ReadPage<Entry>;
   /** The requested field; null: none. */
-  readonly field: FieldOfList<Record> | null;
+  readonly field: FieldOfList<Listed> | null;
 }
 
 /** Returns the summary of a list without entries. */
@@ -150,16 +179,20 @@ export function emptySummary(time: ListTime, hasField: boolean): ListSummary {
   return { ...range, counts: countsIn(range, []), source: 'entries', coveredFrom: null, topValues };
 }
 
-/** Returns the summary of a list. */
-export async function summaryOf<Record>(
+/** Returns the summary of a list. It examines entries at most once. */
+export async function summaryOf<Listed extends Entry>(
   sources: SummarySources,
-  { instanceId, subject, oldest, read, field }: SummarizedList<Record>,
+  { instanceId, subject, oldest, read, field }: SummarizedList<Listed>,
   time: ListTime,
 ): Promise<ListSummary> {
   const { fromDate = 0, toDate = fromDate } = time;
   if (fromDate > toDate) return emptySummary(time, field !== null);
-  const oldestAt = subject === null ? undefined : (await oldest()).items[0]?.createdAt;
-  const counted = subject === null ? null : await histogramOfCounters(sources, { instanceId, subject, oldestAt }, time);
-  const histogram = counted ?? (await histogramOfEntries(sources, { instanceId, read }, time));
-  return { ...histogram, topValues: field === null ? null : await topValuesOf(sources, instanceId, field) };
+  const counted = subject === null ? null : await histogramOfCounters(sources, { instanceId, subject, oldest }, time);
+  if (field === null) {
+    if (counted !== null) return { ...counted, topValues: null };
+    return { ...histogramOfEntries(await examine(sources, instanceId, read, () => {}), time), topValues: null };
+  }
+  const values = new ValueCounts();
+  const examined = await examine(sources, instanceId, field.read, (entry) => values.add(field.valuesOf(entry)));
+  return { ...(counted ?? histogramOfEntries(examined, time)), topValues: values.top(examined) };
 }

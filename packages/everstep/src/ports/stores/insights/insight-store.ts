@@ -1,29 +1,40 @@
-/** Counters of runs and steps, by minute and by hour. */
+/** Counters of runs and steps, by minute, hour and day. */
 import type { RunCounts } from '../../../engine/insights/counts.js';
 
-export type InsightPeriod = 'minute' | 'hour';
+/** A day is one in UTC. */
+export type InsightPeriod = 'minute' | 'hour' | 'day';
 
 /** What the counters count: all runs of workflows, all plain messages, or the runs of one workflow. */
 export type InsightSubject = 'runs' | 'messages' | { readonly workflow: string };
 
-export interface InsightSeriesQuery {
+/** A time whose ends are starts of minutes, Unix ms. `to` is exclusive. */
+export interface InsightTime {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Both ends are starts of the period. */
+export interface InsightSeriesQuery extends InsightTime {
   readonly instanceId: string;
   readonly subject: InsightSubject;
   readonly period: InsightPeriod;
-  /** Starts of the periods to read, Unix ms. */
-  readonly starts: readonly number[];
 }
 
-/** The counters of one period. The counters of all runs and of messages have no steps. */
+/** The counters of one period, without those of steps. */
 export interface InsightPoint {
   /** Start of the period, Unix ms. */
   readonly start: number;
   readonly counts: RunCounts;
 }
 
+export interface WorkflowSumQuery extends InsightTime {
+  readonly instanceId: string;
+  readonly workflow: string;
+}
+
 /** Sums of one workflow. */
 export interface WorkflowTotals {
-  /** URL of the workflow; null for the workflows beyond the maximum number that is counted by name in an hour. */
+  /** URL of the workflow; null for the workflows beyond the maximum number that is counted by name in an hour or a day. */
   readonly workflow: string | null;
   readonly started: number;
   readonly succeeded: number;
@@ -31,17 +42,15 @@ export interface WorkflowTotals {
   readonly canceled: number;
 }
 
-export interface WorkflowTotalsQuery {
+export interface WorkflowTotalsQuery extends InsightTime {
   readonly instanceId: string;
-  readonly period: InsightPeriod;
-  /** Starts of the first and of the last period, Unix ms. */
-  readonly from: number;
-  readonly to: number;
 }
 
-export interface InsightRemoval {
+export interface InsightUpkeep {
   readonly instanceId: string;
-  /** Minutes and hours that started before this time are removed, Unix ms; null: none. */
+  /** Unix ms: days that ended by then get counters of their own, the sums of their hours; null: none. */
+  readonly daysUntil: number | null;
+  /** Unix ms: minutes and hours that started before are removed, and days without hours; null: none. */
   readonly minutesBefore: number | null;
   readonly hoursBefore: number | null;
 }
@@ -50,7 +59,7 @@ export interface InsightRemoval {
 export interface InsightRetention {
   /** Retention of counters by minute. */
   readonly minutesMs: number;
-  /** Retention of counters by hour. */
+  /** Retention of counters by hour and by day. */
   readonly hoursMs: number;
 }
 
@@ -58,8 +67,10 @@ export interface InsightRetention {
 export interface InsightStore {
   /** Returns the periods that have counters, oldest first. */
   series(query: InsightSeriesQuery): Promise<readonly InsightPoint[]>;
-  /** Returns the sums of each workflow over the periods, in no order. */
+  /** Returns the sums of a workflow with those of its steps. */
+  workflowSum(query: WorkflowSumQuery): Promise<RunCounts>;
+  /** Returns the sums of each workflow, in no order. */
   workflowTotals(query: WorkflowTotalsQuery): Promise<readonly WorkflowTotals[]>;
-  /** Removes old counters, in a short transaction. Returns the number of removed periods, 0 only if none are left. */
-  removeBefore(removal: InsightRemoval): Promise<number>;
+  /** Adds up ended days and removes old counters, in a short transaction. Returns 0 only if nothing is left to do. */
+  tidy(upkeep: InsightUpkeep): Promise<number>;
 }

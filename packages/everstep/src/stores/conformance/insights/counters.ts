@@ -5,20 +5,18 @@ import {
   count,
   HOUR_MS,
   type InsightCounts,
-  MINUTE_MS,
   noCounts,
   type RunCounts,
   startOfHour,
   startOfMinute,
 } from '../../../engine/insights/counts.js';
-import type { InsightPeriod, InsightSubject, Store } from '../../../ports/stores/store.js';
+import type { InsightPeriod, InsightSubject, InsightUpkeep, Store } from '../../../ports/stores/store.js';
 import type { OpenStore } from '../harness.js';
 import { withStore } from '../harness.js';
 import { apply, INSTANCE, OTHER_INSTANCE, seededNumbers, unit } from '../samples.js';
 
 const START = startOfHour(1_800_000_000_000);
-const MINUTES = Array.from({ length: 180 }, (_, index) => START + index * MINUTE_MS);
-const HOURS = [START, START + HOUR_MS, START + 2 * HOUR_MS];
+const TIME = { from: START, to: START + 3 * HOUR_MS };
 const URL_ONE = 'https://app.example/one';
 
 const counted = (more: Partial<InsightCounts> = {}): InsightCounts => ({
@@ -31,7 +29,7 @@ const counted = (more: Partial<InsightCounts> = {}): InsightCounts => ({
 });
 
 const read = (store: Store, subject: InsightSubject, period: InsightPeriod, instanceId = INSTANCE) =>
-  store.insights.series({ instanceId, subject, period, starts: period === 'minute' ? MINUTES : HOURS });
+  store.insights.series({ instanceId, subject, period, ...TIME });
 
 const sumOf = (points: Awaited<ReturnType<typeof read>>): RunCounts => {
   const sum = noCounts();
@@ -54,9 +52,16 @@ function expected(writes: readonly InsightCounts[], subject: InsightSubject, sta
     const counts = points.get(start) ?? noCounts();
     points.set(start, counts);
     const { steps: _, ...others } = write;
-    count(counts, typeof subject === 'string' ? others : write);
+    count(counts, others);
   }
   return [...points].map(([start, counts]) => ({ start, counts })).sort((a, b) => a.start - b.start);
+}
+
+/** What the sum of a workflow must be, with its steps. */
+function expectedSum(writes: readonly InsightCounts[], workflow: string): RunCounts {
+  const sum = noCounts();
+  for (const write of writes) if (write.workflow === workflow && write.instanceId === INSTANCE) count(sum, write);
+  return sum;
 }
 
 /** A write that a run could cause, from a seed. */
@@ -73,6 +78,11 @@ function randomWrite(below: (limit: number) => number): InsightCounts {
   }));
   const status = (['succeeded', 'failed', 'canceled'] as const)[below(3)] ?? 'failed';
   return { ...common, steps, ...(below(2) === 0 ? { ended: { status, durationMs: below(1_000_000) } } : {}) };
+}
+
+async function tidy(store: Store, upkeep: Partial<InsightUpkeep> = {}): Promise<void> {
+  const nothing = { instanceId: INSTANCE, daysUntil: null, minutesBefore: null, hoursBefore: null };
+  while ((await store.insights.tidy({ ...nothing, ...upkeep })) > 0);
 }
 
 export function insightConformance(open: OpenStore): void {
@@ -97,17 +107,14 @@ export function insightConformance(open: OpenStore): void {
             assert.deepEqual(await read(store, subject, 'minute'), expected(writes, subject, startOfMinute));
             assert.deepEqual(await read(store, subject, 'hour'), expected(writes, subject, startOfHour));
           }
+          const workflow = 'https://app.example/2';
+          const sum = await store.insights.workflowSum({ instanceId: INSTANCE, workflow, ...TIME });
+          assert.deepEqual(sum, expectedSum(writes, workflow));
         };
         await check(reopened);
-        const nothing = { minutesBefore: null, hoursBefore: null };
-        while ((await reopened.insights.removeBefore({ instanceId: INSTANCE, ...nothing })) > 0);
+        await tidy(reopened);
         await check(reopened);
-        const totals = await reopened.insights.workflowTotals({
-          instanceId: INSTANCE,
-          period: 'hour',
-          from: START,
-          to: START + HOUR_MS,
-        });
+        const totals = await reopened.insights.workflowTotals({ instanceId: INSTANCE, from: START, to: START + 2 * HOUR_MS });
         const sum = totals.reduce((started, each) => started + each.started, 0);
         const wanted = expected(writes, 'runs', startOfHour).slice(0, 2);
         assert.equal(
@@ -134,12 +141,13 @@ export function insightConformance(open: OpenStore): void {
         const steps = Array.from({ length: 30 }, (_, n) => ({ name: `step ${n}`, outcome: 'finished' as const, durationMs: 1 }));
         const many = Array.from({ length: 70 }, (_, n) => counted({ workflow: `https://app.example/w${n}` }));
         await store.commit([unit([...many, counted({ workflow: 'https://app.example/w0', steps })])]);
-        await store.insights.removeBefore({ instanceId: INSTANCE, minutesBefore: null, hoursBefore: null });
-        const totals = await store.insights.workflowTotals({ instanceId: INSTANCE, period: 'hour', from: START, to: START });
+        await tidy(store);
+        const totals = await store.insights.workflowTotals({ instanceId: INSTANCE, from: START, to: START + HOUR_MS });
         assert.equal(totals.length, 51);
         assert.equal(totals.find(({ workflow }) => workflow === null)?.started, 20);
         assert.equal(sumOf(await read(store, 'runs', 'hour')).started, 71);
-        const { steps: named } = sumOf(await read(store, { workflow: 'https://app.example/w0' }, 'hour'));
+        const workflow = 'https://app.example/w0';
+        const { steps: named } = await store.insights.workflowSum({ instanceId: INSTANCE, workflow, ...TIME });
         assert.equal(named.size, 21);
         assert.equal(named.get(null)?.finished, 10);
       }),
@@ -152,8 +160,7 @@ export function insightConformance(open: OpenStore): void {
           unit([counted(), counted({ at: START + HOUR_MS }), counted({ instanceId: OTHER_INSTANCE })]),
           unit([counted({ at: START + 2 * HOUR_MS, workflow: null })]),
         ]);
-        const removal = { instanceId: INSTANCE, minutesBefore: START + 2 * HOUR_MS, hoursBefore: START + HOUR_MS };
-        while ((await store.insights.removeBefore(removal)) > 0);
+        await tidy(store, { minutesBefore: START + 2 * HOUR_MS, hoursBefore: START + HOUR_MS });
         assert.deepEqual(await read(store, 'runs', 'minute'), []);
         assert.equal((await read(store, 'messages', 'minute')).length, 1);
         assert.deepEqual(

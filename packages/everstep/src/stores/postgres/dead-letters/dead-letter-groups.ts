@@ -2,7 +2,8 @@
 import { GroupChanges } from '../../../engine/dead-letters/dead-letter-groups.js';
 import type { DeadLetterGroupStore } from '../../../ports/stores/dead-letter-groups.js';
 import { addAudit } from '../../shared/audit/audit-log.js';
-import { createDeadLetterGroups, exampleOf, SHORT_RESPONSE, ungroupedOf } from '../../shared/dead-letters/dead-letter-groups.js';
+import { exampleOf, SHORT_RESPONSE, ungroupedOf } from '../../shared/dead-letters/dead-letter-groups.js';
+import { createDeadLetterGroups } from '../../shared/dead-letters/group-store.js';
 import { isOneOf } from '../../shared/sql/dialect.js';
 import { rows } from '../../shared/sql/procedure.js';
 import { raw, sql } from '../../shared/sql/sql.js';

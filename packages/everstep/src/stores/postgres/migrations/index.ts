@@ -30,6 +30,7 @@ import { insights } from './0029-insights.js';
 import { causesOfFailures } from './0030-causes-of-failures.js';
 import { alerts } from './0031-alerts.js';
 import { triageOfGroups } from './0032-triage-of-groups.js';
+import { triagedGroups } from './0033-triaged-groups.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -65,4 +66,5 @@ export const MIGRATIONS: readonly string[] = [
   causesOfFailures,
   alerts,
   triageOfGroups,
+  triagedGroups,
 ];

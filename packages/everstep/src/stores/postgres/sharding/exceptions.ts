@@ -14,6 +14,7 @@ export const EXCEPTIONS: readonly (readonly [part: string, reason: string])[] = 
   ['WHERE t.child_run_key = $1', READ],
   ['WHERE d.rules < 2 ORDER BY d.place', READ],
   ['SELECT instance_id AS owner, fingerprint, successor FROM dead_letter_group', READ],
+  ['FROM dead_letter_group WHERE triage IS NOT NULL', READ],
   ['FROM schedule WHERE next_at IS NOT NULL ORDER BY next_at', READ],
   ['FROM schedule s WHERE s.next_at <= $1', READ],
   ['SELECT * FROM repair WHERE wake_at', READ],

@@ -1,4 +1,5 @@
 /** Checks of the counters of insights. Runs may be removed before their counters, so the counters are at least what is found. */
+import { DAY_MS } from '../../../engine/insights/counts.js';
 import type { ConsistencyCheck } from './rule.js';
 
 /** What commits have counted and is not added to the counters yet, as rows of hours. The texts are `StoredCounts`. */
@@ -50,10 +51,22 @@ const SUMS_DIFFER = STATES.map((state) => `sum(side * ${state}) <> 0`).join(' OR
 
 const hoursDifferFromMinutes = (owner: string): string => `
   SELECT i.${owner} || ', hour ' || ${hourOf('i.start')} || ', ' || i.workflow AS what
-  FROM (SELECT x.*, CASE period WHEN 1 THEN 1 ELSE -1 END AS side FROM insight x) i
+  FROM (SELECT x.*, CASE period WHEN 1 THEN 1 ELSE -1 END AS side FROM insight x WHERE period IN (0, 1)) i
   JOIN (SELECT ${owner}, min(start) AS start FROM insight WHERE period = 0 GROUP BY ${owner}) b
     ON b.${owner} = i.${owner} AND b.start < ${hourOf('i.start')}
   GROUP BY i.${owner}, ${hourOf('i.start')}, i.scope, i.workflow HAVING ${SUMS_DIFFER}`;
+
+/** A day has the totals of its hours, but fewer workflows. The first day may have lost hours. */
+const daysDifferFromHours = (owner: string): string => `
+  SELECT d.${owner} || ', day ' || d.start AS what
+  FROM insight d
+  JOIN (SELECT ${owner}, min(start) AS start FROM insight WHERE period = 1 GROUP BY ${owner}) b
+    ON b.${owner} = d.${owner} AND b.start <= d.start
+  LEFT JOIN insight h ON h.${owner} = d.${owner} AND h.period = 1 AND h.scope = d.scope AND h.workflow = ''
+    AND h.start >= d.start AND h.start < d.start + ${DAY_MS}
+  WHERE d.period = 2 AND d.scope IN (0, 1)
+  GROUP BY d.${owner}, d.start, d.scope, ${STATES.map((state) => `d.${state}`).join(', ')}
+  HAVING ${STATES.map((state) => `d.${state} <> coalesce(sum(h.${state}), 0)`).join(' OR ')}`;
 
 const totalsDiffer = (owner: string): string => `
   SELECT i.${owner} || ', period ' || i.period || ', ' || i.start AS what
@@ -72,6 +85,12 @@ export const INSIGHT_CHECKS: readonly ConsistencyCheck[] = [
     rule: 'The counters of an hour are the sums of those of its minutes.',
     sqlite: hoursDifferFromMinutes('tenant'),
     postgres: hoursDifferFromMinutes('instance_id'),
+  },
+  {
+    id: 'days-sum-hours',
+    rule: 'The totals of a day are the sums of those of its hours.',
+    sqlite: daysDifferFromHours('tenant'),
+    postgres: daysDifferFromHours('instance_id'),
   },
   {
     id: 'totals-sum-workflows',

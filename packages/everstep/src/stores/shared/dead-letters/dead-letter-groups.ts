@@ -1,14 +1,12 @@
-/** Lists, marks and tidies groups of dead letters. */
+/** Lists groups of dead letters. */
 import {
-  EMPTY_GROUPS_KEPT_MS,
   type FailureGroup,
   GROUP_STATES,
   HISTOGRAM_HOURS,
-  HOURS_KEPT_MS,
   hourOf,
   NEW_FOR_MS,
 } from '../../../engine/dead-letters/dead-letter-groups.js';
-import { type GroupMark, type GroupTriage, NO_TRIAGE, triaged } from '../../../engine/dead-letters/group-triage.js';
+import { type GroupTriage, NO_TRIAGE } from '../../../engine/dead-letters/group-triage.js';
 import type { FailedBy } from '../../../engine/failures/error-details.js';
 import { FAILURE_CAUSES } from '../../../engine/runs/run.js';
 import type {
@@ -16,18 +14,15 @@ import type {
   DeadLetterGroupRecord,
   DeadLetterGroupStore,
   LatestFailure,
-  MarkOutcome,
   UngroupedEntry,
 } from '../../../ports/stores/dead-letter-groups.js';
 import type { Listing } from '../../../ports/stores/page.js';
 import { bytes, integer, json, type Row, text, textOrNull, word } from '../../records/columns.js';
-import { createAccountChange } from '../accounts/change.js';
 import type { AddAudit } from '../audit/audit-log.js';
-import { FOR_UPDATE, isOneOf, OWNER, ofInstance, someOf } from '../sql/dialect.js';
-import { count, type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
+import { isOneOf, OWNER, ofInstance, withIndex } from '../sql/dialect.js';
+import { type Procedure, rows } from '../sql/procedure.js';
 import { byDialect, joined, raw, type Sql, sql } from '../sql/sql.js';
 import { type Column, NUMBER, nullable, oneOf, TEXT, table } from '../sql/table.js';
-import { mergeReplacedGroup } from './replaced-groups.js';
 
 const KINDS: readonly FailureGroup['kind'][] = ['workflow', 'message'];
 const MAX_WORKFLOWS = 20;
@@ -38,7 +33,7 @@ const [REGRESSED, NEW, KNOWN] = [0, 1, 2];
 export const [RANK_REGRESSED, RANK_NEW] = [REGRESSED, NEW];
 
 /** The triage column is null until a user decides something. */
-const TRIAGE: Column<GroupTriage> = {
+export const TRIAGE: Column<GroupTriage> = {
   read: (found, name) => (found[name] === null ? NO_TRIAGE : json<GroupTriage>(found, name)),
   write: (triage) => JSON.stringify(triage),
 };
@@ -121,7 +116,7 @@ const listOf = (columns: string, subquery: Sql): Sql =>
 
 const ofGroup = (alias: string): Sql => sql`${raw(alias)}.${OWNER} = g.${OWNER} AND ${raw(alias)}.fingerprint = g.fingerprint`;
 
-function* records(
+export function* records(
   instanceId: string,
   fingerprints: readonly string[],
   now: number,
@@ -170,14 +165,13 @@ function placeOf(position: string): GroupPosition {
 const inOrder = (a: GroupPosition, b: GroupPosition): number =>
   a.part - b.part || b.lastSeenAt - a.lastSeenAt || (a.fingerprint < b.fingerprint ? -1 : 1);
 
-const withIndex = (name: string): Sql => byDialect({ sqlite: raw(`INDEXED BY ${name}`), postgres: raw('') });
 /** A part of a UNION with its own order and limit. */
 const part = (statement: Sql): Sql => byDialect({ sqlite: sql`SELECT * FROM (${statement})`, postgres: sql`(${statement})` });
 
 /** Reads the groups of a page and at least one more, unless there are none. */
-function* groupsFrom(
+export function* groupsFrom(
   { instanceId, filter, now, limit }: DeadLetterGroupPage,
-  after: GroupPosition,
+  after: GroupPosition = START,
 ): Procedure<readonly GroupPosition[]> {
   const newSince = now - NEW_FOR_MS;
   const listed = withIndex('dead_letter_group_listed');
@@ -218,69 +212,13 @@ function* groupsFrom(
   return found.sort(inOrder);
 }
 
-function* list(page: DeadLetterGroupPage, own: OwnGroups): Procedure<Listing<DeadLetterGroupRecord>> {
+export function* list(page: DeadLetterGroupPage, own: OwnGroups): Procedure<Listing<DeadLetterGroupRecord>> {
   const { instanceId, now, after, limit } = page;
-  const found = yield* groupsFrom(page, after === null ? START : placeOf(after));
+  const found = yield* groupsFrom(page, after === null ? undefined : placeOf(after));
   const fingerprints = found.slice(0, limit).map(({ fingerprint }) => fingerprint);
   const last = found.length > limit ? found[limit - 1] : undefined;
   return {
     items: yield* records(instanceId, fingerprints, now, own),
     next: last ? `${last.part}-${last.lastSeenAt}-${last.fingerprint}` : null,
-  };
-}
-
-/** The columns of the state that a mark changes, besides the triage. */
-function stateAfter({ kind, at, by }: GroupMark): Sql {
-  const known = sql`, regressed_at = NULL, rank = 2`;
-  if (kind === 'acknowledge') return sql`${known}, acknowledged_at = ${at}, acknowledged_by = ${by}`;
-  if (kind !== 'resolve') return raw('');
-  return sql`${known}, resolved_at = ${at}, acknowledged_at = coalesce(acknowledged_at, ${at}),
-    acknowledged_by = CASE WHEN acknowledged_at IS NULL THEN ${by} ELSE acknowledged_by END`;
-}
-
-function* mark(instanceId: string, fingerprint: string, by: GroupMark): Procedure<MarkOutcome> {
-  const group = sql`${ofInstance(instanceId)} AND fingerprint = ${fingerprint}`;
-  // The row is locked, so that no note is lost when two are added at the same time.
-  const found = yield* row(sql`SELECT triage FROM dead_letter_group WHERE ${group} ${FOR_UPDATE}`);
-  if (!found) return 'not-found';
-  const triage = triaged(TRIAGE.read(found, 'triage'), by);
-  if (typeof triage === 'string') return triage;
-  yield* send(sql`UPDATE dead_letter_group SET triage = ${TRIAGE.write(triage)}${stateAfter(by)} WHERE ${group}`);
-  return 'done';
-}
-
-/** Brings ranks up to date and removes old rows, at most `limit` of each kind. Skips rows that are locked. */
-function* tidy(now: number, limit: number): Procedure<number> {
-  const groups = (condition: Sql) => someOf(sql`${OWNER}, fingerprint`, 'dead_letter_group', condition, limit);
-  const settled = yield* count(
-    sql`UPDATE dead_letter_group SET rank = 2 WHERE ${groups(sql`rank = 1 AND first_seen_at <= ${now - NEW_FOR_MS}`)}`,
-  );
-  const past = sql`hour < ${hourOf(now - HOURS_KEPT_MS)}`;
-  const hours = yield* count(
-    sql`DELETE FROM dead_letter_group_hour WHERE ${someOf(sql`${OWNER}, fingerprint, hour`, 'dead_letter_group_hour', past, limit)}`,
-  );
-  const empty = yield* count(
-    sql`DELETE FROM dead_letter_group WHERE ${groups(sql`entries = 0 AND last_seen_at < ${now - EMPTY_GROUPS_KEPT_MS}`)}`,
-  );
-  return settled + hours + empty;
-}
-
-export function createDeadLetterGroups(store: SqlStore, own: OwnGroups): DeadLetterGroupStore {
-  const change = createAccountChange(store, own.addAudit);
-  return {
-    ungrouped: own.ungrouped,
-    async group(query) {
-      await own.group(query);
-      while ((await store.write(mergeReplacedGroup)) > 0);
-    },
-    recount: own.recount,
-    list: (page) => store.read(list(page, own)),
-    async find({ instanceId, fingerprint, now }) {
-      const [found] = await store.read(records(instanceId, [fingerprint], now, own));
-      return found ?? null;
-    },
-    mark: ({ instanceId, fingerprint, mark: by, audit }) => change(() => mark(instanceId, fingerprint, by), audit),
-    // A process may have ended between a move and the merge.
-    tidy: async ({ now, limit }) => (await store.write(mergeReplacedGroup)) + (await store.write(() => tidy(now, limit))),
   };
 }

@@ -1,9 +1,19 @@
 /**
- * Adds the counters of commits to those of their minute and hour. Only a limited number of workflows have counters of their own in
- * an hour, and only a limited number of their steps; the others are counted together. Totals of an instance are separate counters,
- * so that reading them does not depend on the number of workflows.
+ * Adds the counters of commits to those of their minute and hour, and to those of a day that has counters of its own (days.ts).
+ * The number of workflows that have counters of their own in an hour is limited, and so is the number of their steps; the others
+ * are counted together. Totals of an instance are counters of their own, so that reading them does not depend on the number of
+ * workflows.
  */
-import { addCounts, addRuns, addStep, noCounts, OTHER, type RunCounts, startOfHour } from '../../../engine/insights/counts.js';
+import {
+  addCounts,
+  addRuns,
+  addStep,
+  noCounts,
+  OTHER,
+  type RunCounts,
+  startOfDay,
+  startOfHour,
+} from '../../../engine/insights/counts.js';
 import {
   countsFrom,
   histogramFrom,
@@ -18,31 +28,25 @@ import { OWNER, ofInstance, owner } from '../sql/dialect.js';
 import { type Procedure, rows, send } from '../sql/procedure.js';
 import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
 import { countsOfDelta } from './deltas.js';
+import { BY_START, OTHER_WORKFLOWS, PERIODS, SCOPES } from './periods.js';
 
 /** Maximum number of workflows with counters of their own in an hour of an instance. */
 const MAX_WORKFLOWS = 50;
-/** Maximum number of steps with counters of their own in an hour of a workflow. */
-const MAX_STEPS = 20;
+/** Maximum number of steps with counters of their own in an hour or a day of a workflow. */
+export const MAX_STEPS = 20;
 /** Maximum length of a URL with counters of its own. */
 const MAX_WORKFLOW_LENGTH = 1_000;
 /** Maximum number of rows of commits that are added in one transaction. */
 const ROWS_AT_ONCE = 1_000;
 
-/** Periods as they are stored. */
-export const PERIODS = { minute: 0, hour: 1 } as const;
-/** Scopes as they are stored: the totals of all workflows, those of plain messages, and one workflow. */
-export const SCOPES = { runs: 0, messages: 1, workflow: 2 } as const;
-/** Stored name of the workflows that are counted together. */
-export const OTHER_WORKFLOWS = '';
-
 /** One process at a time adds the counters of an instance. */
-const lock = (instanceId: string): Sql =>
+export const lock = (instanceId: string): Sql =>
   byDialect({
     sqlite: sql`SELECT 1`,
     postgres: sql`SELECT pg_advisory_xact_lock(hashtextextended(${`insights ${instanceId}`}, 0))`,
   });
 
-interface Counter {
+export interface Counter {
   readonly period: number;
   readonly start: number;
   readonly scope: number;
@@ -50,13 +54,19 @@ interface Counter {
   readonly counts: RunCounts;
 }
 
-export const countsOfRow = (row: Row): RunCounts => ({
+/** Reads the counters of a row without those of its steps. */
+export const runsOfRow = (row: Row): RunCounts => ({
   started: integer(row, 'started'),
   succeeded: integer(row, 'succeeded'),
   failed: integer(row, 'failed'),
   canceled: integer(row, 'canceled'),
   // The JSON was written below.
   durations: histogramFrom(JSON.parse(text(row, 'durations')) as StoredHistogram),
+  steps: new Map(),
+});
+
+export const countsOfRow = (row: Row): RunCounts => ({
+  ...runsOfRow(row),
   steps: stepsFrom(JSON.parse(text(row, 'steps')) as StoredSteps),
 });
 
@@ -66,6 +76,8 @@ class Counters {
   private readonly changed = new Set<Counter>();
   /** Number of workflows with counters of their own, by hour. */
   private readonly workflows = new Map<number, number>();
+  /** Days with counters of their own. */
+  private readonly days = new Set<number>();
 
   learn(row: Row): void {
     const counter = {
@@ -93,6 +105,15 @@ class Counters {
     return isFull || workflow.length > MAX_WORKFLOW_LENGTH ? OTHER_WORKFLOWS : workflow;
   }
 
+  hasDay(day: number): boolean {
+    return this.days.has(day);
+  }
+
+  /** Returns the name under which the workflow is counted in the day, whose workflows are those with the most runs. */
+  nameInDay(day: number, name: string): string {
+    return this.known.has(keyOf(PERIODS.day, day, SCOPES.workflow, name)) ? name : OTHER_WORKFLOWS;
+  }
+
   get written(): ReadonlySet<Counter> {
     return this.changed;
   }
@@ -102,6 +123,7 @@ class Counters {
     const key = keyOf(period, start, scope, workflow);
     if (this.known.has(key)) return;
     this.known.set(key, counter);
+    if (period === PERIODS.day) this.days.add(start);
     if (period === PERIODS.hour && scope === SCOPES.workflow && workflow !== OTHER_WORKFLOWS)
       this.workflows.set(start, (this.workflows.get(start) ?? 0) + 1);
   }
@@ -110,32 +132,38 @@ class Counters {
 const keyOf = (period: number, start: number, scope: number, workflow: string): string =>
   `${period} ${start} ${scope} ${workflow}`;
 
-/** Adds the counters. Steps without counters of their own are counted together. */
-function addWorkflow(hour: RunCounts, minute: RunCounts, added: RunCounts, isOther: boolean): void {
+/** Adds the counters, with the steps that have none of their own in `longer` counted together. */
+function addWorkflow(longer: RunCounts, shorter: RunCounts | null, added: RunCounts, isOther: boolean): void {
+  const both = shorter === null ? [longer] : [longer, shorter];
   for (const [name, step] of added.steps) {
-    const hasOwn = !isOther && (hour.steps.has(name) || hour.steps.size < MAX_STEPS);
-    for (const counts of [hour, minute]) addStep(counts, hasOwn ? name : OTHER, step);
+    const hasOwn = !isOther && (longer.steps.has(name) || longer.steps.size < MAX_STEPS);
+    for (const counts of both) addStep(counts, hasOwn ? name : OTHER, step);
   }
-  for (const counts of [hour, minute]) addRuns(counts, added);
+  for (const counts of both) addRuns(counts, added);
 }
 
 function addAll(counters: Counters, deltas: readonly string[]): void {
   for (const stored of deltas.flatMap(countsOfDelta)) {
     const [minute, workflow] = stored;
     const hour = startOfHour(minute);
+    const day = startOfDay(minute);
     const added = countsFrom(stored);
     const total = workflow === null ? SCOPES.messages : SCOPES.runs;
     addRuns(counters.change(PERIODS.hour, hour, total), added);
     addRuns(counters.change(PERIODS.minute, minute, total), added);
+    if (counters.hasDay(day)) addRuns(counters.change(PERIODS.day, day, total), added);
     if (workflow === null) continue;
     const name = counters.nameIn(hour, workflow);
     const ofHour = counters.change(PERIODS.hour, hour, SCOPES.workflow, name);
     const ofMinute = counters.change(PERIODS.minute, minute, SCOPES.workflow, name);
     addWorkflow(ofHour, ofMinute, added, name === OTHER_WORKFLOWS);
+    if (!counters.hasDay(day)) continue;
+    const inDay = counters.nameInDay(day, name);
+    addWorkflow(counters.change(PERIODS.day, day, SCOPES.workflow, inDay), null, added, inDay === OTHER_WORKFLOWS);
   }
 }
 
-function* write(instanceId: string, { period, start, scope, workflow, counts }: Counter): Procedure<void> {
+export function* write(instanceId: string, { period, start, scope, workflow, counts }: Counter): Procedure<void> {
   const { started, succeeded, failed, canceled } = counts;
   const durations = JSON.stringify(storedHistogram(counts.durations));
   const steps = JSON.stringify(storedSteps(counts.steps));
@@ -153,7 +181,7 @@ function* readPeriods(instanceId: string, period: number, starts: ReadonlySet<nu
   for (const start of starts)
     found.push(
       ...(yield* rows(sql`
-        SELECT period, start, scope, workflow, started, succeeded, failed, canceled, durations, steps FROM insight
+        SELECT period, start, scope, workflow, started, succeeded, failed, canceled, durations, steps FROM insight ${BY_START}
         WHERE ${ofInstance(instanceId)} AND period = ${period} AND start = ${start}`)),
     );
   return found;
@@ -169,8 +197,12 @@ export function* foldInsights(instanceId: string): Procedure<number> {
   if (deltas.length === 0) return 0;
   const minutes = new Set(deltas.flatMap(countsOfDelta).map(([minute]) => minute));
   const counters = new Counters();
-  for (const row of yield* readPeriods(instanceId, PERIODS.hour, new Set([...minutes].map(startOfHour)))) counters.learn(row);
-  for (const row of yield* readPeriods(instanceId, PERIODS.minute, minutes)) counters.learn(row);
+  const starts = [
+    [PERIODS.day, new Set([...minutes].map(startOfDay))],
+    [PERIODS.hour, new Set([...minutes].map(startOfHour))],
+    [PERIODS.minute, minutes],
+  ] as const;
+  for (const [period, of] of starts) for (const row of yield* readPeriods(instanceId, period, of)) counters.learn(row);
   addAll(counters, deltas);
   for (const counter of counters.written) yield* write(instanceId, counter);
   return deltas.length;

@@ -1,51 +1,106 @@
 /** Reads and removes the counters of insights. */
-import { addRuns, noCounts, type RunCounts, startOfHour } from '../../../engine/insights/counts.js';
+import { addCounts, DAY_MS, noCounts, type RunCounts, startOfDay } from '../../../engine/insights/counts.js';
 import { countsFrom } from '../../../engine/insights/stored-counts.js';
 import type {
   InsightPeriod,
   InsightPoint,
-  InsightRemoval,
   InsightSeriesQuery,
   InsightStore,
+  InsightTime,
+  InsightUpkeep,
+  WorkflowSumQuery,
   WorkflowTotals,
   WorkflowTotalsQuery,
 } from '../../../ports/stores/insights/insight-store.js';
-import { integer, text, textOrNull } from '../../records/columns.js';
-import { isOneOfNumbers, ofInstance } from '../sql/dialect.js';
+import { integer, type Row, text, textOrNull } from '../../records/columns.js';
+import { ofInstance } from '../sql/dialect.js';
 import { count, type Procedure, rows, type SqlStore } from '../sql/procedure.js';
-import { sql } from '../sql/sql.js';
+import { joined, raw, type Sql, sql } from '../sql/sql.js';
+import { addUpDay, daysWithCounters } from './days.js';
 import { countsOfDelta } from './deltas.js';
-import { countsOfRow, foldInsights, mergeInto, OTHER_WORKFLOWS, PERIODS, SCOPES } from './fold.js';
+import { countsOfRow, foldInsights, mergeInto, runsOfRow } from './fold.js';
+import {
+  BY_START,
+  hasDay,
+  isStartOf,
+  OTHER_WORKFLOWS,
+  type Parts,
+  PERIODS,
+  partsOf,
+  periodsIn,
+  SCOPES,
+  startIn,
+} from './periods.js';
 
 /** Maximum number of periods that are removed in one transaction. */
 const REMOVED_AT_ONCE = 50;
+const LONGEST_FIRST = ['day', 'hour', 'minute'] as const satisfies readonly InsightPeriod[];
 
-const startIn = (period: InsightPeriod, minute: number): number => (period === 'hour' ? startOfHour(minute) : minute);
+/** What the counters of a time are read from. */
+interface Source {
+  readonly instanceId: string;
+  readonly parts: Parts;
+  readonly index?: Sql;
+  /** Of the rows. */
+  readonly condition: Sql;
+  /** Columns of the rows besides `start`, and what a row of a commit has instead. */
+  readonly columns: Sql;
+  readonly nothing: Sql;
+}
 
-/** Reads a series in one statement, so that no row is added to the counters between two reads. */
-function* series({ instanceId, subject, period, starts }: InsightSeriesQuery): Procedure<readonly InsightPoint[]> {
-  const isWorkflow = typeof subject !== 'string';
-  const scope = isWorkflow ? SCOPES.workflow : SCOPES[subject];
-  const workflow = isWorkflow ? subject.workflow : '';
-  const found = yield* rows(sql`
-    SELECT start, started, succeeded, failed, canceled, durations, steps, NULL AS counts FROM insight
-    WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND start ${isOneOfNumbers(starts)}
-      AND scope = ${scope} AND workflow = ${workflow}
-    UNION ALL
-    SELECT 0, 0, 0, 0, 0, '', '', counts FROM insight_delta WHERE ${ofInstance(instanceId)}`);
-  const wanted = new Set(starts);
-  const points = new Map<number, RunCounts>();
+/** The commits that are not added to the counters yet are in the same statement, so that none is added between two reads. */
+function* read({ instanceId, parts, index = raw(''), condition, columns, nothing }: Source): Procedure<readonly Row[]> {
+  const ofPeriods = LONGEST_FIRST.filter((period) => parts[period].length > 0).map(
+    (period) => sql`
+    SELECT start, ${columns}, NULL AS counts FROM insight ${index}
+    WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND ${condition} AND ${isStartOf(period, parts[period])}`,
+  );
+  const ofCommits = sql`SELECT 0, ${nothing}, counts FROM insight_delta WHERE ${ofInstance(instanceId)}`;
+  return yield* rows(joined([...ofPeriods, ofCommits], ' UNION ALL '));
+}
+
+/** Calls `visit` with the counters of each commit in the time, by minute. The workflow of plain messages is null. */
+function visitCommits(
+  found: readonly Row[],
+  { from, to }: InsightTime,
+  visit: (minute: number, workflow: string | null, counts: () => RunCounts) => void,
+): void {
   for (const row of found) {
     const delta = textOrNull(row, 'counts');
-    if (delta === null) mergeInto(points, integer(row, 'start'), countsOfRow(row));
-    else
-      for (const stored of countsOfDelta(delta)) {
-        const start = startIn(period, stored[0]);
-        if (!wanted.has(start) || !isOf(subject, stored[1])) continue;
-        const counts = countsFrom(stored);
-        mergeInto(points, start, isWorkflow ? counts : { ...counts, steps: new Map() });
-      }
+    if (delta === null) continue;
+    for (const stored of countsOfDelta(delta))
+      if (stored[0] >= from && stored[0] < to) visit(stored[0], stored[1], () => countsFrom(stored));
   }
+}
+
+const isOfPeriod = (row: Row): boolean => row.counts === null;
+
+const RUNS = {
+  columns: sql`started, succeeded, failed, canceled, durations`,
+  nothing: sql`0, 0, 0, 0, ''`,
+};
+
+function* partsOfTime(instanceId: string, time: InsightTime): Procedure<Parts> {
+  const days = hasDay(time) ? yield* daysWithCounters(instanceId, time.from, time.to) : new Set<number>();
+  return partsOf(time, days);
+}
+
+function* series(query: InsightSeriesQuery): Procedure<readonly InsightPoint[]> {
+  const { instanceId, subject, period } = query;
+  const scope = typeof subject === 'string' ? SCOPES[subject] : SCOPES.workflow;
+  const workflow = typeof subject === 'string' ? '' : subject.workflow;
+  const found = yield* read({
+    instanceId,
+    // A day without counters of its own is read as hours.
+    parts: period === 'day' ? yield* partsOfTime(instanceId, query) : periodsIn(period, query),
+    condition: sql`scope = ${scope} AND workflow = ${workflow}`,
+    ...RUNS,
+  });
+  const points = new Map<number, RunCounts>();
+  for (const row of found) if (isOfPeriod(row)) mergeInto(points, startIn(period, integer(row, 'start')), runsOfRow(row));
+  visitCommits(found, query, (minute, of, counts) => {
+    if (isOf(subject, of)) mergeInto(points, startIn(period, minute), { ...counts(), steps: new Map() });
+  });
   return [...points].map(([start, counts]) => ({ start, counts })).sort((a, b) => a.start - b.start);
 }
 
@@ -54,61 +109,86 @@ function isOf(subject: InsightSeriesQuery['subject'], workflow: string | null): 
   return subject === 'runs' ? workflow !== null : workflow === subject.workflow;
 }
 
-function* workflowTotals({ instanceId, period, from, to }: WorkflowTotalsQuery): Procedure<readonly WorkflowTotals[]> {
-  const found = yield* rows(sql`
-    SELECT workflow, started, succeeded, failed, canceled, NULL AS counts FROM insight
-    WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND start BETWEEN ${from} AND ${to}
-      AND scope = ${SCOPES.workflow}
-    UNION ALL
-    SELECT '', 0, 0, 0, 0, counts FROM insight_delta WHERE ${ofInstance(instanceId)}`);
-  const sums = new Map<string, RunCounts>();
-  const add = (workflow: string, counts: Omit<WorkflowTotals, 'workflow'>): void => {
-    const sum = sums.get(workflow) ?? noCounts();
-    sums.set(workflow, sum);
-    addRuns(sum, { ...noCounts(), ...counts });
+function* workflowSum({ instanceId, workflow, from, to }: WorkflowSumQuery): Procedure<RunCounts> {
+  const found = yield* read({
+    instanceId,
+    parts: yield* partsOfTime(instanceId, { from, to }),
+    condition: sql`scope = ${SCOPES.workflow} AND workflow = ${workflow}`,
+    columns: sql`${RUNS.columns}, steps`,
+    nothing: sql`${RUNS.nothing}, ''`,
+  });
+  const sum = noCounts();
+  for (const row of found) if (isOfPeriod(row)) addCounts(sum, countsOfRow(row));
+  visitCommits(found, { from, to }, (_, of, counts) => {
+    if (of === workflow) addCounts(sum, counts());
+  });
+  return sum;
+}
+
+function* workflowTotals({ instanceId, from, to }: WorkflowTotalsQuery): Procedure<readonly WorkflowTotals[]> {
+  const found = yield* read({
+    instanceId,
+    parts: yield* partsOfTime(instanceId, { from, to }),
+    index: BY_START,
+    condition: sql`scope = ${SCOPES.workflow}`,
+    columns: sql`workflow, started, succeeded, failed, canceled`,
+    nothing: sql`'', 0, 0, 0, 0`,
+  });
+  const sums = new Map<string, { -readonly [Name in keyof WorkflowTotals]: WorkflowTotals[Name] }>();
+  const sumOf = (workflow: string) => {
+    let sum = sums.get(workflow);
+    if (!sum) {
+      sum = { workflow: workflow === OTHER_WORKFLOWS ? null : workflow, started: 0, succeeded: 0, failed: 0, canceled: 0 };
+      sums.set(workflow, sum);
+    }
+    return sum;
   };
-  for (const row of found) {
-    const delta = textOrNull(row, 'counts');
-    if (delta === null)
+  const add = (workflow: string, counts: Omit<WorkflowTotals, 'workflow'>): void => {
+    const sum = sumOf(workflow);
+    sum.started += counts.started;
+    sum.succeeded += counts.succeeded;
+    sum.failed += counts.failed;
+    sum.canceled += counts.canceled;
+  };
+  for (const row of found)
+    if (isOfPeriod(row))
       add(text(row, 'workflow'), {
         started: integer(row, 'started'),
         succeeded: integer(row, 'succeeded'),
         failed: integer(row, 'failed'),
         canceled: integer(row, 'canceled'),
       });
-    else
-      for (const [minute, workflow, started, succeeded, failed, canceled] of countsOfDelta(delta)) {
-        const start = startIn(period, minute);
-        if (workflow !== null && start >= from && start <= to) add(workflow, { started, succeeded, failed, canceled });
-      }
-  }
-  return [...sums].map(([workflow, { started, succeeded, failed, canceled }]) => ({
-    workflow: workflow === OTHER_WORKFLOWS ? null : workflow,
-    started,
-    succeeded,
-    failed,
-    canceled,
-  }));
+  visitCommits(found, { from, to }, (_, workflow, counts) => {
+    if (workflow !== null) add(workflow, counts());
+  });
+  return [...sums.values()];
 }
 
 function* removePeriods(instanceId: string, period: InsightPeriod, before: number | null): Procedure<number> {
   if (before === null) return 0;
   return yield* count(sql`
-    DELETE FROM insight WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND start IN (
-      SELECT start FROM insight WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND start < ${before}
+    DELETE FROM insight ${BY_START} WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND start IN (
+      SELECT start FROM insight ${BY_START} WHERE ${ofInstance(instanceId)} AND period = ${PERIODS[period]} AND start < ${before}
       ORDER BY start LIMIT ${REMOVED_AT_ONCE})`);
 }
 
-function* removeBefore({ instanceId, minutesBefore, hoursBefore }: InsightRemoval): Procedure<number> {
-  return (
+/** A day is kept until its last hour is removed. */
+const daysBefore = (hoursBefore: number | null): number | null =>
+  hoursBefore === null ? null : startOfDay(hoursBefore) - DAY_MS + 1;
+
+function* tidy({ instanceId, daysUntil, minutesBefore, hoursBefore }: InsightUpkeep): Procedure<number> {
+  const done =
     (yield* foldInsights(instanceId)) +
     (yield* removePeriods(instanceId, 'minute', minutesBefore)) +
-    (yield* removePeriods(instanceId, 'hour', hoursBefore))
-  );
+    (yield* removePeriods(instanceId, 'hour', hoursBefore)) +
+    (yield* removePeriods(instanceId, 'day', daysBefore(hoursBefore)));
+  // Hours that are due to be removed are not added up.
+  return done > 0 ? done : yield* addUpDay(instanceId, daysUntil);
 }
 
 export const createInsights = (store: SqlStore): InsightStore => ({
   series: (query) => store.read(series(query)),
+  workflowSum: (query) => store.read(workflowSum(query)),
   workflowTotals: (query) => store.read(workflowTotals(query)),
-  removeBefore: (removal) => store.write(() => removeBefore(removal), { durable: false }),
+  tidy: (upkeep) => store.write(() => tidy(upkeep), { durable: false }),
 });

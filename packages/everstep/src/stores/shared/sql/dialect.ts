@@ -28,7 +28,10 @@ export const someOf = (keys: Sql, table: string, condition: Sql, limit: number):
 export const isTrue = (column: string): Sql => byDialect({ sqlite: raw(`${column} = 1`), postgres: raw(column) });
 export const isFalse = (column: string): Sql => byDialect({ sqlite: raw(`${column} = 0`), postgres: raw(`NOT ${column}`) });
 
-/** Returns a clause for all rows after the first `skipped`. */
+/** The index that SQLite must use. It has no statistics, and may otherwise read much more. */
+export const withIndex = (name: string): Sql => byDialect({ sqlite: raw(`INDEXED BY ${name}`), postgres: NOTHING });
+
+/** All rows after the first `skipped`. */
 export const allAfter = (skipped: number): Sql =>
   byDialect({ sqlite: raw(`LIMIT -1 OFFSET ${skipped}`), postgres: raw(`OFFSET ${skipped}`) });
 

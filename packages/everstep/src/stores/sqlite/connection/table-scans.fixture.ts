@@ -1,6 +1,6 @@
 /** Checks statements: none may read a whole table, sort its result or number its parameters. */
 import assert from 'node:assert/strict';
-import { SUM_OF_GROUPS } from '../storage/measure.js';
+import { SUM_OF_GROUPS, TRIAGED_GROUPS } from '../storage/measure.js';
 import type { Connection } from './connection.js';
 
 /** Statements that may read a whole table, because it has few rows. */
@@ -12,6 +12,7 @@ const WHOLE = new Set([
   // One row for each instance, and for each group.
   'SELECT coalesce(sum(active_runs), 0) AS count FROM instance_totals',
   SUM_OF_GROUPS,
+  TRIAGED_GROUPS,
   'SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size',
 ]);
 

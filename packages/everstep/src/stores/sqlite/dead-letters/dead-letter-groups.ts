@@ -2,13 +2,8 @@
 import type { DeadLetterGroupStore, RegroupedEntry } from '../../../ports/stores/dead-letter-groups.js';
 import { integer, integerOrNull } from '../../records/columns.js';
 import { addSealedAudit } from '../../shared/audit/audit-chain.js';
-import {
-  createDeadLetterGroups,
-  exampleOf,
-  type GroupExample,
-  SHORT_RESPONSE,
-  ungroupedOf,
-} from '../../shared/dead-letters/dead-letter-groups.js';
+import { exampleOf, type GroupExample, SHORT_RESPONSE, ungroupedOf } from '../../shared/dead-letters/dead-letter-groups.js';
+import { createDeadLetterGroups } from '../../shared/dead-letters/group-store.js';
 import { type Procedure, row, rows, send } from '../../shared/sql/procedure.js';
 import { raw, sql } from '../../shared/sql/sql.js';
 import type { SqlSession } from '../connection/sql-session.js';

@@ -32,6 +32,7 @@ import { causesOfFailures } from './0031-causes-of-failures.js';
 import { alerts } from './0032-alerts.js';
 import { triageOfGroups } from './0033-triage-of-groups.js';
 import { checksums } from './0034-checksums.js';
+import { insightsAtScale } from './0035-insights-at-scale.js';
 
 /** The SQL at index n migrates from version n to version n + 1. Once released, an entry is never changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -69,4 +70,5 @@ export const MIGRATIONS: readonly string[] = [
   alerts,
   triageOfGroups,
   checksums,
+  insightsAtScale,
 ];

@@ -1,7 +1,7 @@
 /** Each check of the invariants finds the damage that it is for. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { HOUR_MS } from '../../../engine/insights/counts.js';
+import { DAY_MS, HOUR_MS } from '../../../engine/insights/counts.js';
 import type { Store } from '../../../ports/stores/store.js';
 import { failed } from '../../conformance/groups/samples.js';
 import { advanceTask, apply, creation, INSTANCE, putTasks, sampleRun, sampleStep, T0 } from '../../conformance/samples.js';
@@ -28,19 +28,28 @@ const DAMAGE: readonly (readonly [sql: string, ...ids: readonly string[]])[] = [
   ['DELETE FROM dead_letter', 'failed-run-has-dead-letter', 'group-counts-entries'],
   ['UPDATE dead_letter_group SET entries = 7', 'group-counts-entries'],
   ['INSERT INTO instance_totals VALUES (1, 0, 5) ON CONFLICT DO UPDATE SET active_runs = active_runs + 5', 'active-runs-counted'],
-  ['UPDATE insight SET started = 0 WHERE period = 1 AND scope = 0', 'runs-counted', 'hours-sum-minutes', 'totals-sum-workflows'],
+  [
+    'UPDATE insight SET started = 0 WHERE period = 1 AND scope = 0',
+    'runs-counted',
+    'hours-sum-minutes',
+    'days-sum-hours',
+    'totals-sum-workflows',
+  ],
   ['UPDATE insight SET failed = 3 WHERE period = 0', 'hours-sum-minutes'],
+  ['UPDATE insight SET failed = 3 WHERE period = 2', 'days-sum-hours'],
 ];
 
-/** Counts both runs in an hour after the first one with counters. */
+/** Counts both runs, after the first hour and the first day with counters. */
 async function count(store: Store): Promise<void> {
   const counts = { kind: 'count-insights', instanceId: INSTANCE, workflow: 'http://app.example/order', started: true } as const;
   await apply(store, [
+    { ...counts, at: T0 - DAY_MS },
     { ...counts, at: T0 - 2 * HOUR_MS },
     { ...counts, at: T0 + 2 },
   ]);
   await apply(store, [{ ...counts, at: T0 + 2, ended: { status: 'failed', durationMs: 5 } }]);
-  await store.insights.removeBefore({ instanceId: INSTANCE, minutesBefore: null, hoursBefore: null });
+  const upkeep = { instanceId: INSTANCE, daysUntil: T0 + DAY_MS, minutesBefore: null, hoursBefore: null };
+  while ((await store.insights.tidy(upkeep)) > 0);
 }
 
 describe('the invariants of a store', () => {

@@ -1,0 +1,69 @@
+/** Marks and tidies groups of dead letters, and is their store. */
+import { EMPTY_GROUPS_KEPT_MS, HOURS_KEPT_MS, hourOf, NEW_FOR_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
+import { type GroupMark, triaged } from '../../../engine/dead-letters/group-triage.js';
+import type { DeadLetterGroupStore, MarkOutcome } from '../../../ports/stores/dead-letter-groups.js';
+import { createAccountChange } from '../accounts/change.js';
+import { FOR_UPDATE, OWNER, ofInstance, someOf } from '../sql/dialect.js';
+import { count, type Procedure, row, type SqlStore, send } from '../sql/procedure.js';
+import { raw, type Sql, sql } from '../sql/sql.js';
+import { list, type OwnGroups, records, TRIAGE } from './dead-letter-groups.js';
+import { groupsNeedingAttention, totals } from './group-attention.js';
+import { mergeReplacedGroup } from './replaced-groups.js';
+
+/** The columns of the state that a mark changes, besides the triage. */
+function stateAfter({ kind, at, by }: GroupMark): Sql {
+  const known = sql`, regressed_at = NULL, rank = 2`;
+  if (kind === 'acknowledge') return sql`${known}, acknowledged_at = ${at}, acknowledged_by = ${by}`;
+  if (kind !== 'resolve') return raw('');
+  return sql`${known}, resolved_at = ${at}, acknowledged_at = coalesce(acknowledged_at, ${at}),
+    acknowledged_by = CASE WHEN acknowledged_at IS NULL THEN ${by} ELSE acknowledged_by END`;
+}
+
+function* mark(instanceId: string, fingerprint: string, by: GroupMark): Procedure<MarkOutcome> {
+  const group = sql`${ofInstance(instanceId)} AND fingerprint = ${fingerprint}`;
+  // Locked, so that no note is lost when two are added at the same time.
+  const found = yield* row(sql`SELECT triage FROM dead_letter_group WHERE ${group} ${FOR_UPDATE}`);
+  if (!found) return 'not-found';
+  const triage = triaged(TRIAGE.read(found, 'triage'), by);
+  if (typeof triage === 'string') return triage;
+  yield* send(sql`UPDATE dead_letter_group SET triage = ${TRIAGE.write(triage)}${stateAfter(by)} WHERE ${group}`);
+  return 'done';
+}
+
+/** Rows that are locked are left for the next time. */
+function* tidy(now: number, limit: number): Procedure<number> {
+  const groups = (condition: Sql) => someOf(sql`${OWNER}, fingerprint`, 'dead_letter_group', condition, limit);
+  const settled = yield* count(
+    sql`UPDATE dead_letter_group SET rank = 2 WHERE ${groups(sql`rank = 1 AND first_seen_at <= ${now - NEW_FOR_MS}`)}`,
+  );
+  const past = sql`hour < ${hourOf(now - HOURS_KEPT_MS)}`;
+  const hours = yield* count(
+    sql`DELETE FROM dead_letter_group_hour WHERE ${someOf(sql`${OWNER}, fingerprint, hour`, 'dead_letter_group_hour', past, limit)}`,
+  );
+  const empty = yield* count(
+    sql`DELETE FROM dead_letter_group WHERE ${groups(sql`entries = 0 AND last_seen_at < ${now - EMPTY_GROUPS_KEPT_MS}`)}`,
+  );
+  return settled + hours + empty;
+}
+
+export function createDeadLetterGroups(store: SqlStore, own: OwnGroups): DeadLetterGroupStore {
+  const change = createAccountChange(store, own.addAudit);
+  return {
+    ungrouped: own.ungrouped,
+    async group(query) {
+      await own.group(query);
+      while ((await store.write(mergeReplacedGroup)) > 0);
+    },
+    recount: own.recount,
+    list: (page) => store.read(list(page, own)),
+    needingAttention: (query) => store.read(groupsNeedingAttention(query, own)),
+    totals: (query) => store.read(totals(query)),
+    async find({ instanceId, fingerprint, now }) {
+      const [found] = await store.read(records(instanceId, [fingerprint], now, own));
+      return found ?? null;
+    },
+    mark: ({ instanceId, fingerprint, mark: by, audit }) => change(() => mark(instanceId, fingerprint, by), audit),
+    // A process may have ended between a move and the merge.
+    tidy: async ({ now, limit }) => (await store.write(mergeReplacedGroup)) + (await store.write(() => tidy(now, limit))),
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * Gives days that have ended counters of their own, the sums of their hours, so that reading 90 days does not read 2,160 hours of
+ * each workflow. They are complete, because a fold adds late counters to them as well (fold.ts). A day has them if the totals of
+ * its workflows have a row.
+ */
+import { addRuns, addStep, DAY_MS, noCounts, OTHER, type RunCounts, startOfDay } from '../../../engine/insights/counts.js';
+import { integer, integerOrNull, text } from '../../records/columns.js';
+import { ofInstance } from '../sql/dialect.js';
+import { type Procedure, row, rows } from '../sql/procedure.js';
+import { sql } from '../sql/sql.js';
+import { type Counter, countsOfRow, lock, MAX_STEPS, mergeInto, write } from './fold.js';
+import { BY_START, OTHER_WORKFLOWS, PERIODS, SCOPES } from './periods.js';
+
+/** Workflows with counters of their own in a day: those with the most runs. */
+const MAX_WORKFLOWS = 100;
+
+/** Returns the days that have counters of their own, of those that start in the time. */
+export function* daysWithCounters(instanceId: string, from: number, to: number): Procedure<ReadonlySet<number>> {
+  const found = yield* rows(sql`
+    SELECT start FROM insight WHERE ${ofInstance(instanceId)} AND period = ${PERIODS.day} AND scope = ${SCOPES.runs}
+      AND workflow = '' AND start >= ${from} AND start < ${to}`);
+  return new Set(found.map((each) => integer(each, 'start')));
+}
+
+/** Returns the first day after those with counters of their own that has ended and has counters; null if there is none. */
+function* nextDay(instanceId: string, until: number): Procedure<number | null> {
+  const ofTotals = (period: number, scope: number) =>
+    sql`${ofInstance(instanceId)} AND period = ${period} AND scope = ${scope} AND workflow = ''`;
+  const last = yield* row(sql`SELECT max(start) AS start FROM insight WHERE ${ofTotals(PERIODS.day, SCOPES.runs)}`);
+  const lastDay = last ? integerOrNull(last, 'start') : null;
+  const from = lastDay === null ? 0 : lastDay + DAY_MS;
+  let first: number | null = null;
+  for (const scope of [SCOPES.runs, SCOPES.messages]) {
+    const found = yield* row(sql`
+      SELECT min(start) AS start FROM insight
+      WHERE ${ofTotals(PERIODS.hour, scope)} AND start >= ${from} AND start < ${startOfDay(until)}`);
+    const start = found ? integerOrNull(found, 'start') : null;
+    if (start !== null) first = Math.min(first ?? start, start);
+  }
+  return first === null ? null : startOfDay(first);
+}
+
+/** Returns the counters with the steps that were executed most; the others are counted together. */
+function limited({ steps, ...runs }: RunCounts): RunCounts {
+  const named = [...steps].filter(([name]) => name !== OTHER);
+  const others = [...steps].filter(([name]) => name === OTHER);
+  const ranked = named.sort(([, a], [, b]) => b.finished + b.failures - (a.finished + a.failures));
+  const counts: RunCounts = { ...runs, steps: new Map(ranked.slice(0, MAX_STEPS)) };
+  for (const [, step] of [...ranked.slice(MAX_STEPS), ...others]) addStep(counts, OTHER, step);
+  return counts;
+}
+
+/** Returns the counters of the workflows with the most runs; those of the others are added up, without their steps' names. */
+function ofMostRuns(sums: ReadonlyMap<string, RunCounts>): ReadonlyMap<string, RunCounts> {
+  const named = [...sums].filter(([workflow]) => workflow !== OTHER_WORKFLOWS).sort(([, a], [, b]) => b.started - a.started);
+  const most = new Map(named.slice(0, MAX_WORKFLOWS).map(([workflow, counts]) => [workflow, limited(counts)]));
+  const others = [...named.slice(MAX_WORKFLOWS), ...[...sums].filter(([workflow]) => workflow === OTHER_WORKFLOWS)];
+  if (others.length === 0) return most;
+  const sum = noCounts();
+  for (const [, counts] of others) {
+    addRuns(sum, counts);
+    for (const step of counts.steps.values()) addStep(sum, OTHER, step);
+  }
+  return most.set(OTHER_WORKFLOWS, sum);
+}
+
+/** Adds up the hours of one day that ended by `until`, Unix ms. Returns the number of days, 0 if there are none. */
+export function* addUpDay(instanceId: string, until: number | null): Procedure<number> {
+  if (until === null) return 0;
+  yield* rows(lock(instanceId));
+  const day = yield* nextDay(instanceId, until);
+  if (day === null) return 0;
+  const totals = new Map<number, RunCounts>([[SCOPES.runs, noCounts()]]);
+  const workflows = new Map<string, RunCounts>();
+  const found = yield* rows(sql`
+    SELECT scope, workflow, started, succeeded, failed, canceled, durations, steps FROM insight ${BY_START}
+    WHERE ${ofInstance(instanceId)} AND period = ${PERIODS.hour} AND start >= ${day} AND start < ${day + DAY_MS}`);
+  for (const each of found) {
+    const scope = integer(each, 'scope');
+    if (scope === SCOPES.workflow) mergeInto(workflows, text(each, 'workflow'), countsOfRow(each));
+    else mergeInto(totals, scope, countsOfRow(each));
+  }
+  const counter = (scope: number, workflow: string, counts: RunCounts): Counter => ({
+    period: PERIODS.day,
+    start: day,
+    scope,
+    workflow,
+    counts,
+  });
+  for (const [scope, counts] of totals) yield* write(instanceId, counter(scope, '', counts));
+  for (const [workflow, counts] of ofMostRuns(workflows)) yield* write(instanceId, counter(SCOPES.workflow, workflow, counts));
+  return 1;
+}
