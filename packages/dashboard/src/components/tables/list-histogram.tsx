@@ -3,7 +3,9 @@ import { useId, useState } from 'react';
 import type { ListSummary } from '../../../../everstep/src/contract/insights/list-summaries.js';
 import type { Query } from '../../api/client.js';
 import { useApi } from '../../api/queries.js';
+import { storedText, storeText } from '../../browser-storage.js';
 import { TimeHistogram } from '../charts/time-histogram.js';
+import { Icon } from '../icons.js';
 import { countText, oneOf, quantity } from '../times/formats.js';
 import { TimeText } from '../times/time-text.js';
 import type { FilterState } from './filters.js';
@@ -40,6 +42,8 @@ export interface ListHistogramProps<Name extends string> {
  */
 const REFRESH_MS = 30_000;
 const MAX_VALUE_LENGTH = 60;
+/** Whether histograms are hidden in this browser. */
+const HIDDEN_KEY = 'everstep.histograms-hidden';
 
 const parameterOf = (value: string, isList: boolean): string => (isList && value.includes(',') ? JSON.stringify([value]) : value);
 const shortened = (text: string): string => (text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text);
@@ -117,11 +121,13 @@ function TopValues<Name extends string>({ url, what, query, filters, fields }: L
 export function ListHistogram<Name extends string>(props: ListHistogramProps<Name>) {
   const { url, what, label, query, filters, range } = props;
   const [open, setOpen] = useState(false);
+  const [hidden, setHidden] = useState(() => storedText(HIDDEN_KEY) === 'yes');
   const { data, error } = useApi<ListSummary>({
     topic: 'settings',
     name: 'histogram',
     url,
     query,
+    enabled: !hidden,
     refreshMs: REFRESH_MS,
     staleMs: REFRESH_MS,
     keepPrevious: true,
@@ -133,11 +139,24 @@ export function ListHistogram<Name extends string>(props: ListHistogramProps<Nam
   const sum = data?.counts.reduce((total, count) => total + count, 0) ?? 0;
   return (
     <>
-      <section className="list-histogram" aria-label={label}>
+      <section className="list-histogram" aria-label={label} data-hidden={hidden ? '' : undefined}>
         <div className="histogram-head">
+          <button
+            type="button"
+            className="copy-button"
+            aria-label="Histogram"
+            title={hidden ? 'Show the histogram' : 'Hide the histogram'}
+            aria-expanded={!hidden}
+            onClick={() => {
+              storeText(HIDDEN_KEY, hidden ? '' : 'yes');
+              setHidden(!hidden);
+            }}
+          >
+            <Icon name={hidden ? 'right' : 'down'} />
+          </button>
           <span role="status">
-            {data === undefined ? (error?.text ?? '') : `${quantity(sum, oneOf(what))}. `}
-            {data === undefined ? null : <Coverage summary={data} what={what} />}
+            {hidden ? 'Histogram' : data === undefined ? (error?.text ?? '') : `${quantity(sum, oneOf(what))}. `}
+            {hidden || data === undefined ? null : <Coverage summary={data} what={what} />}
           </span>
           <span className="line">
             {isLimited ? (
@@ -155,7 +174,7 @@ export function ListHistogram<Name extends string>(props: ListHistogramProps<Nam
             </button>
           </span>
         </div>
-        {data === undefined ? null : (
+        {hidden || data === undefined ? null : (
           <TimeHistogram
             label={label}
             one={oneOf(what)}
