@@ -6,7 +6,7 @@ import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { SelectField, TextField } from '../../components/fields.js';
-import { OtherTeamField, OwnerField } from '../../components/team-fields.js';
+import { OtherTeamField, OwnerField } from '../../components/teams/team-fields.js';
 
 export function MoveDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
   const [teamId, setTeamId] = useState('');

@@ -5,7 +5,7 @@ import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
-import { OtherTeamField } from '../../components/team-fields.js';
+import { OtherTeamField } from '../../components/teams/team-fields.js';
 
 export interface IndexDialogProps {
   readonly index: SearchIndexEntry;

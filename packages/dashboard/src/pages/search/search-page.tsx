@@ -10,7 +10,7 @@ import { TextField } from '../../components/fields.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
-import { OwnerField } from '../../components/team-fields.js';
+import { OwnerField } from '../../components/teams/team-fields.js';
 import { bytesText, countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 

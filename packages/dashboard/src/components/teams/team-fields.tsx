@@ -1,7 +1,7 @@
 /** Fields that select a team: the owner of something new, or a team that something is moved to. */
-import type { TeamEntry } from '../../../everstep/src/contract/management.js';
-import { useApi } from '../api/queries.js';
-import { SelectField } from './fields.js';
+import type { TeamEntry } from '../../../../everstep/src/contract/management.js';
+import { useApi } from '../../api/queries.js';
+import { SelectField } from '../fields.js';
 
 export interface TeamFieldProps {
   /** Id of the team; empty if none is selected. */
