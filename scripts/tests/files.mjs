@@ -10,8 +10,11 @@ function sourcesUnder(root, directory) {
     .map((name) => join(directory, name));
 }
 
-/** Tests that start several servers or replace database servers run separately: `npm run test:nodes`. */
-const OWN_COMMAND = /[\\/]end-to-end[\\/]nodes[\\/]/;
+/**
+ * Tests that run separately: `npm run test:nodes` starts several servers or replaces database servers, and `npm run test:firefox`
+ * needs an installed Firefox.
+ */
+const OWN_COMMAND = /[\\/]end-to-end[\\/](nodes|firefox)[\\/]/;
 
 const childrenOf = (root, directory) =>
   existsSync(join(root, directory)) ? readdirSync(join(root, directory)).map((name) => join(directory, name)) : [];

@@ -11,6 +11,8 @@ interface OwnProps {
   readonly hint?: ReactNode;
   /** Why the value is not valid; null or absent if it is. */
   readonly problem?: string | null | undefined;
+  /** Shown last, such as who set the value. */
+  readonly after?: ReactNode;
 }
 
 type Props<Tag extends 'input' | 'textarea' | 'select'> = OwnProps &
@@ -23,7 +25,14 @@ interface Parts {
   readonly 'aria-describedby'?: string;
 }
 
-function Field({ label, mono, hint, problem, of }: Omit<OwnProps, 'value' | 'onChange'> & { of: (parts: Parts) => ReactNode }) {
+function Field({
+  label,
+  mono,
+  hint,
+  problem,
+  after,
+  of,
+}: Omit<OwnProps, 'value' | 'onChange'> & { of: (parts: Parts) => ReactNode }) {
   const id = useId();
   const noteId = useId();
   const isInvalid = problem !== undefined && problem !== null;
@@ -45,33 +54,34 @@ function Field({ label, mono, hint, problem, of }: Omit<OwnProps, 'value' | 'onC
           {isInvalid ? problem : hint}
         </p>
       ) : null}
+      {after}
     </div>
   );
 }
 
-export function TextField({ label, mono, hint, problem, onChange, ...input }: Props<'input'>) {
+export function TextField({ label, mono, hint, problem, after, onChange, ...input }: Props<'input'>) {
   return (
     <Field
-      {...{ label, mono, hint, problem }}
+      {...{ label, mono, hint, problem, after }}
       of={(parts) => <input {...input} {...parts} onChange={(event) => onChange(event.target.value)} />}
     />
   );
 }
 
-export function TextArea({ label, mono, hint, problem, onChange, ...area }: Props<'textarea'>) {
+export function TextArea({ label, mono, hint, problem, after, onChange, ...area }: Props<'textarea'>) {
   return (
     <Field
-      {...{ label, mono, hint, problem }}
+      {...{ label, mono, hint, problem, after }}
       of={(parts) => <textarea {...area} {...parts} onChange={(event) => onChange(event.target.value)} />}
     />
   );
 }
 
 /** A labeled select. The children are its options. */
-export function SelectField({ label, mono, hint, problem, onChange, ...select }: Props<'select'>) {
+export function SelectField({ label, mono, hint, problem, after, onChange, ...select }: Props<'select'>) {
   return (
     <Field
-      {...{ label, mono, hint, problem }}
+      {...{ label, mono, hint, problem, after }}
       of={(parts) => <select {...select} {...parts} onChange={(event) => onChange(event.target.value)} />}
     />
   );

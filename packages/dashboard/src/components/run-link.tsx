@@ -20,17 +20,19 @@ export interface RunLinkProps {
 export const runPath = (instanceId: string, runId: string, createdAt?: number): string =>
   path`/q/${instanceId}/runs/${runId}` + stringifySearch({ createdAt });
 
+/** A run id that is clipped in its middle: generated ids start with the time, so their ends distinguish them. */
+export const RunId = ({ runId }: { readonly runId: string }) => (
+  <span className="ends">
+    <span className="ends-first clip">{runId.slice(0, -TAIL)}</span>
+    <span className="ends-last">{runId.slice(-TAIL)}</span>
+  </span>
+);
+
 export function RunLink({ runId, createdAt, children }: RunLinkProps) {
   const instanceId = useInstanceId();
   const inTable = use(InTable);
   const search: Readonly<Record<string, string>> = createdAt === undefined ? {} : { createdAt: String(createdAt) };
-  const text = children ?? (
-    // Generated ids start with the time, so their ends distinguish them.
-    <span className="ends">
-      <span className="ends-first clip">{runId.slice(0, -TAIL)}</span>
-      <span className="ends-last">{runId.slice(-TAIL)}</span>
-    </span>
-  );
+  const text = children ?? <RunId runId={runId} />;
   if (inTable)
     return (
       <RowLink href={runPath(instanceId, runId, createdAt)} title={runId} className="mono run-link">

@@ -40,6 +40,17 @@ export function useBacklog(): Backlog | null {
   return data ?? null;
 }
 
+const compact = new Intl.NumberFormat('en', { notation: 'compact' });
+const MAX_LENGTH = 10;
+
+/** Returns the counts in the space that the navigation has: `69 · 6 new`, `1.2K · 12`. */
+export function compactText({ deadLetters, newGroups }: Backlog): string {
+  const count = compact.format(deadLetters);
+  if (newGroups === 0) return count;
+  const text = `${count} · ${compact.format(newGroups)}`;
+  return text.length + ' new'.length > MAX_LENGTH ? text : `${text} new`;
+}
+
 /** Shows the counts beside a navigation entry. */
 export function BacklogCount({ backlog }: { readonly backlog: Backlog | null }) {
   if (backlog === null || backlog.deadLetters === 0) return null;
@@ -47,10 +58,7 @@ export function BacklogCount({ backlog }: { readonly backlog: Backlog | null }) 
   return (
     // Each text gets a new element: a growing one would count as a layout shift.
     <span key={titleOf(backlog)} className="nav-count" data-new={newGroups > 0 ? '' : undefined} title={titleOf(backlog)}>
-      <span aria-hidden="true">
-        {countText(deadLetters)}
-        {newGroups === 0 ? '' : ` · ${countText(newGroups)} new`}
-      </span>
+      <span aria-hidden="true">{compactText(backlog)}</span>
       <span className="visually-hidden">
         ({quantity(deadLetters, 'dead letter')}
         {newGroups === 0 ? '' : `, ${quantity(newGroups, 'new group')}`})

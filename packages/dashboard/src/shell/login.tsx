@@ -1,14 +1,14 @@
 /** Login page: with the identity provider if SSO is configured, or with the email and an API key of a user. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { type FormEvent, useEffect, useId, useState } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import type { Failure, Outcome } from '../api/outcome.js';
 import { logIn, logInWithLink, type Session, sessionQuery, signInWaysQuery } from '../api/session.js';
 import { Brand } from '../components/brand.js';
+import { TextField } from '../components/fields.js';
 import { PageTitle } from '../components/page-title.js';
 import { FailureNotice } from '../components/states.js';
-import { AcceptInvitation } from './accept-invitation.js';
-import { Recover } from './recover.js';
+import { AcceptInvitation, Recover } from './opened-link.js';
 import { pathAfterLogin } from './return-path.js';
 import { signInErrorText } from './sign-in-errors.js';
 
@@ -26,7 +26,6 @@ export default function Login() {
   const client = useQueryClient();
   const navigate = useNavigate();
   const search: Readonly<Record<string, string>> = useSearch({ strict: false });
-  const id = useId();
   const [email, setEmail] = useState('');
   const [apiKey, setApiKey] = useState('');
   const [secret, setSecret] = useState(() => SECRET.exec(window.location.hash)?.[1] ?? null);
@@ -82,36 +81,16 @@ export default function Login() {
             Sign in with SSO
           </a>
         ) : null}
-        <div className="field">
-          <label className="field-label" htmlFor={`${id}-email`}>
-            Email
-          </label>
-          <input
-            id={`${id}-email`}
-            className="input"
-            type="email"
-            name="email"
-            autoComplete="username"
-            required
-            value={email}
-            onChange={(event) => setEmail(event.target.value)}
-          />
-        </div>
-        <div className="field">
-          <label className="field-label" htmlFor={`${id}-key`}>
-            API key
-          </label>
-          <input
-            id={`${id}-key`}
-            className="input"
-            type="password"
-            name="api-key"
-            autoComplete="current-password"
-            required
-            value={apiKey}
-            onChange={(event) => setApiKey(event.target.value)}
-          />
-        </div>
+        <TextField label="Email" type="email" name="email" autoComplete="username" required value={email} onChange={setEmail} />
+        <TextField
+          label="API key"
+          type="password"
+          name="api-key"
+          autoComplete="current-password"
+          required
+          value={apiKey}
+          onChange={setApiKey}
+        />
         {failure === null ? null : <FailureNotice failure={failure} />}
         <button type="submit" className="button button-primary" disabled={busy}>
           {busy ? 'Logging in…' : 'Log in'}

@@ -1,5 +1,6 @@
 /** Theme of the dashboard: light, dark, or the system setting. public/theme.js applies it before the first paint. */
 import { useSyncExternalStore } from 'react';
+import { storedText, storeText } from '../browser-storage.js';
 
 export const THEMES = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
@@ -8,16 +9,8 @@ const KEY = 'everstep.theme';
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set<() => void>();
 
-function storedTheme(): Theme {
-  try {
-    const value = localStorage.getItem(KEY);
-    return THEMES.find((theme) => theme === value) ?? 'system';
-  } catch {
-    return 'system';
-  }
-}
-
-let theme = storedTheme();
+const stored = storedText(KEY);
+let theme: Theme = THEMES.find((each) => each === stored) ?? 'system';
 
 function apply(): void {
   document.documentElement.dataset.theme = theme === 'dark' || (theme === 'system' && dark.matches) ? 'dark' : 'light';
@@ -26,11 +19,7 @@ dark.addEventListener('change', apply);
 
 export function setTheme(next: Theme): void {
   theme = next;
-  try {
-    localStorage.setItem(KEY, next);
-  } catch {
-    // Storage is unavailable: the theme applies until the page is closed.
-  }
+  storeText(KEY, next);
   apply();
   for (const listener of listeners) listener();
 }

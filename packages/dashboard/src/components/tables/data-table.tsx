@@ -26,7 +26,7 @@ import { InTable } from './in-table.js';
 import { useRowFocus } from './row-focus.js';
 import { useOpenHref } from './row-link.js';
 import { useRowReturn } from './row-return.js';
-import { type Column, isColumnShown, TableRow } from './table-row.js';
+import { type Column, isColumnShown, placeOf, TableRow } from './table-row.js';
 import { type Selection, useTableSelection } from './table-selection.js';
 import { useTableTimes } from './table-times.js';
 
@@ -63,17 +63,36 @@ const rowOf = ({ target }: { readonly target: EventTarget }): HTMLElement | null
   target instanceof Element ? target.closest<HTMLElement>('.table-row') : null;
 const indexOf = (row: HTMLElement): number => Number(row.dataset.index);
 
-function ColumnHeader<Row>({ column: { header, align, sort } }: { readonly column: Column<Row> }) {
+function SortButton<Row>({ column: { header, sort } }: { readonly column: Column<Row> }) {
+  if (sort === undefined) return header;
   return (
-    <div role="columnheader" className="clip table-title" data-align={align} aria-sort={sort?.direction}>
-      {sort === undefined ? (
-        header
-      ) : (
-        <button type="button" className="table-sort" title="Reverse the order" onClick={sort.onReverse}>
-          {header}
-          <Icon name={sort.direction === 'descending' ? 'down' : 'up'} />
-        </button>
-      )}
+    <button type="button" className="table-sort" title="Reverse the order" onClick={sort.onReverse}>
+      {header}
+      <Icon name={sort.direction === 'descending' ? 'down' : 'up'} />
+    </button>
+  );
+}
+
+interface ColumnHeaderProps<Row> {
+  readonly column: Column<Row>;
+  /** Sortable columns that are stacked under this one, whose buttons are beside its header. */
+  readonly stacked: readonly Column<Row>[];
+}
+
+function ColumnHeader<Row>({ column, stacked }: ColumnHeaderProps<Row>) {
+  const sorted = [column, ...stacked].find(({ sort }) => sort);
+  return (
+    <div
+      role="columnheader"
+      className="clip table-title"
+      data-align={column.align}
+      data-stacked={stacked.length === 0 ? undefined : ''}
+      aria-sort={sorted?.sort?.direction}
+    >
+      <SortButton column={column} />
+      {stacked.map((each) => (
+        <SortButton key={each.id} column={each} />
+      ))}
     </div>
   );
 }
@@ -198,7 +217,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               </div>
             )}
             {shownColumns.map((column) => (
-              <ColumnHeader key={column.id} column={column} />
+              <ColumnHeader
+                key={column.id}
+                column={column}
+                stacked={columns.filter((each) => each.sort && each !== column && placeOf(each, columns, windowWidth) === column)}
+              />
             ))}
           </div>
         </div>

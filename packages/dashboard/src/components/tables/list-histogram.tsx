@@ -3,7 +3,9 @@ import { useId, useState } from 'react';
 import type { ListSummary } from '../../../../everstep/src/contract/insights/list-summaries.js';
 import { path, type Query } from '../../api/client.js';
 import { useApi } from '../../api/queries.js';
+import { storedText, storeText } from '../../browser-storage.js';
 import { TimeHistogram } from '../charts/time-histogram.js';
+import { Icon } from '../icons.js';
 import { countText, oneOf, quantity } from '../times/formats.js';
 import { TimeText } from '../times/time-text.js';
 import type { FilterState } from './filters.js';
@@ -45,6 +47,8 @@ export interface ListHistogramProps<Name extends string> {
  */
 const REFRESH_MS = 30_000;
 const MAX_VALUE_LENGTH = 60;
+/** Whether histograms are hidden in this browser. */
+const HIDDEN_KEY = 'everstep.histograms-hidden';
 
 const parameterOf = (value: string, isList: boolean): string => (isList && value.includes(',') ? JSON.stringify([value]) : value);
 const shortened = (text: string): string => (text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text);
@@ -130,11 +134,13 @@ function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
   const { of, query, filters, range } = props;
   const { what, label } = LISTS[of];
   const [open, setOpen] = useState(false);
+  const [hidden, setHidden] = useState(() => storedText(HIDDEN_KEY) === 'yes');
   const { data, error } = useApi<ListSummary>({
     topic: 'settings',
     name: 'histogram',
     url: path`/v2/insights/${of}`,
     query,
+    enabled: !hidden,
     refreshMs: REFRESH_MS,
     staleMs: REFRESH_MS,
     keepPrevious: true,
@@ -146,11 +152,24 @@ function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
   const sum = data?.counts.reduce((total, count) => total + count, 0) ?? 0;
   return (
     <>
-      <section className="list-histogram" aria-label={label}>
+      <section className="list-histogram" aria-label={label} data-hidden={hidden ? '' : undefined}>
         <div className="histogram-head">
+          <button
+            type="button"
+            className="copy-button"
+            aria-label="Histogram"
+            title={hidden ? 'Show the histogram' : 'Hide the histogram'}
+            aria-expanded={!hidden}
+            onClick={() => {
+              storeText(HIDDEN_KEY, hidden ? '' : 'yes');
+              setHidden(!hidden);
+            }}
+          >
+            <Icon name={hidden ? 'right' : 'down'} />
+          </button>
           <span role="status">
-            {data === undefined ? (error?.text ?? '') : `${quantity(sum, oneOf(what))}. `}
-            {data === undefined ? null : <Coverage summary={data} what={what} />}
+            {hidden ? 'Histogram' : data === undefined ? (error?.text ?? '') : `${quantity(sum, oneOf(what))}. `}
+            {hidden || data === undefined ? null : <Coverage summary={data} what={what} />}
           </span>
           <span className="line">
             {isLimited ? (
@@ -168,7 +187,7 @@ function ShownHistogram<Name extends string>(props: ListHistogramProps<Name>) {
             </button>
           </span>
         </div>
-        {data === undefined ? null : (
+        {hidden || data === undefined ? null : (
           <TimeHistogram
             label={label}
             one={oneOf(what)}

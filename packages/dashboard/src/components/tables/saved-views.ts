@@ -3,6 +3,7 @@
  * see docs/decisions/0040-saved-views-in-the-browser.md.
  */
 import { useSyncExternalStore } from 'react';
+import { storedText, storeText } from '../../browser-storage.js';
 
 export interface SavedView {
   /** Page within the instance, such as `runs`. */
@@ -46,30 +47,18 @@ export const withoutView = (
   { page, name }: Pick<SavedView, 'page' | 'name'>,
 ): readonly SavedView[] => views.filter((each) => each.page !== page || each.name !== name.trim());
 
-function stored(): readonly SavedView[] {
-  try {
-    return viewsIn(localStorage.getItem(KEY));
-  } catch {
-    return [];
-  }
-}
-
 let views: readonly SavedView[] | null = null;
 const listeners = new Set<() => void>();
 
 export function savedViews(): readonly SavedView[] {
-  views ??= stored();
+  views ??= viewsIn(storedText(KEY));
   return views;
 }
 
 /** Stores the views. Without storage, they last until the page is closed. */
 export function saveViews(next: readonly SavedView[]): void {
   views = next;
-  try {
-    localStorage.setItem(KEY, JSON.stringify(next));
-  } catch {
-    // Storage is unavailable.
-  }
+  storeText(KEY, JSON.stringify(next));
   for (const listener of listeners) listener();
 }
 

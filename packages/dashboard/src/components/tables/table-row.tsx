@@ -17,8 +17,13 @@ export interface Column<Row> {
   readonly align?: 'left' | 'right';
   /** Minimum window width at which the column is shown. */
   readonly from?: 'medium' | 'wide' | 'full';
-  /** Id of the column that shows this cell below its own where this column is hidden. Without `from`, that is in narrow windows. */
+  /**
+   * Id of the column that shows this cell below its own where this column is hidden. Without `from`, that is in narrow windows. If
+   * that column is hidden too, the column it is stacked under shows both.
+   */
   readonly stackUnder?: string;
+  /** Whether it is shown below that cell in wide windows too, and not beside it. */
+  readonly stackBelow?: boolean;
   /** Prefix of the cell there, such as `until`. */
   readonly stackPrefix?: string;
   /** Present if the rows can be sorted by the column. */
@@ -31,6 +36,17 @@ const WIDTH_ORDER = { narrow: 0, medium: 1, wide: 2, full: 3 } as const;
 export const isColumnShown = <Row,>({ from, stackUnder }: Column<Row>, windowWidth: WindowWidth): boolean =>
   WIDTH_ORDER[windowWidth] >= WIDTH_ORDER[from ?? (stackUnder === undefined ? 'narrow' : 'medium')];
 
+/** Returns the column that shows the cells of a column: itself, or the one that they are stacked under; undefined if none does. */
+export function placeOf<Row>(
+  column: Column<Row>,
+  columns: readonly Column<Row>[],
+  windowWidth: WindowWidth,
+): Column<Row> | undefined {
+  if (isColumnShown(column, windowWidth)) return column;
+  const under = columns.find(({ id }) => id === column.stackUnder);
+  return under === undefined ? undefined : placeOf(under, columns, windowWidth);
+}
+
 interface CellsProps<Row> {
   readonly row: Row;
   readonly columns: readonly Column<Row>[];
@@ -40,20 +56,23 @@ interface CellsProps<Row> {
 }
 
 function CellsOf<Row>({ row, columns, windowWidth, href }: CellsProps<Row>): ReactNode {
-  return columns.map((column) =>
-    isColumnShown(column, windowWidth) ? (
-      <div key={column.id} role="gridcell" className="table-cell" data-align={column.align}>
-        {href !== undefined && column.isLink === true ? <RowLink href={href}>{column.cell(row)}</RowLink> : column.cell(row)}
-        <StackedCells columns={columns} of={column.id} windowWidth={windowWidth} row={row} />
+  return columns.map((column) => {
+    if (!isColumnShown(column, windowWidth)) return null;
+    const stacked = columns.filter((each) => each !== column && placeOf(each, columns, windowWidth) === column);
+    const beside = windowWidth === 'wide' && stacked.some(({ stackBelow }) => stackBelow !== true);
+    const cell = column.cell(row);
+    return (
+      <div key={column.id} role="gridcell" className="table-cell" data-align={column.align} data-beside={beside ? '' : undefined}>
+        {href !== undefined && column.isLink === true ? <RowLink href={href}>{cell}</RowLink> : cell}
+        <StackedCells stacked={stacked} row={row} />
       </div>
-    ) : null,
-  );
+    );
+  });
 }
 const Cells = memo(CellsOf) as typeof CellsOf;
 
-/** Cells of hidden columns, shown below the cell of another column. */
-function StackedCells<Row>({ columns, of, windowWidth, row }: CellsProps<Row> & { readonly of: string }) {
-  const stacked = columns.filter((column) => column.stackUnder === of && !isColumnShown(column, windowWidth));
+/** Cells of hidden columns, shown below or beside the cell of another column. */
+function StackedCells<Row>({ stacked, row }: { readonly stacked: readonly Column<Row>[]; readonly row: Row }) {
   if (stacked.length === 0) return null;
   return (
     <div className="cell-stacked">

@@ -1,13 +1,13 @@
 import { useSyncExternalStore } from 'react';
 
-/** Width class of the window: below 640 px, below 1000 px, below 1367 px, or wider. */
+/** Width class of the window: below 640 px, below 1000 px, below 1280 px, or wider. */
 export type WindowWidth = 'narrow' | 'medium' | 'wide' | 'full';
 
 /** Classes with the greatest width of each, narrowest first. */
 const QUERIES: readonly (readonly [WindowWidth, MediaQueryList])[] = [
   ['narrow', window.matchMedia('(max-width: 639px)')],
   ['medium', window.matchMedia('(max-width: 999px)')],
-  ['wide', window.matchMedia('(max-width: 1366px)')],
+  ['wide', window.matchMedia('(max-width: 1279px)')],
 ];
 
 const subscribe = (listener: () => void) => {

@@ -6,10 +6,11 @@ import { usePermissions } from '../../api/instances.js';
 import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { CopyId } from '../../components/copy-id.js';
-import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
+import { DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { ChoiceField } from './fields.js';
+import { type NamedDialog, NamedForm } from './named-form.js';
 import { NamedSection } from './named-section.js';
 import { useMailAvailable } from './use-destinations.js';
 
@@ -20,16 +21,6 @@ const KINDS = { webhook: 'Signed webhook', slack: 'Slack-compatible webhook', em
 >;
 
 const COLUMNS: readonly Column<AlertDestinationEntry>[] = [
-  {
-    id: 'name',
-    header: 'Name',
-    width: 'minmax(0, 1fr)',
-    cell: ({ name }) => (
-      <div className="clip" title={name}>
-        {name}
-      </div>
-    ),
-  },
   { id: 'kind', header: 'Kind', width: '190px', from: 'medium', stackUnder: 'name', cell: ({ kind }) => KINDS[kind] },
   {
     id: 'url',
@@ -61,39 +52,24 @@ const NO_MAIL = 'This installation cannot send email. Ask the operator to config
 const isKind = (text: string): text is Kind => text in KINDS;
 
 interface FormProps {
-  readonly row: AlertDestinationEntry | null;
-  readonly onClose: () => void;
+  readonly dialog: NamedDialog<AlertDestinationEntry>;
   readonly onSecret: (secret: string) => void;
 }
 
-function DestinationForm({ row, onClose, onSecret }: FormProps) {
-  const [name, setName] = useState(row?.name ?? '');
+function DestinationForm({ dialog, onSecret }: FormProps) {
+  const { row } = dialog;
   const [kind, setKind] = useState<Kind>(row?.kind ?? 'webhook');
   // The stored URL of Slack is not shown, so it must be entered again.
   const [url, setUrl] = useState(row?.kind === 'webhook' ? row.url : (row?.to?.join(', ') ?? ''));
   const lacksMail = !useMailAvailable() && kind === 'email';
   const [rotateSecret, setRotateSecret] = useState(false);
-  const change = useChange();
   return (
-    <ConfirmDialog
-      title={row ? `Edit ${row.name}` : 'New destination'}
-      open
-      onClose={onClose}
-      confirmText="Save destination"
-      disabled={name.trim() === '' || url.trim() === '' || lacksMail}
-      onConfirm={async () => {
-        const outcome = await change<AlertDestinationEntry>({
-          method: 'PUT',
-          url: path`/v2/alerts/destinations/${name.trim()}`,
-          body: { kind, ...targetOf(kind, url), rotateSecret },
-          topics: ['settings'],
-          done: `Saved destination ${name.trim()}`,
-        });
-        if (outcome.ok && outcome.value.secret !== undefined) onSecret(outcome.value.secret);
-        return outcome;
-      }}
+    <NamedForm
+      of={dialog}
+      disabled={url.trim() === '' || lacksMail}
+      body={{ kind, ...targetOf(kind, url), rotateSecret }}
+      onSaved={({ secret }) => (secret === undefined ? undefined : onSecret(secret))}
     >
-      <TextField label="Name" value={name} onChange={setName} disabled={row !== null} />
       <ChoiceField label="Kind" value={kind} choices={KINDS} onChange={(value) => (isKind(value) ? setKind(value) : undefined)} />
       <TextField label={kind === 'email' ? 'Email addresses' : 'URL'} value={url} onChange={setUrl} hint={HINTS[kind]} />
       {lacksMail ? <p role="alert">{NO_MAIL}</p> : null}
@@ -103,7 +79,7 @@ function DestinationForm({ row, onClose, onSecret }: FormProps) {
           <span>Create a new secret. The old one becomes invalid.</span>
         </label>
       ) : null}
-    </ConfirmDialog>
+    </NamedForm>
   );
 }
 
@@ -117,12 +93,11 @@ export function Destinations() {
         title="Destinations"
         what="destination"
         url="/v2/alerts/destinations"
-        urlOf={(name) => path`/v2/alerts/destinations/${name}`}
         field="destinations"
         columns={COLUMNS}
         empty="Alert rules and lifecycle webhooks send their notices to destinations."
         deletion="Pending notices to it fail. A destination that a rule or a webhook uses cannot be deleted."
-        form={(props) => <DestinationForm {...props} onSecret={setSecret} />}
+        form={(dialog) => <DestinationForm dialog={dialog} onSecret={setSecret} />}
         actions={({ name }) => (
           <ActionButton
             small

@@ -1,5 +1,6 @@
 /** A section of the page: a table of objects with names, and the dialogs that create, change and delete them. */
 import { type ReactNode, useId, useState } from 'react';
+import { path } from '../../api/client.js';
 import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { useWholeList } from '../../api/whole-list.js';
@@ -8,27 +9,23 @@ import { ConfirmDialog } from '../../components/dialogs.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { WholeTable } from '../../components/tables/list-table.js';
-
-interface Named {
-  readonly name: string;
-}
+import { NAME_COLUMN, type Named, type NamedDialog } from './named-form.js';
 
 export interface NamedSectionProps<Row extends Named> {
   readonly title: string;
   /** Name of one object, such as `rule`. */
   readonly what: string;
   readonly url: string;
-  /** Returns the URL of one object. */
-  readonly urlOf: (name: string) => string;
   /** Field of the response that contains the rows. */
   readonly field: string;
+  /** Columns after the name. */
   readonly columns: readonly Column<Row>[];
   /** Explanation of an empty table. */
   readonly empty: string;
   /** Consequence of a deletion. */
   readonly deletion: string;
-  /** Renders the form; `row` is null for a new object. */
-  readonly form: (props: { readonly row: Row | null; readonly onClose: () => void }) => ReactNode;
+  /** Renders the form of the dialog. */
+  readonly form: (dialog: NamedDialog<Row>) => ReactNode;
   /** Further actions of a row. */
   readonly actions?: (row: Row) => ReactNode;
 }
@@ -38,12 +35,13 @@ type OpenDialog<Row> = { readonly kind: 'edit' | 'delete'; readonly row: Row } |
 const idOf = ({ name }: Named): string => name;
 
 export function NamedSection<Row extends Named>(props: NamedSectionProps<Row>) {
-  const { title, what, url, urlOf, field, columns, empty, deletion, form, actions } = props;
+  const { title, what, url, field, columns, empty, deletion, form, actions } = props;
   const heading = useId();
   const { readOnly } = usePermissions();
   const change = useChange();
   const [dialog, setDialog] = useState<OpenDialog<Row> | null>(null);
   const onClose = () => setDialog(null);
+  const urlOf = (name: string) => url + path`/${name}`;
   const { data, dataUpdatedAt, error, isPending, refetch } = useApi<Readonly<Record<string, readonly Row[]>>>({
     topic: 'settings',
     name: url,
@@ -95,10 +93,10 @@ export function NamedSection<Row extends Named>(props: NamedSectionProps<Row>) {
           <EmptyState title={`No ${title.toLowerCase()}`}>{empty}</EmptyState>
         </div>
       ) : (
-        <WholeTable label={title} what={`${what}s`} list={list} columns={[...columns, actionColumn]} idOf={idOf} />
+        <WholeTable label={title} what={`${what}s`} list={list} columns={[NAME_COLUMN, ...columns, actionColumn]} idOf={idOf} />
       )}
-      {dialog?.kind === 'new' ? form({ row: null, onClose }) : null}
-      {dialog?.kind === 'edit' ? form({ row: dialog.row, onClose }) : null}
+      {dialog?.kind === 'new' ? form({ what, row: null, urlOf, onClose }) : null}
+      {dialog?.kind === 'edit' ? form({ what, row: dialog.row, urlOf, onClose }) : null}
       {dialog?.kind === 'delete' ? (
         <ConfirmDialog
           title={`Delete ${dialog.row.name}?`}

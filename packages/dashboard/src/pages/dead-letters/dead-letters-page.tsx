@@ -16,30 +16,30 @@ export default function DeadLettersPage() {
       <PageTitle
         title="Dead letters"
         lead="Runs that failed permanently. Select related failures, plan a repair, test it on a few, then repair the rest."
+        actions={
+          <nav className="segmented" aria-label="View">
+            <Link
+              to="/q/$instanceId/dead-letters"
+              params={{ instanceId }}
+              search={(before) => without(before, 'view', 'fingerprint')}
+              activeOptions={{ includeSearch: true, exact: true }}
+              activeProps={{}}
+              aria-current={entries ? undefined : 'page'}
+            >
+              By error
+            </Link>
+            <Link
+              to="/q/$instanceId/dead-letters"
+              params={{ instanceId }}
+              search={(before) => ({ ...without(before, 'state'), view: 'entries' })}
+              activeProps={{}}
+              aria-current={entries ? 'page' : undefined}
+            >
+              Entries
+            </Link>
+          </nav>
+        }
       />
-      <div className="dlq-head">
-        <nav className="segmented" aria-label="View">
-          <Link
-            to="/q/$instanceId/dead-letters"
-            params={{ instanceId }}
-            search={(before) => without(before, 'view', 'fingerprint')}
-            activeOptions={{ includeSearch: true, exact: true }}
-            activeProps={{}}
-            aria-current={entries ? undefined : 'page'}
-          >
-            By error
-          </Link>
-          <Link
-            to="/q/$instanceId/dead-letters"
-            params={{ instanceId }}
-            search={(before) => ({ ...without(before, 'state'), view: 'entries' })}
-            activeProps={{}}
-            aria-current={entries ? 'page' : undefined}
-          >
-            Entries
-          </Link>
-        </nav>
-      </div>
       {entries ? <EntriesView /> : <GroupsView />}
     </>
   );

@@ -10,6 +10,7 @@ import { splitError } from '../../components/errors/error-text.js';
 import { Icon } from '../../components/icons.js';
 import { Labels } from '../../components/labels.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
+import { RunId } from '../../components/run-link.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
@@ -42,18 +43,20 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
   {
     id: 'at',
     header: 'Failed',
-    width: '108px',
+    width: '100px',
     stackUnder: 'error',
     cell: ({ createdAt }) => <TimeText unixMs={createdAt} style="relative" />,
   },
   {
     id: 'error',
     header: 'Error',
-    width: 'minmax(0, 3fr)',
+    width: 'minmax(0, 6fr)',
     isLink: true,
     cell: ({ error, responseStatus, deletionAt }) => (
-      <div className="group-error">
-        <span className="group-message mono">{splitError(error).what}</span>
+      <div className="group-error entry-lines">
+        <span className="group-message mono" title={error}>
+          {splitError(error).what}
+        </span>
         <span className="group-where">
           {deletionAt === undefined ? null : (
             <StatusBadge tone="warn" icon="clock">
@@ -62,7 +65,7 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
           )}
           <span>
             {placeOf(error)}
-            {responseStatus === undefined ? 'no response' : `endpoint returned ${responseStatus}`}
+            {responseStatus === undefined ? 'no response' : `HTTP ${responseStatus}`}
           </span>
         </span>
       </div>
@@ -71,12 +74,12 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
   {
     id: 'run',
     header: 'Run',
-    width: 'minmax(0, 2fr)',
+    width: 'minmax(0, 4fr)',
     stackUnder: 'error',
     cell: ({ workflowRunId, workflowUrl }) => (
-      <div className="group-error">
-        <span className="mono clip" title={workflowRunId}>
-          {workflowRunId}
+      <div className="group-error entry-lines">
+        <span className="mono" title={workflowRunId}>
+          <RunId runId={workflowRunId} />
         </span>
         <span className="group-where">
           <UrlText url={workflowUrl} />
@@ -87,7 +90,7 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
   {
     id: 'labels',
     header: 'Labels',
-    width: 'minmax(0, 1fr)',
+    width: 'minmax(0, 2fr)',
     from: 'full',
     stackUnder: 'error',
     cell: ({ labels }) => <Labels labels={labels} max={2} page="dead-letters" />,

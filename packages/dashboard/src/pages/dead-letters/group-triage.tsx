@@ -1,10 +1,11 @@
 /** Who works on a group, until when it is snoozed, and its notes. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { DeadLetterAssignees, DeadLetterGroup } from '../../../../everstep/src/contract/dead-letter-groups.js';
 import { path } from '../../api/client.js';
 import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
+import { SelectField, TextArea } from '../../components/fields.js';
 import { useNow } from '../../components/times/clock.js';
 import { countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -38,7 +39,6 @@ function By({ at, by }: { readonly at: number; readonly by: string }) {
 }
 
 function Assignee({ group }: GroupProps) {
-  const id = useId();
   const { write } = usePermissions();
   const { send } = useGroupChange(group);
   const { data } = useApi<DeadLetterAssignees>({
@@ -52,32 +52,26 @@ function Assignee({ group }: GroupProps) {
   // A user who has lost access can still be assigned.
   const users = [...new Set([...(data?.assignees ?? []), ...(assignment ? [assignee] : [])])];
   return (
-    <div className="field">
-      <label className="field-label" htmlFor={id}>
-        Assignee
-      </label>
-      <select
-        id={id}
-        className="input"
-        value={assignee}
-        disabled={!write}
-        onChange={({ target: { value } }) =>
-          send(
-            'assignee',
-            { method: 'PUT', body: { assignee: value === '' ? null : value } },
-            value === '' ? 'Removed the assignee' : `Assigned to ${value}`,
-          )
-        }
-      >
-        <option value="">No assignee</option>
-        {users.map((user) => (
-          <option key={user} value={user}>
-            {user}
-          </option>
-        ))}
-      </select>
-      {assignment === null ? null : <By {...assignment} />}
-    </div>
+    <SelectField
+      label="Assignee"
+      value={assignee}
+      disabled={!write}
+      onChange={(value) =>
+        send(
+          'assignee',
+          { method: 'PUT', body: { assignee: value === '' ? null : value } },
+          value === '' ? 'Removed the assignee' : `Assigned to ${value}`,
+        )
+      }
+      after={assignment === null ? null : <By {...assignment} />}
+    >
+      <option value="">No assignee</option>
+      {users.map((user) => (
+        <option key={user} value={user}>
+          {user}
+        </option>
+      ))}
+    </SelectField>
   );
 }
 
@@ -90,45 +84,37 @@ const SNOOZES = [
 ] as const;
 
 function Snooze({ group }: GroupProps) {
-  const id = useId();
   const { write } = usePermissions();
   const { send } = useGroupChange(group);
   const { snooze } = group;
   return (
-    <div className="field">
-      <label className="field-label" htmlFor={id}>
-        Snooze
-      </label>
-      <select
-        id={id}
-        className="input"
-        value={snooze === null ? '' : 'set'}
-        disabled={!write}
-        aria-describedby={`${id}-hint`}
-        onChange={({ target: { value } }) => {
-          if (value === '') return send('snooze', { method: 'PUT', body: { until: null } }, 'Ended the snooze');
-          const until = Date.now() + Number(value) * HOUR_MS;
-          return send('snooze', { method: 'PUT', body: { until } }, 'Snoozed the group');
-        }}
-      >
-        <option value="">Not snoozed</option>
-        {snooze === null ? null : <option value="set">Snoozed</option>}
-        {SNOOZES.map(({ text, hours }) => (
-          <option key={hours} value={hours}>
-            {text}
-          </option>
-        ))}
-      </select>
-      <span id={`${id}-hint`} className="field-hint">
-        A snoozed group does not count as new or regressed and raises no alert. The snooze ends early if the group regresses.
-      </span>
-      {snooze === null ? null : (
-        <>
-          <SnoozeText group={group} />
-          <By {...snooze} />
-        </>
-      )}
-    </div>
+    <SelectField
+      label="Snooze"
+      value={snooze === null ? '' : 'set'}
+      disabled={!write}
+      hint="A snoozed group does not count as new or regressed and raises no alert. The snooze ends early if the group regresses."
+      onChange={(value) => {
+        if (value === '') return send('snooze', { method: 'PUT', body: { until: null } }, 'Ended the snooze');
+        const until = Date.now() + Number(value) * HOUR_MS;
+        return send('snooze', { method: 'PUT', body: { until } }, 'Snoozed the group');
+      }}
+      after={
+        snooze === null ? null : (
+          <>
+            <SnoozeText group={group} />
+            <By {...snooze} />
+          </>
+        )
+      }
+    >
+      <option value="">Not snoozed</option>
+      {snooze === null ? null : <option value="set">Snoozed</option>}
+      {SNOOZES.map(({ text, hours }) => (
+        <option key={hours} value={hours}>
+          {text}
+        </option>
+      ))}
+    </SelectField>
   );
 }
 
@@ -144,7 +130,6 @@ export function SnoozeText({ group: { snooze } }: GroupProps) {
 }
 
 function Notes({ group }: GroupProps) {
-  const id = useId();
   const { readOnly } = usePermissions();
   const { busy, send } = useGroupChange(group);
   const [text, setText] = useState('');
@@ -153,17 +138,13 @@ function Notes({ group }: GroupProps) {
   };
   return (
     <div className="field group-notes">
-      <label className="field-label" htmlFor={id}>
-        Notes{group.noteCount === 0 ? '' : ` (${countText(group.noteCount)})`}
-      </label>
-      <textarea
-        id={id}
-        className="input"
+      <TextArea
+        label={`Notes${group.noteCount === 0 ? '' : ` (${countText(group.noteCount)})`}`}
         rows={2}
         maxLength={1000}
         placeholder="What is known about the cause"
         value={text}
-        onChange={(event) => setText(event.target.value)}
+        onChange={setText}
       />
       <div>
         <ActionButton

@@ -48,6 +48,17 @@ const NAME_LENGTH = 200;
 const nameOf = ({ latest, message, count }: DeadLetterGroup): string =>
   `${quantity(count, 'dead letter')}: ${(latest?.message ?? message).slice(0, NAME_LENGTH)}`;
 
+/** A place in the code: where there is little room, its directory is clipped. */
+function Place({ text }: { readonly text: string }) {
+  const name = text.lastIndexOf('/') + 1;
+  return (
+    <span className="ends mono" title={text}>
+      <span className="ends-first clip">{text.slice(0, name)}</span>
+      <span className="ends-last clip">{text.slice(name)}</span>
+    </span>
+  );
+}
+
 const COLUMNS: readonly Column<DeadLetterGroup>[] = [
   {
     id: 'state',
@@ -69,13 +80,15 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
   {
     id: 'error',
     header: 'Error',
-    width: 'minmax(0, 3fr)',
+    width: 'minmax(0, 5fr)',
     isLink: true,
     cell: (group) => (
       <div className="group-error">
         <span className="group-message mono">{group.latest?.message ?? group.message}</span>
-        <span className="group-where">{failureLocation(group)}</span>
-        {group.latest?.source ? <span className="group-where mono">{sourceText(group.latest.source)}</span> : null}
+        <span className="group-where group-place">
+          <span>{failureLocation(group)}</span>
+          {group.latest?.source ? <Place text={sourceText(group.latest.source)} /> : null}
+        </span>
         <GroupTriageLines group={group} />
       </div>
     ),
@@ -83,7 +96,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
   {
     id: 'hours',
     header: 'Last 24 hours',
-    width: 'clamp(96px, 11vw, 148px)',
+    width: 'clamp(96px, 9vw, 148px)',
     from: 'full',
     cell: (group) => <GroupSparkline group={group} />,
   },
@@ -105,6 +118,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     width: 'minmax(0, 2fr)',
     from: 'full',
     stackUnder: 'error',
+    stackBelow: true,
     cell: (group) => <GroupWorkflows group={group} max={2} />,
   },
   {
@@ -113,6 +127,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     width: '140px',
     from: 'full',
     stackUnder: 'error',
+    stackBelow: true,
     cell: ({ firstSeenAt, lastSeenAt }) => (
       <div className="group-seen">
         <span className="muted">first</span>

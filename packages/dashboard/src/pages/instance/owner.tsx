@@ -1,19 +1,16 @@
 /** Dialogs that move the instance to a team, create another instance or change the plan. */
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { InstanceRecord, PlanRecord, TeamEntry } from '../../../../everstep/src/contract/management.js';
+import type { InstanceRecord, PlanRecord } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { SelectField, TextField } from '../../components/fields.js';
-
-const useTeams = () => useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
+import { OtherTeamField, OwnerField } from '../../components/teams/team-fields.js';
 
 export function MoveDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
   const [teamId, setTeamId] = useState('');
-  const teams = useTeams();
   const change = useChange();
-  const others = teams.data?.filter((team) => team.customer_id !== instance.customer_id) ?? [];
   return (
     <ConfirmDialog
       title={`Move ${instance.name} to a team?`}
@@ -37,14 +34,7 @@ export function MoveDialog({ instance, onClose }: { readonly instance: InstanceR
         Its runs, dead letters, schedules and tokens do not change, and runs continue. The team gets access and is billed from now
         on; everyone else loses access. Only an owner or admin of the team can move the instance again.
       </p>
-      <SelectField label="Team" value={teamId} onChange={setTeamId}>
-        <option value="">{others.length === 0 ? 'You are not in another team' : 'Select a team'}</option>
-        {others.map((team) => (
-          <option key={team.id} value={team.id}>
-            {team.name}
-          </option>
-        ))}
-      </SelectField>
+      <OtherTeamField ownerId={instance.customer_id} value={teamId} onChange={setTeamId} />
     </ConfirmDialog>
   );
 }
@@ -52,7 +42,6 @@ export function MoveDialog({ instance, onClose }: { readonly instance: InstanceR
 export function CreateDialog({ region, onClose }: { readonly region: string; readonly onClose: () => void }) {
   const [name, setName] = useState('');
   const [teamId, setTeamId] = useState('');
-  const teams = useTeams();
   const change = useChange();
   const navigate = useNavigate();
   return (
@@ -77,14 +66,7 @@ export function CreateDialog({ region, onClose }: { readonly region: string; rea
     >
       <p>Each instance has its own runs, tokens, signing keys, limits and budget.</p>
       <TextField label="Name" value={name} onChange={setName} />
-      <SelectField label="Owner" value={teamId} onChange={setTeamId}>
-        <option value="">Your own account</option>
-        {teams.data?.map((team) => (
-          <option key={team.id} value={team.id}>
-            Team {team.name}
-          </option>
-        ))}
-      </SelectField>
+      <OwnerField value={teamId} onChange={setTeamId} />
     </ConfirmDialog>
   );
 }

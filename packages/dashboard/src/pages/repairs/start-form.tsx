@@ -5,7 +5,7 @@ import { usePermissions } from '../../api/instances.js';
 import type { Failure } from '../../api/outcome.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { TextField } from '../../components/fields.js';
+import { SelectField, TextField } from '../../components/fields.js';
 import { ReadOnlyNote } from '../../components/read-only-note.js';
 import { FailureNotice } from '../../components/states.js';
 import { durationText, quantity } from '../../components/times/formats.js';
@@ -67,24 +67,18 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
       </div>
       <div className="card-body stack">
         {isDelete ? (
-          <div className="field">
-            <label className="field-label" htmlFor={`${id}-undo`}>
-              Undo window
-            </label>
-            <select
-              id={`${id}-undo`}
-              className="input"
-              value={undoMs}
-              onChange={(event) => setUndoMs(Number(event.target.value))}
-            >
-              {UNDO_WINDOWS.map(({ ms, text }) => (
-                <option key={ms} value={ms}>
-                  {text}
-                </option>
-              ))}
-            </select>
-            <span className="field-hint">Nothing is deleted until the undo window ends.</span>
-          </div>
+          <SelectField
+            label="Undo window"
+            value={undoMs}
+            onChange={(value) => setUndoMs(Number(value))}
+            hint="Nothing is deleted until the undo window ends."
+          >
+            {UNDO_WINDOWS.map(({ ms, text }) => (
+              <option key={ms} value={ms}>
+                {text}
+              </option>
+            ))}
+          </SelectField>
         ) : (
           <>
             <RateField label="Max starts per second" rate={rate} onChange={setRate} />
@@ -121,9 +115,9 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
             </fieldset>
           </>
         )}
-        {failure === null ? null : <FailureNotice failure={failure} />}
-        <ReadOnlyNote />
-        <div className="line">
+        <div className="plan-start">
+          {failure === null ? null : <FailureNotice failure={failure} />}
+          <ReadOnlyNote />
           <ActionButton submits variant={isDelete ? 'danger' : 'primary'} disabledReason={permissions.readOnly} busy={busy}>
             {busy
               ? 'Working…'

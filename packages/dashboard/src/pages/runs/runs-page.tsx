@@ -153,7 +153,7 @@ const columnsOf = (sort: Column<FoundRun>['sort'] & object): readonly Column<Fou
   {
     id: 'state',
     header: 'State',
-    width: '112px',
+    width: '108px',
     cell: ({ waiting, workflowState }) => (waiting === undefined ? <RunStateBadge state={workflowState} /> : <WaitingBadge />),
   },
   {
@@ -166,23 +166,23 @@ const columnsOf = (sort: Column<FoundRun>['sort'] & object): readonly Column<Fou
     id: 'workflow',
     header: 'Workflow',
     width: 'minmax(0, 5fr)',
-    from: 'full',
+    from: 'wide',
     stackUnder: 'run',
     cell: (run) => <WorkflowLink url={run.workflowUrl} />,
   },
   {
     id: 'labels',
     header: 'Labels',
-    width: 'minmax(0, 4fr)',
+    width: 'minmax(0, 5fr)',
     from: 'full',
-    stackUnder: 'run',
+    stackUnder: 'details',
     cell: (run) => <Labels labels={run.labels} max={2} />,
   },
   {
     id: 'details',
     header: 'Error or wait',
-    width: 'minmax(0, 8fr)',
-    from: 'full',
+    width: 'minmax(0, 7fr)',
+    from: 'wide',
     stackUnder: 'run',
     cell: ({ workflowRunError, waiting }) => {
       if (workflowRunError !== undefined) return <RunError error={workflowRunError} />;
@@ -193,11 +193,11 @@ const columnsOf = (sort: Column<FoundRun>['sort'] & object): readonly Column<Fou
     id: 'created',
     header: 'Created',
     sort,
-    width: '118px',
+    width: '100px',
     stackUnder: 'run',
     cell: (run) => <TimeText unixMs={run.workflowRunCreatedAt} />,
   },
-  { id: 'took', header: 'Duration', width: '92px', align: 'right', stackUnder: 'run', cell: (run) => <Duration run={run} /> },
+  { id: 'took', header: 'Duration', width: '84px', align: 'right', stackUnder: 'run', cell: (run) => <Duration run={run} /> },
 ];
 
 /** Waits that end without a change of the run, which no live hint names: the delivery gets a slot or a worker. */

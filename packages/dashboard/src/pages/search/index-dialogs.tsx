@@ -1,11 +1,11 @@
 /** Dialogs that rename, transfer or delete a search index. */
-import { useId, useState } from 'react';
-import type { TeamEntry } from '../../../../everstep/src/contract/management.js';
+import { useState } from 'react';
 import type { SearchIndexEntry } from '../../../../everstep/src/contract/search.js';
 import { path } from '../../api/client.js';
-import { useApi, useChange } from '../../api/queries.js';
+import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { SelectField, TextField } from '../../components/fields.js';
+import { TextField } from '../../components/fields.js';
+import { OtherTeamField } from '../../components/teams/team-fields.js';
 
 export interface IndexDialogProps {
   readonly index: SearchIndexEntry;
@@ -41,9 +41,7 @@ export function RenameDialog({ index, onClose }: IndexDialogProps) {
 
 export function TransferDialog({ index, onClose }: IndexDialogProps) {
   const [teamId, setTeamId] = useState('');
-  const teams = useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
   const change = useChange();
-  const others = teams.data?.filter((team) => team.customer_id !== index.customer_id) ?? [];
   return (
     <ConfirmDialog
       title={`Transfer ${index.name} to a team?`}
@@ -67,21 +65,13 @@ export function TransferDialog({ index, onClose }: IndexDialogProps) {
         Transfers the index with all its documents; its tokens remain valid. The team gets access immediately, and everyone else
         loses it. This cannot be undone: an index cannot be transferred back to a personal account.
       </p>
-      <SelectField label="Team" value={teamId} onChange={setTeamId}>
-        <option value="">{others.length === 0 ? 'You are not in another team' : 'Select a team'}</option>
-        {others.map((team) => (
-          <option key={team.id} value={team.id}>
-            {team.name}
-          </option>
-        ))}
-      </SelectField>
+      <OtherTeamField ownerId={index.customer_id} value={teamId} onChange={setTeamId} />
     </ConfirmDialog>
   );
 }
 
 /** Deletes an index. Because this cannot be undone, the user must type its name. */
 export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & { readonly onDeleted: () => void }) {
-  const field = useId();
   const [typed, setTyped] = useState('');
   const change = useChange();
   return (
@@ -105,12 +95,7 @@ export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & {
       }}
     >
       <p>Deletes 1 index with all its namespaces and documents. Its tokens stop working immediately. This cannot be undone.</p>
-      <div className="field">
-        <label className="field-label" htmlFor={field}>
-          Type {index.name} to confirm
-        </label>
-        <input id={field} className="input" autoComplete="off" value={typed} onChange={(event) => setTyped(event.target.value)} />
-      </div>
+      <TextField label={`Type ${index.name} to confirm`} autoComplete="off" value={typed} onChange={setTyped} />
     </ConfirmDialog>
   );
 }

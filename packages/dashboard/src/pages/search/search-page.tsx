@@ -1,16 +1,16 @@
 /** Lists the search indexes that the user has access to. */
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { TeamEntry } from '../../../../everstep/src/contract/management.js';
 import type { SearchIndexEntry, SearchIndexStatsEntry } from '../../../../everstep/src/contract/search.js';
 import { path } from '../../api/client.js';
 import { useInstance, useInstanceId } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
-import { SelectField, TextField } from '../../components/fields.js';
+import { TextField } from '../../components/fields.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
+import { OwnerField } from '../../components/teams/team-fields.js';
 import { bytesText, countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 
@@ -117,7 +117,6 @@ function CreateIndex({ onClose }: { readonly onClose: () => void }) {
   const [teamId, setTeamId] = useState('');
   const navigate = useNavigate();
   const change = useChange();
-  const teams = useApi<readonly TeamEntry[]>({ topic: 'account', name: 'teams', url: '/v2/teams' });
   return (
     <ConfirmDialog
       title="New search index"
@@ -140,14 +139,7 @@ function CreateIndex({ onClose }: { readonly onClose: () => void }) {
       }}
     >
       <TextField label="Name" value={name} onChange={setName} />
-      <SelectField label="Owner" value={teamId} onChange={setTeamId}>
-        <option value="">Your own account</option>
-        {teams.data?.map((team) => (
-          <option key={team.id} value={team.id}>
-            Team {team.name}
-          </option>
-        ))}
-      </SelectField>
+      <OwnerField value={teamId} onChange={setTeamId} />
     </ConfirmDialog>
   );
 }

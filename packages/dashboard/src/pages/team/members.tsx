@@ -1,5 +1,5 @@
 /** Members of a team with their roles. */
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import type { TeamEntry, TeamMember } from '../../../../everstep/src/contract/management.js';
 import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
@@ -7,6 +7,7 @@ import { useSession } from '../../api/session.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Card } from '../../components/card.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
+import { SelectField, TextField } from '../../components/fields.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -189,7 +190,6 @@ interface MemberDialogProps {
 }
 
 function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
-  const ids = { email: useId(), role: useId(), hint: useId() };
   const [email, setEmail] = useState(member?.member_email ?? '');
   const [role, setRole] = useState<Role>(member?.member_role ?? 'dev');
   const change = useChange();
@@ -213,42 +213,19 @@ function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
         return outcome;
       }}
     >
-      {member === null ? (
-        <div className="field">
-          <label className="field-label" htmlFor={ids.email}>
-            Email
-          </label>
-          <input
-            id={ids.email}
-            className="input"
-            type="email"
-            autoComplete="off"
-            value={email}
-            onChange={(event) => setEmail(event.target.value)}
-          />
-        </div>
-      ) : null}
-      <div className="field">
-        <label className="field-label" htmlFor={ids.role}>
-          Role
-        </label>
-        <select
-          id={ids.role}
-          className="input"
-          value={role}
-          aria-describedby={ids.hint}
-          onChange={(event) => setRole(ROLES.find((each) => each === event.target.value) ?? role)}
-        >
-          {ROLES.map((each) => (
-            <option key={each} value={each}>
-              {each}
-            </option>
-          ))}
-        </select>
-        <span id={ids.hint} className="field-hint">
-          {ROLE_HINTS[role]}
-        </span>
-      </div>
+      {member === null ? <TextField label="Email" type="email" autoComplete="off" value={email} onChange={setEmail} /> : null}
+      <SelectField
+        label="Role"
+        value={role}
+        hint={ROLE_HINTS[role]}
+        onChange={(value) => setRole(ROLES.find((each) => each === value) ?? role)}
+      >
+        {ROLES.map((each) => (
+          <option key={each} value={each}>
+            {each}
+          </option>
+        ))}
+      </SelectField>
     </ConfirmDialog>
   );
 }

@@ -6,46 +6,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
 import { becomes, DashboardWorld, type Seeded, VIEWPORTS } from './dashboard.fixture.js';
+import { addressOf, PAGES } from './pages.fixture.js';
 
 const opened = await openBrowser();
-
-/** Paths by name. `{...}` is replaced by a seeded id. */
-const PAGES: Readonly<Record<string, string>> = {
-  overview: 'overview',
-  'overview-month': 'overview?window=30d',
-  workflow: 'workflow?url={order}',
-  'workflow-failing': 'workflow?url={order}&window=1h&order=failing',
-  'workflow-empty': 'workflow?url=worker%3A%2F%2Fnone%2Fnone',
-  'workflow-missing': 'workflow',
-  runs: 'runs',
-  'runs-filtered': 'runs?state=RUN_FAILED&label=shop',
-  'runs-empty': 'runs?q=no-such-thing',
-  'run-good': 'runs/{good}',
-  'run-failed': 'runs/{failed}',
-  'run-waiting': 'runs/{waiting}',
-  'run-retrying': 'runs/{retrying}',
-  'run-long': 'runs/{long}',
-  'run-missing': 'runs/wfr_none',
-  compare: 'runs/{failed}/compare',
-  'dead-letters': 'dead-letters',
-  'dead-letters-entries': 'dead-letters?view=entries',
-  'dead-letters-empty': 'dead-letters?workflowUrl=https%3A%2F%2Fnowhere.example%2F',
-  'dead-letter-missing': 'dead-letters/dlq_none',
-  repairs: 'repairs',
-  'repair-new': 'repairs/new?label=shop&fromDate=1000',
-  'repair-missing': 'repairs/rep_none',
-  events: 'events',
-  workers: 'workers',
-  alerts: 'alerts',
-  'flow-control': 'flow-control',
-  schedules: 'schedules',
-  queues: 'queues',
-  instance: 'instance',
-  team: 'team',
-  search: 'search',
-  audit: 'audit',
-  nodes: 'nodes',
-};
 
 describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
   let world: DashboardWorld;
@@ -59,15 +22,6 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     await world?.close();
     if (opened.kind === 'open') await opened.browser.close();
   });
-
-  const addressOf = (page: string): string =>
-    page
-      .replace('{order}', encodeURIComponent(world.urls['/order']))
-      .replace('{good}', seeded.good)
-      .replace('{failed}', seeded.failed[0] ?? '')
-      .replace('{waiting}', seeded.waiting)
-      .replace('{retrying}', seeded.retrying)
-      .replace('{long}', seeded.long);
 
   for (const [viewport, size] of Object.entries(VIEWPORTS))
     test(`${viewport}: login page`, async () => {
@@ -84,7 +38,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     const window = await world.loggedIn();
     for (const [name, page] of Object.entries(PAGES))
       await t.test(name, () =>
-        window.inEachViewport(addressOf(page), async (viewport) => {
+        window.inEachViewport(addressOf(page, world, seeded), async (viewport) => {
           await window.screenshot(`${name}-${viewport}`);
           assert.deepEqual(await window.faults(), [], viewport);
         }),

@@ -130,10 +130,10 @@ export class DashboardWorld {
   /** URLs of the workflows. */
   readonly urls: Readonly<Record<WorkflowPath, string>>;
   private readonly workflows: WorkflowServer<WorkflowPath>;
-  private readonly browser: Browser;
+  private readonly browser: Browser | null;
   private readonly contexts: BrowserContext[] = [];
 
-  private constructor(service: ServiceProcess, workflows: WorkflowServer<WorkflowPath>, faults: Faults, browser: Browser) {
+  private constructor(service: ServiceProcess, workflows: WorkflowServer<WorkflowPath>, faults: Faults, browser: Browser | null) {
     this.service = service;
     this.workflows = workflows;
     this.urls = workflows.urls;
@@ -142,7 +142,8 @@ export class DashboardWorld {
     this.client = new Client({ baseUrl: this.variable('EVERSTEP_URL'), token: this.variable('EVERSTEP_TOKEN') });
   }
 
-  static async open(browser: Browser, settings: Readonly<Record<string, string>> = {}): Promise<DashboardWorld> {
+  /** `browser`: null if the test opens no windows. */
+  static async open(browser: Browser | null, settings: Readonly<Record<string, string>> = {}): Promise<DashboardWorld> {
     const service = await ServiceProcess.create(settings);
     await service.start();
     const faults: Faults = { payments: false, stock: false, address: false };
@@ -174,6 +175,7 @@ export class DashboardWorld {
 
   /** Opens a window that is not logged in. Its errors are collected in `problems`. */
   async window({ width = 1440, height = 900, theme = 'light', hasTouch = false, like }: Viewport = {}): Promise<Window> {
+    if (this.browser === null) throw new Error('there is no browser for windows');
     const context = await this.browser.newContext({
       viewport: { width, height },
       colorScheme: theme,

@@ -1,0 +1,98 @@
+/** Uses the link that was opened, an invitation or a recovery link, and shows the API key that it creates. */
+import { useState } from 'react';
+import type { JoinedTeam, Recovered } from '../../../everstep/src/contract/management.js';
+import { request } from '../api/client.js';
+import type { Failure } from '../api/outcome.js';
+import { CopyId } from '../components/copy-id.js';
+import { PageTitle, type PageTitleProps } from '../components/page-title.js';
+import { FailureNotice } from '../components/states.js';
+
+interface Login {
+  readonly email: string;
+  readonly apiKey: string;
+}
+
+export interface LinkProps {
+  readonly secret: string;
+  /** Called with the email and the new key, or with null if the link was not used. */
+  readonly onDone: (login: Login | null) => void;
+}
+
+type Title = Pick<PageTitleProps, 'title' | 'lead'>;
+
+interface OpenedLinkProps<Answer> extends LinkProps, Title {
+  readonly url: string;
+  /** Label of the button that uses the link. */
+  readonly action: string;
+  /** Returns the new login and the heading above it. */
+  readonly usedOf: (answer: Answer) => Login & Title;
+}
+
+function OpenedLink<Answer>({ secret, onDone, url, action, usedOf, ...title }: OpenedLinkProps<Answer>) {
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [answer, setAnswer] = useState<Answer | null>(null);
+  const open = async () => {
+    setBusy(true);
+    setFailure(null);
+    const outcome = await request<Answer>(url, { method: 'POST', body: { secret } });
+    setBusy(false);
+    if (outcome.ok) setAnswer(outcome.value);
+    else setFailure(outcome.failure);
+  };
+  if (answer !== null) {
+    const { email, apiKey, ...usedTitle } = usedOf(answer);
+    return (
+      <div className="login-card">
+        <PageTitle {...usedTitle} />
+        <p>Log in as {email} with this key.</p>
+        <CopyId value={apiKey} what="API key" />
+        <button type="button" className="button button-primary" onClick={() => onDone({ email, apiKey })}>
+          Continue to login
+        </button>
+      </div>
+    );
+  }
+  return (
+    <div className="login-card">
+      <PageTitle {...title} />
+      {failure === null ? null : <FailureNotice failure={failure} />}
+      <button type="button" className="button button-primary" disabled={busy} onClick={() => void open()}>
+        {action}
+      </button>
+      <button type="button" className="button" onClick={() => onDone(null)}>
+        Log in instead
+      </button>
+    </div>
+  );
+}
+
+/** Accepting an invitation creates the user. */
+export const AcceptInvitation = (props: LinkProps) => (
+  <OpenedLink<JoinedTeam>
+    {...props}
+    url="/v2/invitations/accept"
+    title="You have been invited to a team"
+    lead="Accepting creates a user for you. If you already have one, log in and select Join a team on the Team page."
+    action="Accept invitation"
+    usedOf={({ member_email: email, api_key: apiKey = '', team_name: team, member_role: role }) => ({
+      ...{ email, apiKey, title: `Welcome to ${team}` },
+      lead: `Your role is ${role}. Save this API key now: it is shown only once.`,
+    })}
+  />
+);
+
+export const Recover = (props: LinkProps) => (
+  <OpenedLink<Recovered>
+    {...props}
+    url="/v2/recover"
+    title="Recover your user"
+    lead="This link creates a new API key for your user. It can be used only once."
+    action="Create API key"
+    usedOf={({ email, api_key: apiKey }) => ({
+      ...{ email, apiKey },
+      title: 'Your new API key',
+      lead: 'Save it now: it is shown only once.',
+    })}
+  />
+);

@@ -1,0 +1,131 @@
+/** Tests in a real browser that a group of dead letters is assigned, snoozed and annotated: with the mouse and with the keyboard. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { openBrowser } from './chromium.fixture.js';
+import { becomes, DashboardWorld, type Window } from './dashboard.fixture.js';
+import { Keyboard } from './keyboard.fixture.js';
+
+const opened = await openBrowser();
+
+describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
+  let world: DashboardWorld;
+  before(async () => {
+    if (opened.kind === 'missing') return;
+    world = await DashboardWorld.open(opened.browser);
+    await world.seed({ steps: 1, letters: 2 });
+  });
+  after(async () => {
+    await world?.close();
+    if (opened.kind === 'open') await opened.browser.close();
+  });
+
+  const user = () => world.variable('EVERSTEP_ADMIN_EMAIL');
+
+  /** Returns what the server has stored about the group whose message contains the text. */
+  async function stored(text: string) {
+    for await (const group of world.client.dlq.allGroups())
+      if (group.message.includes(text)) {
+        const { assignment, snooze, notes, needsAttention } = group;
+        return {
+          assignee: assignment?.assignee ?? null,
+          snoozed: snooze !== null,
+          notes: notes.map((note) => note.text),
+          needsAttention,
+        };
+      }
+    return assert.fail(`no group contains "${text}"`);
+  }
+  const rowOf = ({ page }: Window, text: string) =>
+    page.getByRole('grid', { name: 'Groups of dead letters' }).getByRole('row').filter({ hasText: text });
+  const card = ({ page }: Window) => page.getByRole('region', { name: 'Group', exact: true });
+  const newGroups = ({ page }: Window, count: number) =>
+    page.getByRole('link', { name: `Dead letters (6 dead letters, ${count} new groups)` }).waitFor();
+
+  test('a group is assigned, snoozed and annotated with the mouse, and its row shows it', async () => {
+    const window = await world.loggedIn();
+    const { page } = window;
+    await window.goTo('dead-letters');
+    await newGroups(window, 3);
+    await rowOf(window, 'no such street').click();
+    await card(window).getByLabel('Assignee').selectOption(user());
+    await card(window).getByText(`by ${user()}`).waitFor();
+    await card(window).getByLabel('Snooze').selectOption('for 1 day');
+    await card(window).getByText('Snoozed until').waitFor();
+    await newGroups(window, 2);
+    const note = card(window).getByLabel('Notes');
+    await note.fill('The address book of the shop is wrong.\nAsked the shop to fix it.');
+    await card(window).getByRole('button', { name: 'Add note' }).click();
+    await card(window).getByText('Asked the shop to fix it.').waitFor();
+    await becomes(() => note.inputValue(), '');
+    await card(window).getByText('Notes (1)').waitFor();
+    const text = 'The address book of the shop is wrong.\nAsked the shop to fix it.';
+    assert.deepEqual(await stored('no such street'), {
+      ...{ assignee: user(), snoozed: true },
+      ...{ notes: [text], needsAttention: false },
+    });
+    await window.screenshot('triage-1440-light');
+    assert.deepEqual(await window.faults(), []);
+
+    await page.getByRole('link', { name: 'By error' }).click();
+    const row = rowOf(window, 'no such street');
+    await row.getByText(`Assigned to ${user()}`).waitFor();
+    await row.getByText('snoozed', { exact: true }).waitFor();
+    await row.getByText('The address book of the shop is wrong.').waitFor();
+    assert.deepEqual(await window.faults(), []);
+  });
+
+  test('the same with the keyboard only, and everything is undone', async () => {
+    const window = await world.loggedIn({ width: 390, height: 844, theme: 'dark' });
+    const { page } = window;
+    const keyboard = new Keyboard(page);
+    await window.goTo('dead-letters');
+    await rowOf(window, 'payment service').waitFor();
+    await keyboard.to('row', /NonRetryableError|payment service/);
+    for (let row = 0; row < 3 && !/payment service/.test((await keyboard.focused()).name); row++) {
+      const { name } = await keyboard.focused();
+      await keyboard.press('ArrowDown');
+      await becomes(async () => (await keyboard.focused()).name === name, false);
+    }
+    await keyboard.press('Enter');
+    await card(window).waitFor();
+    await window.settled();
+    await keyboard.to('combobox', 'Assignee');
+    await keyboard.press('ArrowDown');
+    await card(window).getByText(`by ${user()}`).waitFor();
+    await becomes(() => keyboard.focused(), { role: 'combobox', name: 'Assignee' }, 'the focus stays');
+    await keyboard.to('combobox', 'Snooze');
+    await keyboard.press('ArrowDown');
+    await card(window).getByText('Snoozed until').waitFor();
+    await keyboard.write('textbox', 'Notes', 'Waiting for the payment service');
+    await keyboard.enter('button', 'Add note');
+    await card(window).getByRole('listitem').getByText('Waiting for the payment service').waitFor();
+    await becomes(() => stored('payment service'), {
+      ...{ assignee: user(), snoozed: true },
+      ...{ notes: ['Waiting for the payment service'], needsAttention: false },
+    });
+    await window.screenshot('triage-390-dark', true);
+    assert.deepEqual(await window.faults(), []);
+
+    await keyboard.enter('button', `Delete note of ${user()}`);
+    await card(window).getByRole('listitem').getByText('Waiting for the payment service').waitFor({ state: 'detached' });
+    await keyboard.to('combobox', 'Snooze');
+    await keyboard.press('Home');
+    await card(window).getByText('Snoozed until').waitFor({ state: 'detached' });
+    await keyboard.to('combobox', 'Assignee');
+    await keyboard.press('Home');
+    await card(window).getByText(`by ${user()}`).waitFor({ state: 'detached' });
+    await becomes(() => stored('payment service'), { assignee: null, snoozed: false, notes: [], needsAttention: true });
+    assert.deepEqual(window.problems, []);
+  });
+
+  test('a note that is empty is not sent, and the button says why', async () => {
+    const window = await world.loggedIn();
+    const { page } = window;
+    await window.goTo('dead-letters');
+    await rowOf(window, 'sku').click();
+    await card(window).getByRole('button', { name: 'Add note' }).press('Enter');
+    await page.getByText('Enter a note first').first().waitFor();
+    assert.deepEqual((await stored('sku')).notes, []);
+    assert.deepEqual(window.problems, []);
+  });
+});

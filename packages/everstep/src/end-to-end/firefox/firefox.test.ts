@@ -1,0 +1,81 @@
+/**
+ * Opens every page of the dashboard in Firefox: headings, script errors, violations of the content security policy, horizontal
+ * overflow and basic actions. Run it with `npm run test:firefox`; the tests in ../dashboard do so in Chromium in detail, too.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { becomes, DashboardWorld, type Seeded } from '../dashboard/dashboard.fixture.js';
+import { addressOf, PAGES } from '../dashboard/pages.fixture.js';
+import { Firefox } from './firefox.fixture.js';
+
+const opened = await Firefox.open();
+
+describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
+  let world: DashboardWorld;
+  let seeded: Seeded;
+  let firefox: Firefox;
+  let home = '';
+  before(async () => {
+    if (opened.kind === 'missing') return;
+    firefox = opened.firefox;
+    world = await DashboardWorld.open(null);
+    seeded = await world.seed({ steps: 20 });
+    await firefox.setSize(1440, 900);
+  });
+  after(async () => {
+    await world?.close();
+    if (opened.kind === 'open') await firefox.close();
+  });
+  const heading = () => firefox.evaluate<string>("document.querySelector('h1')?.textContent ?? ''");
+
+  test('a user logs in', async () => {
+    await firefox.goTo(`${world.url}/`);
+    await firefox.click('textbox', 'Email');
+    await firefox.type(world.variable('EVERSTEP_ADMIN_EMAIL'));
+    await firefox.press('Tab');
+    await firefox.type(world.variable('EVERSTEP_ADMIN_API_KEY'));
+    await firefox.press('Enter');
+    await becomes(heading, 'Overview');
+    home = (await firefox.evaluate<string>('location.href')).replace(/overview.*/, '');
+  });
+
+  for (const [width, height] of [
+    [1440, 900],
+    [450, 844],
+  ] as const)
+    test(`every page at ${width} pixels`, async (t) => {
+      await firefox.setSize(width, height);
+      for (const [name, page] of Object.entries(PAGES))
+        await t.test(name, async () => {
+          await firefox.goTo(home + addressOf(page, world, seeded));
+          assert.notEqual(await heading(), '');
+          const [content = 0, window = 0] = await firefox.evaluate<[number, number]>(
+            '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+          );
+          assert.ok(content <= window, `${content} px wide in ${window} px`);
+          assert.deepEqual(firefox.problems.splice(0), []);
+        });
+      await firefox.setSize(1440, 900);
+    });
+
+  test('the palette opens with a key and leads to a page', async () => {
+    await firefox.goTo(`${home}runs`);
+    await firefox.press('Control', 'k');
+    await firefox.shows("document.activeElement?.getAttribute('role') === 'combobox'");
+    await firefox.type('audit');
+    await firefox.showsText('Audit log');
+    await firefox.press('Enter');
+    await becomes(heading, 'Audit log');
+    assert.deepEqual(firefox.problems, []);
+  });
+
+  test('dead letters are repaired, and the page follows the repair live', async () => {
+    await firefox.goTo(`${home}dead-letters`);
+    await firefox.click('link', 'Plan repair of all');
+    await firefox.click('button', 'Create plan');
+    await becomes(heading, 'Resume 9 dead letters');
+    await firefox.click('button', 'Resume 9 dead letters');
+    await firefox.showsText('Done: 9 succeeded of 9.');
+    assert.deepEqual(firefox.problems, []);
+  });
+});
