@@ -264,9 +264,9 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     this.slots.drainSoon();
   }
 
-  /** The store accepts writes again. */
+  /** The store, or one of its servers, accepts writes again. */
   resume(): void {
-    this.slots.drainSoon();
+    this.limitsChanged();
   }
 
   get backlog(): Backlog {
