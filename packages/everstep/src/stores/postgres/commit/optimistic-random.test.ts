@@ -219,7 +219,8 @@ if (typeof schemas === 'string') {
           const units = batch.map(({ unit }) => unit);
           const outcomes = await Promise.allSettled([expecting, reading].map(({ nodes }) => nodes[node]?.commit(units)));
           const [first, second] = outcomes.map((outcome) =>
-            outcome.status === 'fulfilled' ? outcome.value : String(outcome.reason),
+            // Shards of different schemas have different numbers.
+            outcome.status === 'fulfilled' ? outcome.value : String(outcome.reason).replace(/_\d+"$/, '"'),
           );
           assert.deepEqual(first, second, JSON.stringify(units));
           for (const [index, { applied }] of batch.entries()) {
