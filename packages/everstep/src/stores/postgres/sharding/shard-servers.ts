@@ -11,7 +11,7 @@ import type { Log } from '../../../ports/log.js';
 import type { StoreServers } from '../../../ports/stores/commit-store.js';
 import { PROBE_BYTES } from '../../../ports/stores/commit-store.js';
 import { ServerUnavailableError } from '../../../ports/stores/store-unavailable.js';
-import { isOutage, isRefusal } from '../connection/errors.js';
+import { isLate, isOutage, isRefusal } from '../connection/errors.js';
 
 const FIRST_PROBE_MS = 100;
 const MOST_PROBE_DELAY_MS = 2_000;
@@ -106,7 +106,7 @@ export class ShardServers implements StoreServers {
    * have been lost.
    */
   async failureOf(error: unknown, instances: () => readonly string[]): Promise<ServerUnavailableError | null> {
-    if (!(error instanceof Error) || !isOutage(error)) return null;
+    if (!(error instanceof Error) || !(isOutage(error) || isLate(error))) return null;
     try {
       const server = await this.serverIn(error, instances);
       if (server === null) return null;
@@ -142,9 +142,25 @@ export class ShardServers implements StoreServers {
         return rows[0]?.server ?? null;
       });
     }
+    if (isLate(error)) return this.silentServer();
+    if (!isRefusal(error)) return null;
     const [instanceId] = instances();
-    if (instanceId === undefined || !isRefusal(error)) return null;
+    if (instanceId === undefined) return this.silentServer();
     return this.database.besidePool(async (client) => (await homesOf(client, [instanceId])).get(instanceId) ?? null);
+  }
+
+  /** Returns a server that takes no writes. A statement for all servers does not report which one it waited for. */
+  private async silentServer(): Promise<string | null> {
+    const known = this.servers.filter((server) => !this.down.has(server));
+    const takes = await Promise.all(
+      known.map((server) =>
+        this.probe(server).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    );
+    return known.find((_, index) => !takes[index]) ?? null;
   }
 
   private mark(server: string, reason: string): Promise<void> {
