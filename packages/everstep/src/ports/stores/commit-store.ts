@@ -13,14 +13,36 @@ export interface ConcurrentBatches {
   gatherMs?(recentUnits: number): number;
 }
 
+/** What became of a unit: the result, or why it is not certain to be written. */
+export type UnitOutcome = CommitResult | { readonly kind: 'failed'; readonly error: unknown };
+
+/** A batch was written in several transactions, some of which failed. Its message is that of the first failure. */
+export class PartialCommitError extends Error {
+  override readonly name = 'PartialCommitError';
+  /** In the order of the units. */
+  readonly outcomes: readonly UnitOutcome[];
+  constructor(outcomes: readonly UnitOutcome[], cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.outcomes = outcomes;
+  }
+}
+
 /** Number of bytes of a probe write. */
 export const PROBE_BYTES = 64 * 1024;
+
+/** The servers of a store whose queue instances are on several. If one is down, only its instances stop. */
+export interface StoreServers {
+  /** Returns the server of the instance, host and port. It is known for the instances of servers that are or were down, else null. */
+  serverOf(instanceId: string): string | null;
+  /** Resolves when the server accepts writes: at once, unless it is down. Never rejects. */
+  whenBack(server: string): Promise<void>;
+}
 
 /** Commits units of writes. */
 export interface CommitStore {
   /**
-   * Commits a batch. Returns results in the order of the units. Rejects if the batch could not be made durable; it then has no
-   * effect.
+   * Commits a batch. Returns results in the order of the units. Rejects if the batch could not be made durable; it then has no effect. Rejects with
+   * PartialCommitError if parts of it have an effect.
    */
   commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]>;
   /**
@@ -30,4 +52,6 @@ export interface CommitStore {
   probeWrites(): Promise<void>;
   /** How concurrent batches help; absent if the store does not benefit from more than one batch at a time. */
   readonly concurrentBatches?: ConcurrentBatches;
+  /** Absent: all instances are on one server. */
+  readonly servers?: StoreServers;
 }

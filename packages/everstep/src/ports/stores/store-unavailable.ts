@@ -19,3 +19,17 @@ export class StoreRefusesWritesError extends StoreUnavailableError {
     this.reason = reason;
   }
 }
+
+/**
+ * Thrown if one of the servers on which the rows of queue instances are cannot be reached or refuses writes. Only its instances are
+ * affected. It is unknown whether the call had an effect.
+ */
+export class ServerUnavailableError extends StoreUnavailableError {
+  override readonly name: string = 'ServerUnavailableError';
+  /** Host and port. */
+  readonly server: string;
+  constructor(server: string, reason: string, options?: ErrorOptions) {
+    super(`the database server ${server} is unavailable: ${reason}`, options);
+    this.server = server;
+  }
+}

@@ -161,7 +161,7 @@ export class AlertRounds {
   }
 
   private async eachInstance(): Promise<void> {
-    const { settings, store, context } = this.options;
+    const { settings, store, context, writes } = this.options;
     const { now } = context();
     const isTidying = now - this.tidiedAt >= HOUR_MS;
     // A round soon after a failure skips the reads that may be expensive.
@@ -169,6 +169,7 @@ export class AlertRounds {
     if (isComparing) this.comparedAt = now;
     for (const instanceId of settings.watched()) {
       if (this.stopped) return;
+      if (!writes.isOpenFor(instanceId)) continue;
       await this.roundFor(instanceId, isComparing);
       if (!isTidying) continue;
       await store.alerts.removeEnded({ instanceId, endedBefore: now - LIMITS.endedAlertsKeptMs, limit: LIMITS.maxRemovedAlerts });

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSystemClock } from '../../clock/system-clock.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
+import { PartialCommitError } from '../../ports/stores/commit-store.js';
 import type { Store } from '../../ports/stores/store.js';
-import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
+import { ServerUnavailableError, StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { StandingClock, settle } from '../runtime.fixture.js';
 import { Committer } from './committer.js';
 
+const APPLIED: CommitResult = { kind: 'applied' };
 const UNIT: CommitUnit = { guards: [], writes: [] };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -337,4 +339,48 @@ test('waiting units are lost with a batch, concurrent batches are not', async ()
   await turn();
   batches[1]?.pass();
   assert.deepEqual(await Promise.all([lost, beside, after]), ['lost', 'written', 'lost']);
+});
+
+test('if one of several servers fails, only its units and those that can depend on them are lost', async () => {
+  const down = new ServerUnavailableError('db:5432', 'simulated');
+  const batches: { readonly runs: readonly string[]; readonly end: () => void }[] = [];
+  const store: Pick<Store, 'commit' | 'concurrentBatches'> = {
+    concurrentBatches: { most: 2, minUnits: 9 },
+    commit: (units) =>
+      new Promise((resolve, reject) => {
+        const runs = units.map(({ guards }) => guards.map((guard) => (guard.kind === 'run-active' ? guard.runKey : '')).join(''));
+        const outcomes = runs.map((run) => (run === 'a' ? ({ kind: 'failed', error: down } as const) : APPLIED));
+        const end = () =>
+          runs.includes('a') ? reject(new PartialCommitError(outcomes, down)) : resolve(units.map(() => APPLIED));
+        batches.push({ runs, end });
+      }),
+  };
+  const failures: unknown[] = [];
+  const committer = new Committer(store, createSystemClock(), [], (error) => failures.push(error));
+  const outcomeOf = (unit: CommitUnit) =>
+    committer.submit(unit).then(
+      () => 'written',
+      (error) => (error === down ? 'lost' : error),
+    );
+  const first = [outcomeOf(decidedOn('a')), outcomeOf(decidedOn('b'))];
+  await turn();
+  await turn();
+  const waiting = [outcomeOf(decidedOn('a')), outcomeOf(decidedOn('b')), outcomeOf(decidedOn('c'))];
+  await turn();
+  batches[0]?.end();
+  assert.deepEqual(await Promise.all(first), ['lost', 'written']);
+  await turn();
+  await turn();
+  batches[1]?.end();
+  assert.deepEqual(await Promise.all(waiting), ['lost', 'written', 'written']);
+  assert.deepEqual(
+    [failures, batches.map(({ runs }) => runs)],
+    [
+      [down],
+      [
+        ['a', 'b'],
+        ['b', 'c'],
+      ],
+    ],
+  );
 });

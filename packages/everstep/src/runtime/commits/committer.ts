@@ -10,9 +10,10 @@ import { withEntry } from '../../audit/audited-request.js';
 import { conflictKeysOf, instanceOf, weightOf } from '../../engine/writes/unit-facts.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
+import { PartialCommitError, type UnitOutcome } from '../../ports/stores/commit-store.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { ConcurrentBatches, Store } from '../../ports/stores/store.js';
-import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
+import { ServerUnavailableError, StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
 import { CommitTurns, type Waiting } from './commit-turns.js';
 
 interface Pending extends Waiting {
@@ -165,19 +166,31 @@ export class Committer {
   /** Writes the batch. Never rejects. */
   private async write(batch: readonly Pending[]): Promise<void> {
     try {
-      const results = await this.store.commit(batch.map((item) => item.unit));
-      // The watchers are called before the results are acted on, because ended runs are then removed from memory.
-      this.watch(() => batch.flatMap(({ unit }, index) => (results[index]?.kind === 'applied' ? [unit] : [])));
-      for (const [index, item] of batch.entries()) {
-        const result = results[index];
-        if (result) item.resolve(result);
-        else item.reject(new Error('the store gave no result for a unit'));
-      }
+      this.settle(batch, await this.store.commit(batch.map((item) => item.unit)));
     } catch (error) {
-      this.onFailure(error);
-      if (isOutcomeUnknown(error)) this.lose(batch, error);
-      else await this.writeSingly(batch, error);
+      if (!(error instanceof PartialCommitError)) return this.failed(batch, error);
+      for (const [cause, failed] of this.settle(batch, error.outcomes)) await this.failed(failed, cause);
     }
+  }
+
+  /** Settles the units that have a result. Returns the others by the reason of their failure. */
+  private settle(batch: readonly Pending[], outcomes: readonly UnitOutcome[]): ReadonlyMap<unknown, readonly Pending[]> {
+    // Before the results are acted on, because ended runs are then removed from memory.
+    this.watch(() => batch.flatMap(({ unit }, index) => (outcomes[index]?.kind === 'applied' ? [unit] : [])));
+    const failed = new Map<unknown, Pending[]>();
+    for (const [index, item] of batch.entries()) {
+      const outcome = outcomes[index];
+      if (!outcome) item.reject(new Error('the store gave no result for a unit'));
+      else if (outcome.kind !== 'failed') item.resolve(outcome);
+      else failed.set(outcome.error, [...(failed.get(outcome.error) ?? []), item]);
+    }
+    return failed;
+  }
+
+  private async failed(batch: readonly Pending[], error: unknown): Promise<void> {
+    this.onFailure(error);
+    if (isOutcomeUnknown(error)) this.lose(batch, error);
+    else await this.writeSingly(batch, error);
   }
 
   /** Notifies the watchers of applied units. */
@@ -188,10 +201,22 @@ export class Committer {
     for (const watcher of wanting) watcher.committed(units);
   }
 
-  /** Rejects the units of `batch` and all waiting units, because these can depend on them. */
+  /**
+   * Rejects the units of `batch`, and the waiting units that can depend on them: all, or those with a common conflict key if only
+   * one of several servers failed.
+   */
   private lose(batch: readonly Pending[], cause: unknown): void {
-    const waiting = this.pending;
-    this.pending = [];
+    const lostKeys = cause instanceof ServerUnavailableError ? new Set(batch.flatMap(({ keys }) => keys)) : null;
+    const waiting: Pending[] = [];
+    const kept: Pending[] = [];
+    for (const item of this.pending) {
+      if (lostKeys && !item.keys.some((key) => lostKeys.has(key))) kept.push(item);
+      else {
+        waiting.push(item);
+        for (const key of item.keys) lostKeys?.add(key);
+      }
+    }
+    this.pending = kept;
     for (const item of [...batch, ...waiting]) {
       item.onLost?.();
       item.reject(cause);

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Log } from '../../ports/log.js';
+import type { StoreServers } from '../../ports/stores/commit-store.js';
 import type { Store } from '../../ports/stores/store.js';
-import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
+import { ServerUnavailableError, StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
 import {
   type Bench,
   endOf,
@@ -215,7 +216,7 @@ test('a plain message whose response could not be recorded is not sent again', a
 });
 
 /** Creates only the state, on a simulated store. */
-function alone(probe: () => Promise<void> = async () => {}) {
+function alone(probe: () => Promise<void> = async () => {}, servers?: StoreServers) {
   const clock = new StandingClock();
   const logged: string[] = [];
   const note = (_fields: unknown, event?: string) => void logged.push(event ?? '');
@@ -226,6 +227,7 @@ function alone(probe: () => Promise<void> = async () => {}) {
       probes++;
       return probe();
     },
+    ...(servers ? { servers } : {}),
   };
   const writes = new StoreWrites({ store, clock, random, log });
   return { writes, clock, logged, probes: () => probes };
@@ -348,4 +350,40 @@ test('results of up to 64 MiB in total are kept, and one that is always refused 
   await settle();
   writes.stop();
   assert.equal(await last, null, 'nothing is kept after the end');
+});
+
+test('a server that is down closes the store for its instances only, until what was kept for them is recorded', async () => {
+  let isBack = (): void => {};
+  let back = new Promise<void>((resolve) => {
+    isBack = resolve;
+  });
+  const servers: StoreServers = { serverOf: (id) => (id === 'qi_there' ? 'db:1' : 'db:2'), whenBack: () => back };
+  const { writes, logged, probes } = alone(undefined, servers);
+  const order: string[] = [];
+  writes.onOpen(() => order.push('open'));
+  let isDown = true;
+  const recorded = writes.persist('an answer', async () => {
+    if (isDown) throw new ServerUnavailableError('db:1', 'simulated');
+    order.push(writes.isOpenFor('qi_there') ? 'recorded while open' : 'recorded');
+    return 1;
+  });
+  await settle();
+  assert.deepEqual([writes.isOpen, writes.isOpenFor('qi_there'), writes.isOpenFor('qi_here')], [true, false, true]);
+  // It goes away again at once.
+  const first = isBack;
+  back = new Promise<void>((resolve) => {
+    isBack = resolve;
+  });
+  first();
+  await settle();
+  assert.deepEqual([writes.isOpenFor('qi_there'), order], [false, []]);
+  isDown = false;
+  isBack();
+  assert.equal(await recorded, 1);
+  await settle();
+  assert.deepEqual([writes.isOpenFor('qi_there'), order, probes()], [true, ['recorded', 'open'], 0]);
+  assert.deepEqual(logged, [
+    'database server unavailable, deliveries of its queue instances stopped',
+    'database server available again, deliveries of its queue instances resumed',
+  ]);
 });

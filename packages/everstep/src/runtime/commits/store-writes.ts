@@ -2,7 +2,10 @@
  * Whether the store accepts writes. After the first commit that fails because the store is unavailable, no delivery starts. Its
  * result could not be recorded, so it would be repeated. Results of deliveries that are already in flight are kept in memory.
  * Probe writes, with growing delays, find out when the store accepts writes again. The kept results are recorded before
- * deliveries start again. Keeps invariant 3.
+ * deliveries start again.
+ *
+ * If only one of several servers is unavailable, the same applies to its queue instances. The store finds out when it is back.
+ * Keeps invariant 3.
  */
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
@@ -10,7 +13,7 @@ import type { MessageSender } from '../../ports/message-sender.js';
 import type { Random } from '../../ports/random.js';
 import type { StepCaller } from '../../ports/step-caller.js';
 import type { Store } from '../../ports/stores/store.js';
-import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
+import { ServerUnavailableError, StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
 import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 
 const FIRST_PROBE_MS = 100;
@@ -24,7 +27,7 @@ const MOST_KEPT_BYTES = 64 * 1024 * 1024;
 const MOST_TRIES = 5;
 
 export interface StoreWritesOptions {
-  readonly store: Pick<Store, 'probeWrites'>;
+  readonly store: Pick<Store, 'probeWrites' | 'servers'>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -33,6 +36,8 @@ export interface StoreWritesOptions {
 /** A result that could not be recorded yet. */
 interface Kept {
   readonly bytes: number;
+  /** The server that was unavailable; null if the whole store was. */
+  readonly server: string | null;
   readonly tryAgain: () => Promise<void>;
   readonly giveUp: () => void;
 }
@@ -42,6 +47,7 @@ export class StoreWrites implements StoreWritesState {
   private readonly listeners = new Set<() => void>();
   private readonly kept = new Set<Kept>();
   private keptBytes = 0;
+  private readonly closedServers = new Set<string>();
   private fault: string | null = null;
   private closedAt = 0;
   private openedAt = Number.NEGATIVE_INFINITY;
@@ -58,12 +64,18 @@ export class StoreWrites implements StoreWritesState {
     return this.fault === null;
   }
 
+  isOpenFor(instanceId: string): boolean {
+    if (!this.isOpen || this.closedServers.size === 0) return this.isOpen;
+    const server = this.options.store.servers?.serverOf(instanceId) ?? null;
+    return server === null || !this.closedServers.has(server);
+  }
+
   /** Why the store accepts no writes, for the operator: `the store refuses writes: disk full`; null while it accepts them. */
   get refusal(): string | null {
     return this.fault;
   }
 
-  /** Calls the listener each time the store accepts writes again and everything kept is recorded. */
+  /** Calls the listener each time the store, or one of its servers, accepts writes again and everything kept for it is recorded. */
   onOpen(listener: () => void): void {
     this.listeners.add(listener);
   }
@@ -72,6 +84,10 @@ export class StoreWrites implements StoreWritesState {
     if (!(error instanceof StoreUnavailableError)) return false;
     // The store was not called.
     if (error instanceof NotSentError) return true;
+    if (error instanceof ServerUnavailableError) {
+      this.serverFailed(error);
+      return true;
+    }
     this.failedInRound = true;
     if (this.fault !== null || this.stopped) return true;
     const { clock, log } = this.options;
@@ -99,7 +115,8 @@ export class StoreWrites implements StoreWritesState {
           if (!this.failed(error)) return reject(error);
           tries++;
           const bytes = bytesIn(result);
-          if (tries <= MOST_TRIES && this.keep({ bytes, tryAgain, giveUp })) return;
+          const server = error instanceof ServerUnavailableError ? error.server : null;
+          if (tries <= MOST_TRIES && this.keep({ bytes, server, tryAgain, giveUp })) return;
           this.options.log.warn(
             { bytes, attempts: tries, error: String(error) },
             'could not keep a result in memory, repeating its delivery',
@@ -137,7 +154,9 @@ export class StoreWrites implements StoreWritesState {
   stop(): void {
     this.stopped = true;
     this.cancelProbe();
-    for (const each of this.takeKept()) each.giveUp();
+    for (const each of this.kept) each.giveUp();
+    this.kept.clear();
+    this.keptBytes = 0;
   }
 
   private keep(kept: Kept): boolean {
@@ -147,11 +166,39 @@ export class StoreWrites implements StoreWritesState {
     return true;
   }
 
-  private takeKept(): readonly Kept[] {
-    const kept = [...this.kept];
-    this.kept.clear();
-    this.keptBytes = 0;
-    return kept;
+  /** Records what is kept for the server, or for the whole store. Resolves with true if nothing is left. */
+  private async recordKept(server: string | null): Promise<boolean> {
+    const taken = [...this.kept].filter((each) => each.server === server);
+    for (const each of taken) {
+      this.kept.delete(each);
+      this.keptBytes -= each.bytes;
+    }
+    await Promise.all(taken.map(({ tryAgain }) => tryAgain()));
+    return ![...this.kept].some((each) => each.server === server);
+  }
+
+  private serverFailed({ server, message }: ServerUnavailableError): void {
+    if (this.stopped || this.closedServers.has(server)) return;
+    this.closedServers.add(server);
+    this.options.log.error({ server, error: message }, 'database server unavailable, deliveries of its queue instances stopped');
+    void this.reopenServer(server);
+  }
+
+  /** Never rejects. */
+  private async reopenServer(server: string): Promise<void> {
+    const { store, clock, log } = this.options;
+    const closedAt = clock.now();
+    do {
+      await store.servers?.whenBack(server);
+      if (this.stopped) return;
+    } while (!(await this.recordKept(server)));
+    if (this.stopped) return;
+    this.closedServers.delete(server);
+    log.warn(
+      { server, unavailableMs: clock.now() - closedAt },
+      'database server available again, deliveries of its queue instances resumed',
+    );
+    for (const listener of this.listeners) listener();
   }
 
   private probeLater(): void {
@@ -167,16 +214,17 @@ export class StoreWrites implements StoreWritesState {
   private async probe(): Promise<void> {
     const { store, clock, log } = this.options;
     this.failedInRound = false;
+    let isRecorded = false;
     try {
       await store.probeWrites();
       // In this order: what follows from a kept result is delivered, and not the delivery that produced it.
-      await Promise.all(this.takeKept().map(({ tryAgain }) => tryAgain()));
+      isRecorded = await this.recordKept(null);
     } catch (error) {
       this.failedInRound = true;
       if (error instanceof StoreUnavailableError) this.fault = faultOf(error);
     }
     if (this.stopped) return;
-    if (this.failedInRound || this.kept.size > 0) return this.probeLater();
+    if (this.failedInRound || !isRecorded) return this.probeLater();
     const reason = this.fault;
     this.fault = null;
     this.openedAt = clock.now();
@@ -208,7 +256,7 @@ class NotSentError extends StoreUnavailableError {
 export function whileOpen(caller: StepCaller, writes: StoreWritesState): StepCaller {
   return {
     call: async (...parameters) => {
-      if (!writes.isOpen) throw new NotSentError();
+      if (!writes.isOpenFor(parameters[0].instanceId)) throw new NotSentError();
       return caller.call(...parameters);
     },
     close: () => caller.close(),
@@ -219,7 +267,7 @@ export function whileOpen(caller: StepCaller, writes: StoreWritesState): StepCal
 export function sendingWhileOpen(sender: MessageSender, writes: StoreWritesState): MessageSender {
   return {
     send: async (...parameters) => {
-      if (!writes.isOpen) throw new NotSentError();
+      if (!writes.isOpenFor(parameters[0].instanceId)) throw new NotSentError();
       return sender.send(...parameters);
     },
   };

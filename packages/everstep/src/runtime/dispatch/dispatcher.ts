@@ -266,9 +266,9 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     this.slots.drainSoon();
   }
 
-  /** Called when the store accepts writes again. */
+  /** Called when the store, or one of its servers, accepts writes again. */
   resume(): void {
-    this.slots.drainSoon();
+    this.limitsChanged();
   }
 
   get backlog(): Backlog {

@@ -155,7 +155,7 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const database = new Database({ ...options, primary });
   try {
     const facts = await migrate(database, options.url);
-    database.engine = await engineOf(database);
+    database.engine = await engineOf(database, options.log);
     if (!facts.fsync) {
       options.log.warn({ store: place }, 'database runs with fsync off, acknowledged changes can be lost when its machine fails');
     }
@@ -188,17 +188,23 @@ export function createPostgresStore(
   return {
     commit: (units) => batches.commit(units),
     concurrentBatches: SIDE_BY_SIDE,
+    ...(database.engine.servers ? { servers: database.engine.servers } : {}),
     probeWrites: () => probeWrites(database),
     loadRun: ({ runKey }) => ofRun(runKey, (run) => loadRun(database, run), null),
     loadPayload: ({ runKey }) => ofRun(runKey, (run) => loadPayload(database, run), null),
     payloadHead: ({ runKey }) => ofRun(runKey, (run) => payloadHead(database, run), null),
     loadResult: ({ runKey }) => ofRun(runKey, (run) => loadResult(database, run), null),
     loadJournal: ({ runKey, from }) => ofRun(runKey, (run) => loadJournal(database, run, from), []),
-    dueTasks: (query) => (cluster ? readClaimed(database, cluster.nodeId, query) : readDueTasks(database, query)),
+    dueTasks: async (query) =>
+      batches.instances.learnFrom(await (cluster ? readClaimed(database, cluster.nodeId, query) : readDueTasks(database, query))),
     dueInstances: ({ from, before }) => readDueInstances(database, from, before),
     nextDueAt: ({ after }) => (cluster ? readNextUnclaimedAt(database, after) : readNextDueAt(database, after)),
-    findRun: (query) =>
-      'runKey' in query ? records.find(query.runKey) : findRun(database, query.instanceId, query.workflowRunId, query.createdAt),
+    async findRun(query) {
+      if ('runKey' in query) return records.find(query.runKey);
+      const found = await findRun(database, query.instanceId, query.workflowRunId, query.createdAt);
+      if (found) batches.instances.learn(found.key, query.instanceId);
+      return found;
+    },
     async endedAmong({ runKeys }) {
       const instances = await batches.instances.of(runKeys);
       const ended = await endedAmong(

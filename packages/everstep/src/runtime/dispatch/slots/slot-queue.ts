@@ -21,7 +21,7 @@ export interface SlotQueueDeps {
   readonly limits: Pick<InstanceLimits, 'maxParallelism'>;
   readonly owners: InstanceOwners;
   readonly workers: Pick<WorkerPresence, 'capacityOf'>;
-  /** No delivery starts while this is closed; `drainSoon` must be called when it opens. */
+  /** While it is closed, also for one instance, no delivery starts; `drainSoon` must be called when it opens. */
   readonly writes: StoreWritesState;
 }
 
@@ -49,7 +49,7 @@ export class SlotQueue implements FreeSlots {
       maxInFlightPerHost: LIMITS.maxConnectionsPerHost,
       capacityOf: (pool) => deps.workers.capacityOf(pool),
       maxLongInFlight: LIMITS.maxLongDeliveriesInFlight,
-      maxInFlightOf: (instanceId) => deps.limits.maxParallelism(instanceId),
+      maxInFlightOf: (instanceId) => (deps.writes.isOpenFor(instanceId) ? deps.limits.maxParallelism(instanceId) : 0),
       owners: deps.owners,
     });
   }

@@ -150,14 +150,16 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   async claimDue(query: ClaimQuery): Promise<readonly DueTask[]> {
     if (!this.claims) return [];
-    return claimDue(this.database, this.nodeId, query);
+    return this.instances.learnFrom(await claimDue(this.database, this.nodeId, query));
   }
 
   async claimQueued(query: QueuedQuery): Promise<readonly DueTask[]> {
     if (!this.claims) return [];
     const { database, nodeId } = this;
-    if (!database.engine.isDistributed) return claimQueued(database, nodeId, query);
-    return claimQueuedOnServers(database, (work) => database.transaction(work), nodeId, query);
+    const claimed = database.engine.isDistributed
+      ? claimQueuedOnServers(database, (work) => database.transaction(work), nodeId, query)
+      : claimQueued(database, nodeId, query);
+    return this.instances.learnFrom(await claimed);
   }
 
   async handOver(tasks: readonly TaskOfNode[], to: string, options: { readonly isLent?: boolean } = {}): Promise<void> {

@@ -5,6 +5,7 @@
  */
 import type { ClaimQuery, Kept, QueuedQuery } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
+import { ServerUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import { integer, type Row, text } from '../connection/columns.js';
 import { type Session, statement, type TransactionSession } from '../connection/connection.js';
 
@@ -16,6 +17,16 @@ const IS_DUE = 'p.due_at IS NOT NULL AND p.claimed_by IS NULL AND p.due_at <= $1
 const FOR_NODE = 'p.queue IS NULL AND (p.wanted_by IS NULL OR p.wanted_by = $2)';
 const FIND_DUE = statement(`
   SELECT p.instance_id FROM task p WHERE ${IS_DUE} AND ${FOR_NODE} ORDER BY p.due_at, p.run_key, p.slot LIMIT $3`);
+
+/** Resolves with `without` if the server of the instance has just stopped. Its tasks are claimed when it is back. */
+async function unlessDown<Result>(work: Promise<Result>, without: Result): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof ServerUnavailableError) return without;
+    throw error;
+  }
+}
 
 /** Runs `claim` for each instance with due tasks, together for at most `limit` of them. */
 export async function claimEach(
@@ -30,7 +41,7 @@ export async function claimEach(
     const id = text(row, 'instance_id');
     due.set(id, (due.get(id) ?? 0) + 1);
   }
-  const claimed = await Promise.all([...due].map(([id, tasks]) => claim(id, tasks)));
+  const claimed = await Promise.all([...due].map(([id, tasks]) => unlessDown(claim(id, tasks), [])));
   return claimed.flat();
 }
 
@@ -135,7 +146,10 @@ async function takeGates(
 ): Promise<void> {
   const found = instanceId === undefined ? await session.query(WITHOUT_GATES, [before]) : [{ instance_id: instanceId }];
   for (const id of found.map((row) => text(row, 'instance_id')).sort())
-    await transact((claimant) => takeGate(claimant, id, nodeId));
+    await unlessDown(
+      transact((claimant) => takeGate(claimant, id, nodeId)),
+      false,
+    );
 }
 
 interface QueuedPage {
@@ -167,6 +181,7 @@ export async function claimQueuedEach(
   const until = last && page.length === limit ? integer(last, 'due_at') : before;
   const instances = await session.query(WITH_MESSAGES, [until, nodeId, after ?? -1, includesClaimed]);
   const claimed: DueTask[] = [];
-  for (const row of instances) claimed.push(...(await claimOf(text(row, 'instance_id'), { before: until, limit: ALL })));
+  for (const row of instances)
+    claimed.push(...(await unlessDown(claimOf(text(row, 'instance_id'), { before: until, limit: ALL }), [])));
   return claimed;
 }

@@ -46,7 +46,7 @@ if (typeof schemas === 'string') {
   const openTransactions: OpenTransaction[] = [];
   const database = new Database({ url, log });
   await migrate(database, url);
-  database.engine = await engineOf(database);
+  database.engine = await engineOf(database, log);
   const { isDistributed } = database.engine;
   after(() => database.close());
   afterEach(async () => {

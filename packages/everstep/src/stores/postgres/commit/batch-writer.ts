@@ -5,6 +5,8 @@
  */
 import { instanceOf } from '../../../engine/writes/unit-facts.js';
 import type { CommitResult, CommitUnit } from '../../../engine/writes.js';
+import { PartialCommitError, type UnitOutcome } from '../../../ports/stores/commit-store.js';
+import { ServerUnavailableError, StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import { OldDays } from '../accounts/day-counts.js';
 import { type Database, VersionConflictError } from '../connection/connection.js';
 import { TableStatistics } from '../connection/table-statistics.js';
@@ -63,8 +65,8 @@ export class BatchWriter {
   }
 
   /**
-   * Commits the batch. Rejects if a write is faulty, or if it is unknown whether the batch is durable. With one transaction per
-   * instance, a part of a rejected batch can be durable.
+   * Commits the batch. Rejects if a write is faulty, or if it is unknown whether the batch is durable. With one transaction per instance, rejects with
+   * PartialCommitError, because other parts of the batch can be durable.
    */
   async commit(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
     if (units.length === 0) return [];
@@ -91,7 +93,8 @@ export class BatchWriter {
 
   private async write(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
     const locks = new LockSet(units);
-    const instances = await this.instances.of(locks.runKeys);
+    const { found: instances, failure } = await this.instances.find(locks.runKeys);
+    if (failure) return this.writeKnown(units, instances, failure);
     const ofRun = (runKey: string) => locks.created.get(runKey) ?? instances.get(runKey) ?? null;
     if (this.commits === 'by-instance') {
       const parts = new Map<string | null, number[]>();
@@ -111,13 +114,34 @@ export class BatchWriter {
     return this.writePart({ units, locks, instances, instanceId });
   }
 
+  /** Writes the units whose runs are known. The runs of the others may be on a server that is down. */
+  private async writeKnown(
+    units: readonly CommitUnit[],
+    instances: ReadonlyMap<string, string>,
+    failure: ServerUnavailableError,
+  ): Promise<readonly CommitResult[]> {
+    const isKnown = units.map((unit) => [...new LockSet([unit]).runKeys].every((runKey) => instances.has(runKey)));
+    const known = units.filter((_, index) => isKnown[index]);
+    if (known.length === 0) throw failure;
+    const written: UnitOutcome[] = await this.write(known).then(
+      (results) => [...results],
+      (error: unknown) =>
+        error instanceof PartialCommitError ? [...error.outcomes] : known.map(() => ({ kind: 'failed' as const, error })),
+    );
+    const failed = { kind: 'failed', error: failure } as const;
+    throw new PartialCommitError(
+      isKnown.map((known) => (known ? (written.shift() ?? failed) : failed)),
+      failure,
+    );
+  }
+
   /** Waits for all parts, even if one of them fails. */
   private async writeParts(
     units: readonly CommitUnit[],
     instances: ReadonlyMap<string, string>,
     parts: [instanceId: string | null, indexes: readonly number[]][],
   ): Promise<readonly CommitResult[]> {
-    const results = new Map<number, CommitResult>();
+    const results = new Map<number, UnitOutcome>();
     const failures: unknown[] = [];
     const write = async (): Promise<void> => {
       for (let next = parts.shift(); next; next = parts.shift()) {
@@ -128,16 +152,21 @@ export class BatchWriter {
           for (const [n, index] of indexes.entries()) results.set(index, at(written, n));
         } catch (error) {
           failures.push(error);
+          for (const index of indexes) results.set(index, { kind: 'failed', error });
         }
       }
     };
     await Promise.all(Array.from({ length: MAX_CONCURRENT_PARTS }, write));
-    if (failures.length > 0) throw failures[0];
-    return units.map((_, index) => {
+    const outcomes = units.map((_, index) => {
       const result = results.get(index);
       if (!result) throw new Error('a unit was not written');
       return result;
     });
+    const written = outcomes.filter((outcome) => outcome.kind !== 'failed');
+    if (written.length === outcomes.length) return written;
+    // Then nothing is known about any unit.
+    if (written.length === 0 && failures.every(isWholeStore)) throw failures[0];
+    throw new PartialCommitError(outcomes, failures[0]);
   }
 
   private async writePart(part: Part): Promise<readonly CommitResult[]> {
@@ -183,6 +212,9 @@ function countedInstances(units: readonly CommitUnit[]): ReadonlySet<string> {
   for (const { writes } of units) for (const write of writes) if (write.kind === 'count-insights') counted.add(write.instanceId);
   return counted;
 }
+
+const isWholeStore = (error: unknown): boolean =>
+  error instanceof StoreUnavailableError && !(error instanceof ServerUnavailableError);
 
 const isDecision = ({ guards }: CommitUnit): boolean => guards.some(({ kind }) => kind === 'run-active');
 

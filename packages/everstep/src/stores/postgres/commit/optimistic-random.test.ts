@@ -26,6 +26,8 @@ import {
 } from '../../conformance/samples.js';
 import { Database, planned } from '../connection/connection.js';
 import { openPostgresStore } from '../index.js';
+import { engineOf } from '../sharding/detection.js';
+import { IS_ON_CLUSTER } from '../testing/citus.js';
 import { openTestSchemas } from '../testing/schemas.js';
 import { BatchWriter, type Commits } from './batch-writer.js';
 import type { ExpectedRuns } from './known-run.js';
@@ -183,6 +185,7 @@ if (typeof schemas === 'string') {
     const { url } = await schemas.make();
     await (await openPostgresStore({ url, log })).close();
     const database = new Database({ url, log });
+    database.engine = await engineOf(database, log);
     after(() => database.close());
     const nodes = NODES.map((node) => {
       const claiming = () => ({ claimant: `node ${node}`, now: T0 + 40 });
@@ -200,7 +203,7 @@ if (typeof schemas === 'string') {
   };
 
   describe('random batches', () => {
-    for (const commits of ['together', 'by-instance'] as const) {
+    for (const commits of IS_ON_CLUSTER ? (['by-instance'] as const) : (['together', 'by-instance'] as const)) {
       test(`optimistic commits have the same results as commits that read, ${commits}`, async () => {
         const choices = new Choices(SEED);
         const made: AlwaysExpecting[] = [];
@@ -216,7 +219,8 @@ if (typeof schemas === 'string') {
           const units = batch.map(({ unit }) => unit);
           const outcomes = await Promise.allSettled([expecting, reading].map(({ nodes }) => nodes[node]?.commit(units)));
           const [first, second] = outcomes.map((outcome) =>
-            outcome.status === 'fulfilled' ? outcome.value : String(outcome.reason),
+            // Shards of different schemas have different numbers.
+            outcome.status === 'fulfilled' ? outcome.value : String(outcome.reason).replace(/_\d+"$/, '"'),
           );
           assert.deepEqual(first, second, JSON.stringify(units));
           for (const [index, { applied }] of batch.entries()) {

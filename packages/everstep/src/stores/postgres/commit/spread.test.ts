@@ -32,7 +32,7 @@ const partsOf = (parts: readonly string[], by: string) =>
 if (typeof schemas === 'string') {
   describe('PostgreSQL partitioned by instance', { skip: schemas }, () => {});
 } else {
-  const schema = await schemas.make();
+  const schema = await schemas.make({ hasTables: false });
   const { url } = schema;
   await (await openPostgresStore({ url, log })).close();
   const spread = await spreadSchema(url);

@@ -4,8 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
+import type { ServerUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import type { Engine } from '../sharding/engine.js';
 import { routedStatement } from '../sharding/routed-statement.js';
+import { formOfInstances, instancesIn, isPlainRead } from '../sharding/statement-facts.js';
 import type { Row } from './columns.js';
 import { pgValueOf, type SqlValue } from './sql-values.js';
 
@@ -61,10 +63,33 @@ export interface TransactionSession extends Session {
   sendJoined(write: TableWrite, values: readonly SqlValue[]): void;
 }
 
+/** The form of a statement for tables on several servers. */
+const formOf = (given: Statement): Statement => (given.parts?.length === 1 ? (given.parts[0] ?? given) : given);
+
+/** Instances that the statement names, on tables on several servers. */
+export const instancesOf = (given: Statement, values: readonly SqlValue[]): readonly string[] =>
+  routedStatement(formOf(given))
+    .valuesOf(values)
+    .flatMap((some) => instancesIn(formOf(given), some));
+
+/** Returns why the statement cannot be sent: the server of an instance that it names is down. Null if it can. */
+export function refusalOf(engine: Engine, given: Statement, values: readonly SqlValue[]): ServerUnavailableError | null {
+  return engine.servers?.isAnyDown ? engine.servers.refusalOf(instancesOf(given, values)) : null;
+}
+
+/** Whether the statement can be repeated because it changes nothing. */
+export const isRead = (given: Statement): boolean => isPlainRead(formOf(given));
+
 export async function run(client: pg.ClientBase, engine: Engine, given: Statement, values: readonly SqlValue[]) {
   if (!engine.isDistributed) return client.query({ name: given.name, text: given.text, values: values.map(pgValueOf) });
-  const { statement, valuesOf } = routedStatement(given.parts?.length === 1 ? (given.parts[0] ?? given) : given);
-  const [first, ...others] = valuesOf(values).map((some) => client.query({ ...statement, values: some.map(pgValueOf) }));
+  const form = formOf(given);
+  const { statement, valuesOf } = routedStatement(form);
+  const all = valuesOf(values);
+  const { servers } = engine;
+  const ofReachable = servers?.isAnyDown ? formOfInstances(form) : null;
+  if (servers && ofReachable !== null)
+    return client.query({ text: ofReachable, values: [...(all[0] ?? []), servers.reachable].map(pgValueOf) });
+  const [first, ...others] = all.map((some) => client.query({ ...statement, values: some.map(pgValueOf) }));
   const answer = await first;
   if (!answer) throw new Error('a statement was not sent');
   for (const other of others) {
@@ -111,6 +136,11 @@ export class ClientSession implements TransactionSession {
   private readonly sent: Promise<unknown>[] = [];
   private gathering = false;
   private joining: JoinedWrite[] = [];
+  private readonly named: (readonly [Statement, readonly SqlValue[]])[] = [];
+  /** Whether it is unknown if the transaction took effect. */
+  commitFailed = false;
+  /** Why a statement was not sent; null if all were. The transaction must not be committed then. */
+  refusal: ServerUnavailableError | null = null;
 
   constructor(client: pg.PoolClient, engine: Engine) {
     this.client = client;
@@ -119,18 +149,18 @@ export class ClientSession implements TransactionSession {
 
   query(statement: Statement, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
     this.gather();
-    return this.track(run(this.client, this.engine, statement, values).then(({ rows }) => rows));
+    return this.track(this.run(statement, values).then(({ rows }) => rows));
   }
 
   execute(statement: Statement, values: readonly SqlValue[] = []): Promise<number> {
     this.gather();
-    return this.track(run(this.client, this.engine, statement, values).then(({ rowCount }) => rowCount ?? 0));
+    return this.track(this.run(statement, values).then(({ rowCount }) => rowCount ?? 0));
   }
 
   send(statement: Statement, values: readonly SqlValue[] = []): void {
     this.gather();
     const parts = this.engine.isDistributed ? statement.parts : undefined;
-    for (const part of parts ?? [statement]) this.track(run(this.client, this.engine, part, values));
+    for (const part of parts ?? [statement]) this.track(this.run(part, values));
   }
 
   sendJoined(write: TableWrite, values: readonly SqlValue[]): void {
@@ -140,6 +170,11 @@ export class ClientSession implements TransactionSession {
     }
     if (this.joining.some((other) => other.write.table === write.table)) this.gather();
     this.joining.push({ write, values });
+  }
+
+  /** Instances that the statements name, on tables on several servers. */
+  get instances(): readonly string[] {
+    return this.named.flatMap(([statement, values]) => instancesOf(statement, values));
   }
 
   /** Sends BEGIN, COMMIT or ROLLBACK. Resolves with the command that the server reports. */
@@ -176,6 +211,14 @@ export class ClientSession implements TransactionSession {
       joined(joining),
       joining.flatMap(({ values }) => values),
     );
+  }
+
+  private run(statement: Statement, values: readonly SqlValue[]) {
+    if (this.engine.servers) this.named.push([statement, values]);
+    const refusal = refusalOf(this.engine, statement, values);
+    if (refusal === null) return run(this.client, this.engine, statement, values);
+    this.refusal ??= refusal;
+    return Promise.reject(refusal);
   }
 
   private track<Result>(answer: Promise<Result>): Promise<Result> {

@@ -21,7 +21,7 @@ const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 if (typeof schemas === 'string') {
   describe('connections to PostgreSQL', { skip: schemas }, () => {});
 } else {
-  const { url } = await schemas.make();
+  const { url } = await schemas.make({ hasTables: false });
   const store = await openPostgresStore({ url, log: silent });
   const database = new Database({ url, log: silent, maxConnections: 2 });
   after(async () => {
@@ -216,7 +216,7 @@ if (typeof schemas === 'string') {
     });
 
     test('several processes that start at once create the tables only once', async () => {
-      const fresh = await schemas.make();
+      const fresh = await schemas.make({ hasTables: false });
       const opened = await Promise.all([1, 2, 3, 4, 5].map(() => openPostgresStore({ url: fresh.url, log: silent })));
       await Promise.all(opened.map((one) => one.close()));
       const again = new Database({ url: fresh.url, log: silent });
@@ -226,7 +226,7 @@ if (typeof schemas === 'string') {
     });
 
     test('instances of version 21 get the origins of the workflows that they ran, and not those of their messages', async () => {
-      const fresh = await schemas.make();
+      const fresh = await schemas.make({ hasTables: false });
       const older = new Database({ url: fresh.url, log: silent });
       await migrate(older, fresh.url, MIGRATIONS.slice(0, 21));
       await older.withConnection(async (client) => {
@@ -256,7 +256,7 @@ if (typeof schemas === 'string') {
     });
 
     test('a database of a newer version is left unchanged', async () => {
-      const fresh = await schemas.make();
+      const fresh = await schemas.make({ hasTables: false });
       const newer = new Database({ url: fresh.url, log: silent });
       await migrate(newer, fresh.url, [...MIGRATIONS, 'CREATE TABLE later ()']);
       await newer.close();

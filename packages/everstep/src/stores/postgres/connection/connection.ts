@@ -7,9 +7,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { Log } from '../../../ports/log.js';
-import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
+import { ServerUnavailableError, StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import { type Engine, POSTGRESQL } from '../sharding/engine.js';
-import { ClientSession, run, type Session, type Statement, type TransactionSession } from './client-session.js';
+import {
+  ClientSession,
+  instancesOf,
+  isRead,
+  refusalOf,
+  run,
+  type Session,
+  type Statement,
+  type TransactionSession,
+} from './client-session.js';
 import type { Row } from './columns.js';
 import { isShardReplaced, sqlStateOf, storeErrorOf, violatedConstraintOf } from './errors.js';
 import { Primary } from './primary.js';
@@ -217,10 +226,20 @@ export class Database implements Session {
     { retryOn = [], ...plans }: TransactionOptions = {},
   ): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
+      const sessions: ClientSession[] = [];
+      const remembered = (session: ClientSession) => {
+        sessions.push(session);
+        return work(session);
+      };
       try {
-        return await this.attempt(work, plans);
+        return await this.attempt(remembered, plans);
       } catch (error) {
-        if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) throw this.storeErrorOf(error);
+        if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) {
+          const [session] = sessions;
+          const failure = await this.failureOf(error, () => session?.instances ?? []);
+          // At COMMIT it is unknown whether it took effect.
+          if (failure === error || session?.commitFailed || !this.mayRepeat(failure, attempt)) throw failure;
+        }
         if (!(error instanceof VersionConflictError)) await pause(RETRY_DELAY_MS * attempt * Math.random());
       }
     }
@@ -230,25 +249,27 @@ export class Database implements Session {
    * Reads one state of the database in one round trip: `work` sends all statements before it awaits the first.
    */
   snapshot<Result>(work: (session: Session) => Promise<Result>, { fixedPlans = false }: PlanOptions = {}): Promise<Result> {
-    return this.confirmed(async (client) => {
-      const session = new ClientSession(client, this.engine);
-      let usable = false;
-      try {
-        const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
-        session.control(fixedPlans && !this.engine.isDistributed ? fixPlans(begin) : begin);
-        const result = work(session);
-        const outcome = session.control('COMMIT');
-        const [read] = await Promise.allSettled([result, outcome]);
-        await outcome;
-        usable = true;
-        if (read.status === 'rejected') throw read.reason;
-        return read.value;
-      } catch (error) {
-        throw storeErrorOf(error);
-      } finally {
-        client.release(!usable);
-      }
-    });
+    let session: ClientSession | null = null;
+    const read = () =>
+      this.confirmed(async (client) => {
+        const own = new ClientSession(client, this.engine);
+        session = own;
+        let usable = false;
+        try {
+          const begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+          own.control(fixedPlans && !this.engine.isDistributed ? fixPlans(begin) : begin);
+          const result = work(own);
+          const outcome = own.control('COMMIT');
+          const [answer] = await Promise.allSettled([result, outcome]);
+          await outcome;
+          usable = true;
+          if (answer.status === 'rejected') throw answer.reason;
+          return answer.value;
+        } finally {
+          client.release(!usable);
+        }
+      });
+    return this.repeated(read, () => session?.instances ?? []);
   }
 
   /** Runs `work` on one connection, outside any transaction. The connection is closed afterwards. */
@@ -263,7 +284,25 @@ export class Database implements Session {
     }
   }
 
+  /** A connection that is not one of the pool, so that it never waits for others. Its errors are not converted. */
+  async besidePool<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
+    const client = new this.Client({
+      application_name: 'everstep (looks for servers)',
+      connectionTimeoutMillis: this.connectTimeoutMs,
+      query_timeout: ANSWER_TIMEOUT_MS,
+    });
+    // The pending call reports it.
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      return await work(client);
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+
   async close(): Promise<void> {
+    this.engine.servers?.close();
     this.primary.close();
     await this.pool.end();
   }
@@ -287,15 +326,45 @@ export class Database implements Session {
     }
   }
 
-  /** Executes a statement as a transaction of its own. A connection that failed to execute it is not used again. */
+  /** Executes a statement as a transaction of its own. */
   private alone(statement: Statement, values: readonly SqlValue[]) {
+    const once = () => this.once(statement, values);
+    return this.repeated(once, () => instancesOf(statement, values), isRead(statement));
+  }
+
+  /** Repeats a read if a server of the cluster failed: without the server, or on a new connection to it. */
+  private async repeated<Result>(
+    read: () => Promise<Result>,
+    instances: () => readonly string[],
+    isRepeatable = true,
+  ): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await read();
+      } catch (error) {
+        const failure = await this.failureOf(error, instances);
+        if (failure === error || !isRepeatable || !this.mayRepeat(failure, attempt)) throw failure;
+      }
+    }
+  }
+
+  /** Whether a server of the cluster failed. It is not used again while it is down, so a second attempt avoids it or is refused. */
+  private mayRepeat(failure: unknown, attempt: number): boolean {
+    if (!(failure instanceof ServerUnavailableError) || attempt === MOST_TRIES) return false;
+    return attempt === 1 || this.engine.servers?.isDown(failure.server) === false;
+  }
+
+  /** A connection that failed to execute the statement is not used again. */
+  private async once(statement: Statement, values: readonly SqlValue[]) {
+    const refusal = refusalOf(this.engine, statement, values);
+    if (refusal) throw refusal;
     return this.confirmed(async (client) => {
       let usable = true;
       try {
         return await run(client, this.engine, statement, values);
       } catch (error) {
         usable = sqlStateOf(error) !== null;
-        throw this.storeErrorOf(error);
+        throw error;
       } finally {
         client.release(!usable);
       }
@@ -320,15 +389,18 @@ export class Database implements Session {
     throw new StoreUnavailableError(`the response of the database was discarded: ${why}`);
   }
 
-  /** If the error means that the server is unavailable or not the primary, looks for the primary. */
-  private storeErrorOf(error: unknown): unknown {
+  /** Converts an error. If it means that the server is unavailable or not the primary, looks for the primary. */
+  private async failureOf(error: unknown, instances: () => readonly string[]): Promise<unknown> {
+    const { servers } = this.engine;
+    const ofServer = servers && !(error instanceof StoreUnavailableError) ? await servers.failureOf(error, instances) : null;
+    if (ofServer) return ofServer;
     const told = storeErrorOf(error);
-    if (told instanceof StoreUnavailableError) void this.primary.find();
+    if (told instanceof StoreUnavailableError && !(told instanceof ServerUnavailableError)) void this.primary.find();
     return told;
   }
 
   private attempt<Result>(
-    work: (session: TransactionSession) => Promise<Result>,
+    work: (session: ClientSession) => Promise<Result>,
     { fixedPlans = false }: PlanOptions,
   ): Promise<Result> {
     return this.confirmed(async (client) => {
@@ -339,6 +411,7 @@ export class Database implements Session {
         let result: Result;
         try {
           result = await work(session);
+          if (session.refusal) throw session.refusal;
         } catch (error) {
           usable = await session.control('ROLLBACK').then(
             () => true,
@@ -349,7 +422,9 @@ export class Database implements Session {
           throw error;
         }
         const sentAt = performance.now();
+        session.commitFailed = true;
         const outcome = await session.control('COMMIT');
+        session.commitFailed = false;
         usable = true;
         await session.answered();
         if (outcome !== 'COMMIT') throw new Error(`the database responded to COMMIT with ${outcome}`);

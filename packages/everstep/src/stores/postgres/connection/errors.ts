@@ -72,6 +72,26 @@ const REFUSALS: readonly (readonly [state: RegExp, reason: string])[] = [
   // 58000, 58030 and 58P01: errors of the server's operating system, such as EIO or a missing file.
   [/^58(000|030|P01)$/, 'I/O error'],
 ];
+/** Messages with which a server of a cluster reports that the connection to another one was lost, as an internal error. */
+const LOST_SERVER =
+  /^(could not commit transaction for shard|failure on connection marked as essential|server closed the connection|could not (receive|send) data|connection not open|no connection to the server|SSL (connection|SYSCALL|error)|lost synchronization with server)/;
+
+/** Whether the server cannot write at the moment. */
+export const isRefusal = (error: Error): boolean => {
+  const state = sqlStateOf(error) ?? '';
+  return REFUSALS.some(([states]) => states.test(state));
+};
+
+/** Whether no answer came in time. */
+export const isLate = (error: Error): boolean => error.message.startsWith('Query read timeout');
+
+/** Whether a server that answers reports that it, or another server that it needs, is unavailable. */
+export function isOutage(error: Error): boolean {
+  const state = sqlStateOf(error);
+  if (state === null) return false;
+  return AWAY_STATES.test(state) || isRefusal(error) || (state === INTERNAL_ERROR && LOST_SERVER.test(error.message));
+}
+
 /** Network error codes of Node. */
 const AWAY_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',

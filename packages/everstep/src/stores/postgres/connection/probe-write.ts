@@ -7,10 +7,18 @@ const NAME = 'write-probe';
 const PUT = planned('INSERT INTO secret (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value');
 const REMOVE = planned('DELETE FROM secret WHERE name = $1');
 
-/** Writes random bytes, which cannot be compressed, so they need new pages. They are removed in the same transaction. */
+/** Tables on all servers take no writes while one of them is down. This one is on the server that the nodes connect to. */
+const PUT_ON_SERVER = planned(
+  `INSERT INTO node (node_id, lease_until, host, version) VALUES ($1, clock_timestamp() + interval '1 minute', $2, '')`,
+);
+const REMOVE_ON_SERVER = planned('DELETE FROM node WHERE node_id = $1');
+
+/** Random bytes cannot be compressed, so they take pages of their own. They are removed in the same transaction. */
 export async function probeWrites(database: Database): Promise<void> {
+  const { isDistributed } = database.engine;
+  const name = isDistributed ? `${NAME} ${randomBytes(9).toString('base64url')}` : NAME;
   await database.transaction(async (session) => {
-    session.send(PUT, [NAME, randomBytes(PROBE_BYTES / 2).toString('hex')]);
-    session.send(REMOVE, [NAME]);
+    session.send(isDistributed ? PUT_ON_SERVER : PUT, [name, randomBytes(PROBE_BYTES / 2).toString('hex')]);
+    session.send(isDistributed ? REMOVE_ON_SERVER : REMOVE, [name]);
   });
 }

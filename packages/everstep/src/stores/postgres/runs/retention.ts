@@ -101,7 +101,7 @@ const DELETIONS = TABLES_OF_RUN.map((table) =>
   DELETE FROM ${table} x USING ${unnest(KEY)} AS u(${names(KEY)})
   WHERE x.instance_id = u.instance_id AND x.run_key = u.run_key`),
 );
-const DELETE_FROM_DIRECTORY = statement('DELETE FROM run_directory WHERE run_key = ANY($1::text[])');
+const DELETE_FROM_DIRECTORY = statement('DELETE FROM run_directory WHERE run_key = ANY($1::text[]) AND instance_id = $2');
 
 interface Found {
   readonly runKey: string;
@@ -189,7 +189,7 @@ async function removeFound(
   session.send(GIVE_BACK_RUNS, values);
   session.send(DELETE_ENTRY_LABELS, values);
   for (const deletion of DELETIONS) session.send(deletion, values);
-  session.send(DELETE_FROM_DIRECTORY, [keys]);
+  session.send(DELETE_FROM_DIRECTORY, [keys, instanceId]);
   sendGroupChanges(session, changes);
   return keys.length;
 }

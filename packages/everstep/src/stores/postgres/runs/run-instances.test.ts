@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Session } from '../connection/connection.js';
+import { POSTGRESQL } from '../sharding/engine.js';
 import { RunInstances } from './run-instances.js';
 
 /** A directory that counts the requested runs. */
 function directory(rows: Readonly<Record<string, string>>) {
   const asked: string[][] = [];
-  const session: Pick<Session, 'query'> = {
+  const session: Pick<Session, 'query' | 'engine'> = {
+    engine: POSTGRESQL,
     async query(_statement, values = []) {
       const keys = values[0];
       assert.ok(Array.isArray(keys));

@@ -1,6 +1,8 @@
 /** Detects what the database supports. */
+import type { Log } from '../../../ports/log.js';
 import type { Session, Statement } from '../connection/connection.js';
-import { CITUS, type Engine, POSTGRESQL } from './engine.js';
+import { citus, type Engine, POSTGRESQL } from './engine.js';
+import { type ClusterConnection, ShardServers } from './shard-servers.js';
 
 /** Reads the distributed tables of the schema, if the server can have any. */
 const HAS_CATALOG: Statement = { name: '', text: `SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS found` };
@@ -10,7 +12,7 @@ const IS_DISTRIBUTED: Statement = {
 };
 
 /** Returns what the database supports. Tables that are not distributed are used as on one server, whatever the server supports. */
-export async function engineOf(session: Session): Promise<Engine> {
+export async function engineOf(session: Session & ClusterConnection, log: Log): Promise<Engine> {
   const isTrue = async (question: Statement) => (await session.query(question))[0]?.found === true;
-  return (await isTrue(HAS_CATALOG)) && (await isTrue(IS_DISTRIBUTED)) ? CITUS : POSTGRESQL;
+  return (await isTrue(HAS_CATALOG)) && (await isTrue(IS_DISTRIBUTED)) ? citus(new ShardServers(session, log)) : POSTGRESQL;
 }

@@ -29,9 +29,15 @@ const SHARDS = 32;
 const WANTED: readonly Distribution[] = [
   ...ON_EVERY_SERVER.map((table) => ({ table, by: null })),
   ...BY_INSTANCE.map((table) => ({ table, by: 'instance_id' })),
-  ...BY_RUN.map((table) => ({ table, by: 'run_key' })),
+  ...BY_RUN.map((table) => ({ table, by: 'instance_id' })),
 ];
 const [FIRST_BY_INSTANCE] = BY_INSTANCE;
+const [DIRECTORY] = BY_RUN;
+/**
+ * The directory of runs is on the server of the instance, so that the start of a run needs no other server. Unique constraints must
+ * contain the distribution column.
+ */
+const PREPARE_DIRECTORY = `ALTER TABLE ${DIRECTORY} DROP CONSTRAINT IF EXISTS ${DIRECTORY}_pkey, ADD PRIMARY KEY (run_key, instance_id)`;
 
 /** Reads what would be done. Rejects with DistributionError if the server has no extension `citus`. */
 export async function distributionState(client: pg.ClientBase): Promise<DistributionState> {
@@ -49,10 +55,11 @@ export async function distributionState(client: pg.ClientBase): Promise<Distribu
   );
   if (servers.rows.length === 0)
     throw new DistributionError('the cluster has no server that can have shards; add workers with citus_add_node first');
-  const done = await client.query<{ name: string }>(`
-    SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
+  const done = await client.query<{ name: string; by: string | null }>(`
+    SELECT c.relname AS name, column_to_column_name(p.logicalrelid, p.partkey) AS by
+    FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
     WHERE c.relnamespace = current_schema()::regnamespace`);
-  const distributed = new Set(done.rows.map(({ name }) => name));
+  const distributed = new Map(done.rows.map(({ name, by }) => [name, by]));
   const [schema] = (await client.query<{ hasTables: boolean }>(`SELECT to_regclass('node') IS NOT NULL AS "hasTables"`)).rows;
   const nodes = schema?.hasTables
     ? await client.query<{ host: string }>('SELECT host FROM node WHERE lease_until >= clock_timestamp() ORDER BY host')
@@ -60,9 +67,16 @@ export async function distributionState(client: pg.ClientBase): Promise<Distribu
   return {
     version: extension.version,
     servers: servers.rows.map(({ server }) => server),
-    pending: WANTED.filter(({ table }) => !distributed.has(table)),
+    pending: WANTED.filter(({ table, by }) => distributed.get(table) !== by),
     nodes: nodes.rows.map(({ host }) => host),
   };
+}
+
+/** An earlier version distributed the directory by run. */
+async function prepareDirectory(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query('SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::text::regclass', [DIRECTORY]);
+  if (rows.length > 0) await client.query('SELECT undistribute_table($1::text::regclass)', [DIRECTORY]);
+  await client.query(PREPARE_DIRECTORY);
 }
 
 async function distributeTable(client: pg.ClientBase, { table, by }: Distribution, shards: number): Promise<void> {
@@ -70,8 +84,8 @@ async function distributeTable(client: pg.ClientBase, { table, by }: Distributio
     await client.query('SELECT create_reference_table($1::text::regclass)', [table]);
     return;
   }
-  const isFirst = table === FIRST_BY_INSTANCE;
-  const together = by === 'instance_id' && !isFirst;
+  if (table === DIRECTORY) await prepareDirectory(client);
+  const together = table !== FIRST_BY_INSTANCE;
   await client.query(
     `SELECT create_distributed_table($1::text::regclass, $2, colocate_with => $3${together ? '' : ', shard_count => $4'})`,
     together ? [table, by, FIRST_BY_INSTANCE] : [table, by, 'none', shards],

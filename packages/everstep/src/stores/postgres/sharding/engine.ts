@@ -1,4 +1,5 @@
-/** What a database supports. It is detected when the store is opened, and decides how statements are sent. */
+/** What a database supports. It is detected when the store is opened, and decides how the same statements are sent. */
+import type { ShardServers } from './shard-servers.js';
 
 export interface Engine {
   /** Name of the product, for display. */
@@ -8,7 +9,9 @@ export interface Engine {
    * transaction contains the writes of one instance.
    */
   readonly isDistributed: boolean;
+  /** The servers of distributed tables; else null. */
+  readonly servers: ShardServers | null;
 }
 
-export const POSTGRESQL: Engine = { name: 'PostgreSQL', isDistributed: false };
-export const CITUS: Engine = { name: 'Citus', isDistributed: true };
+export const POSTGRESQL: Engine = { name: 'PostgreSQL', isDistributed: false, servers: null };
+export const citus = (servers: ShardServers | null): Engine => ({ name: 'Citus', isDistributed: true, servers });

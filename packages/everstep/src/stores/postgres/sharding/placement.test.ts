@@ -51,6 +51,14 @@ describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && sch
       await distribute(client, { shards: 4 });
       assert.deepEqual((await distributionState(client)).pending, []);
       await distribute(client, { shards: 4 });
+      // As by an earlier version.
+      await client.query(`SELECT undistribute_table('run_directory')`);
+      await client.query('ALTER TABLE run_directory DROP CONSTRAINT run_directory_pkey, ADD PRIMARY KEY (run_key)');
+      await client.query(`SELECT create_distributed_table('run_directory', 'run_key', colocate_with => 'none')`);
+      const { pending } = await distributionState(client);
+      assert.deepEqual(pending, [{ table: 'run_directory', by: 'instance_id' }]);
+      await distribute(client, { shards: 4 });
+      assert.deepEqual((await distributionState(client)).pending, []);
     });
     const store = await openPostgresStore({ url, log });
     after(() => store.close());

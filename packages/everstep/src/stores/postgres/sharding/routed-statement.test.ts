@@ -43,6 +43,17 @@ describe('a statement for tables on several servers', () => {
     assert.deepEqual(valuesOf(['unused', ['qi']]), [['qi']]);
   });
 
+  test('compares each table with the instance that it names', () => {
+    const textOf = (text: string) => routedStatement(named(text)).statement.text;
+    const joined = 'SELECT 1 FROM task t JOIN run r ON r.instance_id = t.instance_id WHERE t.instance_id';
+    assert.equal(
+      textOf(`${joined} = $1`),
+      'SELECT 1 FROM task t JOIN run r ON (r.instance_id = $1::text AND t.instance_id = $1::text) WHERE t.instance_id = $1',
+    );
+    assert.equal(textOf(`${joined} = ANY($1::text[])`), `${joined} = ANY($1::text[])`);
+    assert.equal(textOf(`${joined} <> $1`), `${joined} <> $1`);
+  });
+
   test('is refused if a row refers to another instance', () => {
     const { valuesOf } = routedStatement(named('SELECT * FROM unnest($1::text[], $2::text[]) AS u(instance_id, from_instance)'));
     assert.throws(

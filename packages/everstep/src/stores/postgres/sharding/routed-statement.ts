@@ -60,7 +60,7 @@ function route(original: NamedStatement): RoutedStatement {
     const from = given.length === 0 ? '' : ` FROM unnest(${given.join(', ')})${numbered ?? ''} AS r(${givenNames.join(', ')})`;
     return `(SELECT ${taken.join(', ')}${from}) AS ${alias}`;
   });
-  const text = comparedWith(instances, withRows);
+  const text = ofOneInstance(comparedWith(instances, withRows));
   const used = [...new Set([...text.matchAll(PARAMETER)].map(([, number]) => Number(number)))].sort((a, b) => a - b);
   const numbers = new Map(used.map((number, index) => [number, index + 1]));
   const renumbered = text.replace(PARAMETER, (_, number) => `$${numbers.get(Number(number))}`);
@@ -81,6 +81,22 @@ function comparedWith(instances: ReadonlyMap<string, string>, text: string): str
     compared = compared.replace(new RegExp(`= ${name}\\b`, 'g'), `= ${value.replace('$', '$$$$')}`);
   }
   return compared;
+}
+
+const SAME_INSTANCE = /\b(\w+)\.instance_id = (\w+)\.instance_id\b/g;
+const OF_LIST = /\binstance_id\s*=\s*ANY\b/i;
+const OF_VALUE = /\binstance_id = \$(\d+)\b|\$(\d+)(?:::text)? AS instance_id\b/g;
+
+/** If the statement names one instance, compares each table with it: the planner does not find the value through another table. */
+function ofOneInstance(text: string): string {
+  if (OF_LIST.test(text)) return text;
+  const named = new Set([...text.matchAll(OF_VALUE)].map(([, compared, given]) => compared ?? given));
+  const [number] = named;
+  if (number === undefined || named.size > 1) return text;
+  return text.replace(SAME_INSTANCE, (_, one: string, other: string) => {
+    const is = (table: string) => `${table}.instance_id = $${number}::text`;
+    return `(${is(one)} AND ${is(other)})`;
+  });
 }
 
 const rowsIn = (values: readonly SqlValue[], number: number): readonly SqlValue[] => {

@@ -85,10 +85,14 @@ export async function totalsOf(session: Session, accountId: string): Promise<rea
   }));
 }
 
-/** Reads the instances and their totals one after the other: a join would read the totals of all instances. */
+/**
+ * Reads the instances and their totals one after the other: a join would read the totals of all instances. Those on a server that is
+ * down count as empty, so that the others are not refused.
+ */
 async function totalsOnServers(session: Session, accountId: string): Promise<readonly InstanceTotals[]> {
   const instances = await session.query(INSTANCES_OF_ACCOUNT, [accountId]);
-  const ids = instances.map((row) => text(row, 'instance_id'));
+  const { servers } = session.engine;
+  const ids = instances.map((row) => text(row, 'instance_id')).filter((id) => !servers?.refusalOf([id]));
   const totals = new Map((await session.query(OF_INSTANCES, [ids])).map((row) => [text(row, 'instance_id'), row]));
   return instances.map((row) => {
     const instanceId = text(row, 'instance_id');

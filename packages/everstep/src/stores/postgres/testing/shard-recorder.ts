@@ -5,22 +5,22 @@ import { onCluster } from './citus.js';
 export interface ShardRecorder {
   /** URL of the schema. Connections with it are recorded. */
   readonly url: string;
-  /** Shards used since the last call: by instance, and of the directory of runs. Tables on all servers are not counted. */
-  used(): { readonly byInstance: ReadonlySet<string>; readonly byRun: ReadonlySet<string> };
+  /** Shards used since the last call. Tables on all servers are not counted. */
+  used(): ReadonlySet<string>;
 }
 
 const SHARD = /_(\d{6,})\b/g;
 
 /** Starts recording. The tables of the schema must be distributed. */
 export async function recordShards(schemaUrl: string): Promise<ShardRecorder> {
-  const shards = new Map<string, { readonly by: 'instance' | 'run'; readonly range: string }>();
+  const shards = new Map<string, string>();
   await onCluster(schemaUrl, async (client) => {
     // Shards with the same range of values are on one server together.
-    const { rows } = await client.query<{ id: string; table: string; range: string }>(`
-      SELECT s.shardid::text AS id, c.relname AS table, s.shardminvalue AS range
+    const { rows } = await client.query<{ id: string; range: string }>(`
+      SELECT s.shardid::text AS id, s.shardminvalue AS range
       FROM pg_dist_shard s JOIN pg_class c ON c.oid = s.logicalrelid
       WHERE c.relnamespace = current_schema()::regnamespace AND s.shardminvalue IS NOT NULL`);
-    for (const { id, table, range } of rows) shards.set(id, { by: table === 'run_directory' ? 'run' : 'instance', range });
+    for (const { id, range } of rows) shards.set(id, range);
   });
   let texts: string[] = [];
   const { emit } = pg.Client.prototype;
@@ -35,13 +35,13 @@ export async function recordShards(schemaUrl: string): Promise<ShardRecorder> {
   return {
     url: url.href,
     used() {
-      const [byInstance, byRun] = [new Set<string>(), new Set<string>()];
+      const used = new Set<string>();
       for (const [, id = ''] of texts.flatMap((text) => [...text.matchAll(SHARD)])) {
-        const shard = shards.get(id);
-        if (shard) (shard.by === 'run' ? byRun : byInstance).add(shard.range);
+        const range = shards.get(id);
+        if (range !== undefined) used.add(range);
       }
       texts = [];
-      return { byInstance, byRun };
+      return used;
     },
   };
 }

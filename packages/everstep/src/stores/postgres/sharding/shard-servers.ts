@@ -1,0 +1,252 @@
+/**
+ * The servers of a cluster that have the rows of queue instances. A server that cannot be reached or refuses writes stops its
+ * instances only: statements that name one of them are refused without being sent, and reads over all servers omit them. A write
+ * from time to time finds out whether it is back.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type pg from 'pg';
+import type { Log } from '../../../ports/log.js';
+import type { StoreServers } from '../../../ports/stores/commit-store.js';
+import { PROBE_BYTES } from '../../../ports/stores/commit-store.js';
+import { ServerUnavailableError } from '../../../ports/stores/store-unavailable.js';
+import { isLate, isOutage, isRefusal } from '../connection/errors.js';
+
+const FIRST_PROBE_MS = 100;
+const MOST_PROBE_DELAY_MS = 2_000;
+const PROBE_TIMEOUT_MS = 5_000;
+/** Ids that are tried to find one on each server. */
+const TRIED_IDS = 4_096;
+
+const SERVER = `n.nodename || ':' || n.nodeport`;
+const PLACES = `JOIN pg_dist_placement p ON p.shardid = i.shard JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary'`;
+const SERVERS = `SELECT DISTINCT ${SERVER} AS server FROM pg_dist_node n WHERE n.noderole = 'primary' AND n.shouldhaveshards`;
+const INSTANCES = 'SELECT instance_id AS id FROM queue_instance UNION SELECT instance_id FROM deleted_instance';
+const HOMES = `
+  SELECT i.id, ${SERVER} AS server
+  FROM (SELECT id, get_shard_id_for_distribution_column('run', id) AS shard FROM unnest($1::text[]) AS g(id)) i ${PLACES}`;
+const HOME_OF_SHARD = `SELECT ${SERVER} AS server FROM (SELECT $1::bigint AS shard) i ${PLACES}`;
+/** An id on each server. No queue instance has it. */
+const PROBES = `
+  SELECT min(i.id) AS id, ${SERVER} AS server
+  FROM (SELECT id, get_shard_id_for_distribution_column('run', id) AS shard
+    FROM (SELECT 'probe ' || n AS id FROM generate_series(1, ${TRIED_IDS}) n) g) i ${PLACES} GROUP BY 2`;
+const PUT = `INSERT INTO kept_event (instance_id, run_key, place, received_at, event_key, event_id, content)
+  VALUES ($1, $2, 0, 0, '', '', $3)`;
+const REMOVE = 'DELETE FROM kept_event WHERE instance_id = $1 AND run_key = $2';
+/** Transactions that were prepared on a server that then went away hold their locks until they are finished. */
+const FINISH_PREPARED = 'SELECT recover_prepared_transactions()';
+
+const OF_SHARD = /\bshard (\d+)\b/;
+
+interface Down {
+  readonly back: Promise<void>;
+  readonly isBack: () => void;
+}
+
+/** What is needed of the database: a connection that is not one of the pool, on which statements are sent as they are. */
+export interface ClusterConnection {
+  besidePool<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>;
+}
+
+export class ShardServers implements StoreServers {
+  private readonly database: ClusterConnection;
+  private readonly log: Log;
+  private readonly down = new Map<string, Down>();
+  private readonly marking = new Map<string, Promise<void>>();
+  private servers: readonly string[] = [];
+  private homes: ReadonlyMap<string, string> = new Map();
+  private reachableIds: readonly string[] = [];
+  private readonly closing = new AbortController();
+
+  constructor(database: ClusterConnection, log: Log) {
+    this.database = database;
+    this.log = log;
+  }
+
+  get isAnyDown(): boolean {
+    return this.down.size > 0;
+  }
+  /** Instances on servers that are not known to be down. */
+  get reachable(): readonly string[] {
+    return this.reachableIds;
+  }
+  /** The error for what may be on any server; null if none is down. */
+  get anyDown(): ServerUnavailableError | null {
+    const [server] = this.down.keys();
+    return server === undefined ? null : refused(server);
+  }
+
+  serverOf(instanceId: string): string | null {
+    return this.homes.get(instanceId) ?? null;
+  }
+
+  isDown(server: string): boolean {
+    return this.down.has(server);
+  }
+
+  async whenBack(server: string): Promise<void> {
+    await this.marking.get(server);
+    await this.down.get(server)?.back;
+  }
+
+  /** Returns the error of the server of one of the instances that is down; null if none is. */
+  refusalOf(instances: readonly string[]): ServerUnavailableError | null {
+    for (const id of instances) {
+      const server = this.homes.get(id);
+      if (server !== undefined && this.down.has(server)) return refused(server);
+    }
+    return null;
+  }
+
+  /**
+   * Returns the error of the server that caused it; null if the error is not that of one server. A server that does not answer is
+   * found by the instances of the statement. The server is down from now on, unless it takes a write: only a connection to it may
+   * have been lost.
+   */
+  async failureOf(error: unknown, instances: () => readonly string[]): Promise<ServerUnavailableError | null> {
+    if (!(error instanceof Error) || !(isOutage(error) || isLate(error))) return null;
+    try {
+      const server = await this.serverIn(error, instances);
+      if (server === null) return null;
+      await this.mark(server, error.message);
+      return new ServerUnavailableError(server, error.message, { cause: error });
+    } catch {
+      // The coordinator is unavailable as well.
+      return null;
+    }
+  }
+
+  close(): void {
+    this.closing.abort();
+    for (const { isBack } of this.down.values()) isBack();
+    this.down.clear();
+  }
+
+  private async serverIn(error: Error, instances: () => readonly string[]): Promise<string | null> {
+    const where = 'where' in error && typeof error.where === 'string' ? error.where : '';
+    const text = `${error.message} ${where}`;
+    const named = () => this.servers.find((server) => new RegExp(`(?<![\\w.-])${escaped(server)}(?!\\d)`).test(text)) ?? null;
+    const known = named();
+    if (known !== null) return known;
+    await this.database.besidePool(async (client) => {
+      this.servers = (await client.query<{ server: string }>(SERVERS)).rows.map(({ server }) => server);
+    });
+    const found = named();
+    if (found !== null) return found;
+    const [, shard] = OF_SHARD.exec(error.message) ?? [];
+    if (shard !== undefined) {
+      return this.database.besidePool(async (client) => {
+        const { rows } = await client.query<{ server: string }>(HOME_OF_SHARD, [shard]);
+        return rows[0]?.server ?? null;
+      });
+    }
+    if (isLate(error)) return this.silentServer();
+    if (!isRefusal(error)) return null;
+    const [instanceId] = instances();
+    if (instanceId === undefined) return this.silentServer();
+    return this.database.besidePool(async (client) => (await homesOf(client, [instanceId])).get(instanceId) ?? null);
+  }
+
+  /** Returns a server that takes no writes. A statement for all servers does not report which one it waited for. */
+  private async silentServer(): Promise<string | null> {
+    const known = this.servers.filter((server) => !this.down.has(server));
+    const takes = await Promise.all(
+      known.map((server) =>
+        this.probe(server).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    );
+    return known.find((_, index) => !takes[index]) ?? null;
+  }
+
+  private mark(server: string, reason: string): Promise<void> {
+    if (this.down.has(server)) return Promise.resolve();
+    const known = this.marking.get(server);
+    if (known) return known;
+    const marking = (async () => {
+      const isUp = await this.probe(server).then(
+        () => true,
+        () => false,
+      );
+      if (isUp) return;
+      const homes = await this.readHomes();
+      if (this.closing.signal.aborted) return;
+      let isBack = (): void => {};
+      const back = new Promise<void>((resolve) => {
+        isBack = resolve;
+      });
+      this.down.set(server, { back, isBack });
+      this.learn(homes);
+      this.log.warn({ server, error: reason }, 'database server is down, reads over all servers omit it');
+      void this.probeUntilBack(server);
+    })().finally(() => this.marking.delete(server));
+    this.marking.set(server, marking);
+    return marking;
+  }
+
+  private learn(homes: ReadonlyMap<string, string>): void {
+    this.homes = homes;
+    this.reachableIds = [...homes].filter(([, server]) => !this.down.has(server)).map(([id]) => id);
+  }
+
+  private readHomes(): Promise<ReadonlyMap<string, string>> {
+    return this.database.besidePool(async (client) => {
+      const { rows } = await client.query<{ id: string }>(INSTANCES);
+      return homesOf(
+        client,
+        rows.map(({ id }) => id),
+      );
+    });
+  }
+
+  /** Never rejects. */
+  private async probeUntilBack(server: string): Promise<void> {
+    const { signal } = this.closing;
+    for (let delayMs = FIRST_PROBE_MS; !signal.aborted; delayMs = Math.min(MOST_PROBE_DELAY_MS, delayMs * 2)) {
+      try {
+        await pause(delayMs, undefined, { signal, ref: false });
+        // Instances may have moved meanwhile.
+        this.learn(await this.readHomes());
+        await this.probe(server);
+        break;
+      } catch {
+        // It is still down.
+      }
+    }
+    const down = this.down.get(server);
+    this.down.delete(server);
+    this.learn(this.homes);
+    if (!signal.aborted) this.log.info({ server }, 'database server answered again');
+    down?.isBack();
+  }
+
+  /** Writes to the server. Rejects if it does not accept writes. A server that is no longer in the cluster counts as back. */
+  private probe(server: string): Promise<void> {
+    return this.database.besidePool(async (client) => {
+      await client.query(`SET statement_timeout = ${PROBE_TIMEOUT_MS}`);
+      const { rows } = await client.query<{ id: string; server: string }>(PROBES);
+      const id = rows.find((row) => row.server === server)?.id;
+      if (id === undefined) return;
+      const key = `probe ${randomBytes(8).toString('hex')}`;
+      await client.query('BEGIN');
+      await client.query(PUT, [id, key, randomBytes(PROBE_BYTES / 2).toString('hex')]);
+      await client.query(REMOVE, [id, key]);
+      await client.query('COMMIT');
+      // Users without the privilege wait until the cluster does it.
+      await client.query(FINISH_PREPARED).catch(() => undefined);
+    });
+  }
+}
+
+const refused = (server: string): ServerUnavailableError => new ServerUnavailableError(server, 'it did not answer');
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+async function homesOf(client: pg.ClientBase, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await client.query<{ id: string; server: string }>(HOMES, [ids]);
+  return new Map(rows.map(({ id, server }) => [id, server]));
+}

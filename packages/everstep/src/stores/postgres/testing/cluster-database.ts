@@ -1,0 +1,78 @@
+/** A database of its own on the cluster of the tests, whose connections to a server can be refused. Other databases are not affected. */
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { CITUS, onCluster, prepareCluster } from './citus.js';
+
+export interface ClusterDatabase {
+  /** URL of the coordinator. The database has distributed tables. */
+  readonly url: string;
+  /** Ends the connections to the server (host and port) and refuses others, until `start`. */
+  stop(server: string): Promise<void>;
+  start(server: string): Promise<void>;
+  drop(): Promise<void>;
+}
+
+interface Server {
+  readonly host: string;
+  readonly port: number;
+  readonly isCoordinator: boolean;
+}
+
+function urlAt(url: string, database: string, server?: Server): string {
+  const changed = new URL(url);
+  changed.pathname = `/${database}`;
+  if (server) [changed.hostname, changed.port] = [server.host, String(server.port)];
+  return changed.href;
+}
+
+/** Creates the database with its tables on all servers. Rejects if the cluster has fewer than two servers with shards. */
+export async function makeClusterDatabase(): Promise<ClusterDatabase> {
+  const given = process.env[CITUS] ?? '';
+  const known = new URL(given).pathname.slice(1);
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  const servers: Server[] = [];
+  await onCluster(given, async (client) => {
+    const { rows } = await client.query<{ host: string; port: number; group: number }>(
+      `SELECT nodename AS host, nodeport AS port, groupid AS group FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid`,
+    );
+    servers.push(...rows.map(({ host, port, group }) => ({ host, port, isCoordinator: group === 0 })));
+  });
+  const workers = servers.filter(({ isCoordinator }) => !isCoordinator);
+  if (workers.length < 2) throw new Error('the cluster has fewer than two workers');
+  const administer = async (server: Server | undefined, database: string, statements: readonly string[]) => {
+    const client = new pg.Client({ connectionString: urlAt(given, database, server) });
+    try {
+      await client.connect();
+      for (const statement of statements) await client.query(statement);
+    } finally {
+      await client.end();
+    }
+  };
+  const places = [undefined, ...workers];
+  for (const place of places) {
+    await administer(place, known, [`CREATE DATABASE ${name}`]);
+    await administer(place, name, ['CREATE EXTENSION citus']);
+  }
+  const url = urlAt(given, name);
+  const coordinator = servers.find(({ isCoordinator }) => isCoordinator);
+  await onCluster(url, async (client) => {
+    if (coordinator) await client.query('SELECT citus_set_coordinator_host($1, $2)', [coordinator.host, coordinator.port]);
+    for (const { host, port } of workers) await client.query('SELECT citus_add_node($1, $2)', [host, port]);
+    await prepareCluster(client);
+  });
+  const serverAt = (address: string) => {
+    const found = workers.find(({ host, port }) => `${host}:${port}` === address);
+    if (!found) throw new Error(`${address} is not a worker`);
+    return found;
+  };
+  const endConnections = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`;
+  return {
+    url,
+    stop: (address) => administer(serverAt(address), known, [`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`, endConnections]),
+    start: (address) => administer(serverAt(address), known, [`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`]),
+    async drop() {
+      for (const place of places)
+        await administer(place, known, [`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`, `DROP DATABASE ${name} WITH (FORCE)`]);
+    },
+  };
+}
