@@ -87,10 +87,13 @@ function int8(digits: string): number {
 
 /**
  * Sent first on each connection. What was acknowledged must be on the disk, whatever the server's default is. Every statement has an
- * index to use: a table that grew since the server last counted its rows must not be scanned.
+ * index to use: a table that grew since the server last counted its rows must not be scanned. Timeouts are not sent as startup
+ * parameters: PgBouncer rejects a connection with them, or ignores them.
  */
-const SESSION_SETTINGS = `${SYNCHRONOUS_COMMIT};
-  SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off`;
+const sessionSettings = (idleTransactionMs: number): string => `${SYNCHRONOUS_COMMIT};
+  SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;
+  SET statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET lock_timeout = ${LOCK_TIMEOUT_MS};
+  SET idle_in_transaction_session_timeout = ${idleTransactionMs}`;
 
 /** Reads bigint as a number, in these connections only. */
 export const TYPES: pg.CustomTypesConfig = {
@@ -161,9 +164,6 @@ export class Database implements Session {
       application_name: 'everstep',
       connectionTimeoutMillis: this.connectTimeoutMs,
       idleTimeoutMillis: IDLE_CONNECTION_MS,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
-      lock_timeout: LOCK_TIMEOUT_MS,
-      idle_in_transaction_session_timeout: idleTransactionMs ?? IDLE_TRANSACTION_TIMEOUT_MS,
       query_timeout: timeoutMs ?? ANSWER_TIMEOUT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
@@ -191,7 +191,7 @@ export class Database implements Session {
       // The primary may have changed while this connection was opened.
       leaveOthers();
       client
-        .query(SESSION_SETTINGS)
+        .query(sessionSettings(idleTransactionMs ?? IDLE_TRANSACTION_TIMEOUT_MS))
         .catch((error: Error) => log.warn({ error: error.message }, 'could not prepare a database connection'));
     });
   }
