@@ -10,8 +10,8 @@ function sourcesUnder(root, directory) {
     .map((name) => join(directory, name));
 }
 
-/** Tests that start several servers or replace database servers run separately: `npm run test:nodes`. */
-const OWN_COMMAND = /[\\/]end-to-end[\\/]nodes[\\/]/;
+/** Tests that start several servers or replace database servers run separately: `npm run test:nodes`, `npm run test:failover`. */
+const OWN_COMMAND = /[\\/]end-to-end[\\/](nodes|patroni)[\\/]/;
 
 const childrenOf = (root, directory) =>
   existsSync(join(root, directory)) ? readdirSync(join(root, directory)).map((name) => join(directory, name)) : [];
