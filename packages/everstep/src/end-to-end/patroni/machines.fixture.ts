@@ -102,7 +102,8 @@ export class Machines {
       await machine.give(directory);
       all.push(machine);
     }
-    const machines = new Machines(all, `${net}.0/${PREFIX_BITS}`, bridge);
+    // Connections over the loopback interface come from 127.0.0.1.
+    const machines = new Machines(all, isCuttable ? `${net}.0/${PREFIX_BITS}` : '127.0.0.0/8', bridge);
     if (bridge !== null) await machines.connect(bridge, `${net}.254/${PREFIX_BITS}`);
     return machines;
   }
