@@ -11,10 +11,10 @@ function sourcesUnder(root, directory) {
 }
 
 /**
- * Tests that run separately: `npm run test:nodes` starts several servers or replaces database servers, and `npm run test:firefox`
- * needs an installed Firefox.
+ * Tests that run separately: `npm run test:nodes` and `npm run test:failover` start several servers or replace database servers, and
+ * `npm run test:firefox` needs an installed Firefox.
  */
-const OWN_COMMAND = /[\\/]end-to-end[\\/](nodes|firefox)[\\/]/;
+const OWN_COMMAND = /[\\/]end-to-end[\\/](nodes|patroni|firefox)[\\/]/;
 
 const childrenOf = (root, directory) =>
   existsSync(join(root, directory)) ? readdirSync(join(root, directory)).map((name) => join(directory, name)) : [];

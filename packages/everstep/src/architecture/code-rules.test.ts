@@ -38,6 +38,7 @@ const USE_RULES: readonly UseRule[] = [
 /** Tests that may sleep for a fixed time, with the reason. */
 const SLEEPS: readonly (readonly [path: string, because: string])[] = [
   ['everstep/src/end-to-end/nodes', 'nodes, their database and their network fail at random times, and for a while'],
+  ['everstep/src/end-to-end/patroni', 'the primary is paused for a while, and Patroni is asked a few times a second'],
   [
     'everstep/src/end-to-end/nodes-consistency.test.ts',
     'events must arrive around the time of a timeout, and steps that share a limit must take a while',

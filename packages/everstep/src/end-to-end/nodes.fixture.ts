@@ -38,6 +38,8 @@ export interface NodeOptions {
   readonly settings?: Settings;
   /** Additional environment of one node, by its index. */
   readonly own?: (index: number) => Settings;
+  /** How often `anywhere` tries before it rejects; absent: 200. */
+  readonly mostTries?: number;
 }
 
 /** A node. It keeps its port when it is started again. */
@@ -132,17 +134,20 @@ export class Nodes {
   readonly all: readonly NodeProcess[];
   private readonly directory: string;
   private readonly url: string;
+  private readonly mostTries: number;
   private keys: Keys | null = null;
   private next = 0;
 
-  private constructor(directory: string, url: string, all: readonly NodeProcess[]) {
+  private constructor(directory: string, { url, mostTries = MOST_TRIES }: NodeOptions, all: readonly NodeProcess[]) {
     this.directory = directory;
     this.url = url;
+    this.mostTries = mostTries;
     this.all = all;
   }
 
   /** Starts nodes that accept requests. Call `dispose` afterward, even if this rejects. */
-  static async start(count: number, { url, settings = {}, own = () => ({}) }: NodeOptions): Promise<Nodes> {
+  static async start(count: number, options: NodeOptions): Promise<Nodes> {
+    const { url, settings = {}, own = () => ({}) } = options;
     const directory = await mkdtemp(join(tmpdir(), 'everstep-nodes-'));
     const all: NodeProcess[] = [];
     for (let index = 0; index < count; index++) {
@@ -156,7 +161,7 @@ export class Nodes {
       };
       all.push(new NodeProcess(join(directory, `node-${index}`), await freePort(), mine));
     }
-    const nodes = new Nodes(directory, url, all);
+    const nodes = new Nodes(directory, options, all);
     try {
       const [first, ...others] = all;
       // The first node creates the credentials for all of them.
@@ -205,7 +210,7 @@ export class Nodes {
       } catch (error) {
         const status = error instanceof Error && 'status' in error ? Number(error.status) : 0;
         // An invalid request is invalid at every node.
-        if (tries === MOST_TRIES || (status >= 400 && status < 500 && status !== 429)) throw error;
+        if (tries === this.mostTries || (status >= 400 && status < 500 && status !== 429)) throw error;
         await pause(TRY_AGAIN_MS);
       }
     }

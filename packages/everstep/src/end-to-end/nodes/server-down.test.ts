@@ -95,7 +95,7 @@ suite('a server of a Citus cluster that goes down', { skip: NO_CLUSTER || false,
       new Client({ baseUrl: nodes.node(0).url, token: stopped.token }).trigger(endpoint.url, { runId: 'refused' }),
       (error) => error instanceof EverstepError && error.status === 503,
     );
-    assert.deepEqual([await nodes.node(0).standing('/ready'), await nodes.node(1).standing('/ready')], [200, 200]);
+    assert.deepEqual([await nodes.node(0).healthStatus('/ready'), await nodes.node(1).healthStatus('/ready')], [200, 200]);
     await cluster.start(stopped.server);
     await until('the stopped runs have ended', async () => stopped !== undefined && (await areEnded(stopped, 'stopped')));
     for (const name of ['other', 'late', 'stopped'])

@@ -50,6 +50,18 @@ if (typeof schemas === 'string') {
       assert.equal((await database.query(planned('SELECT 1 AS one')))[0]?.one, 1);
     });
 
+    test('timeouts are set by statements, because PgBouncer rejects or ignores them as startup parameters', async () => {
+      const names = `('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')`;
+      const rows = await database.query(
+        planned(`SELECT name, setting, source FROM pg_settings WHERE name IN ${names} ORDER BY name`),
+      );
+      assert.deepEqual(rows, [
+        { name: 'idle_in_transaction_session_timeout', setting: '60000', source: 'session' },
+        { name: 'lock_timeout', setting: '15000', source: 'session' },
+        { name: 'statement_timeout', setting: '30000', source: 'session' },
+      ]);
+    });
+
     test('the round trip of each successful commit is reported', async () => {
       const committedMs: number[] = [];
       const observed = new Database({ url, log: silent, onCommit: (durationMs) => committedMs.push(durationMs) });

@@ -95,11 +95,14 @@ function int8(digits: string): number {
 }
 
 /**
- * Settings that each connection sends first. What was acknowledged must be on the disk, whatever the server's default is. Tables
- * are not scanned, because every statement has an index, and the server may not know yet that a table has grown.
+ * Returns the settings that each connection sends first. What was acknowledged must be on the disk, whatever the server's default
+ * is. Tables are not scanned, because every statement has an index, and the server may not know yet that a table has grown. Timeouts are not sent as startup
+ * parameters: PgBouncer rejects a connection with them, or ignores them.
  */
-const SESSION_SETTINGS = `${SYNCHRONOUS_COMMIT};
-  SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off`;
+const sessionSettings = (idleTransactionMs: number): string => `${SYNCHRONOUS_COMMIT};
+  SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;
+  SET statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET lock_timeout = ${LOCK_TIMEOUT_MS};
+  SET idle_in_transaction_session_timeout = ${idleTransactionMs}`;
 
 /** Reads bigint as a number, in these connections only. */
 export const TYPES: pg.CustomTypesConfig = {
@@ -170,9 +173,6 @@ export class Database implements Session {
       application_name: 'everstep',
       connectionTimeoutMillis: this.connectTimeoutMs,
       idleTimeoutMillis: IDLE_CONNECTION_MS,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
-      lock_timeout: LOCK_TIMEOUT_MS,
-      idle_in_transaction_session_timeout: idleTransactionMs ?? IDLE_TRANSACTION_TIMEOUT_MS,
       query_timeout: timeoutMs ?? ANSWER_TIMEOUT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
@@ -200,7 +200,7 @@ export class Database implements Session {
       // The primary may have changed while this connection was opened.
       leaveOthers();
       client
-        .query(SESSION_SETTINGS)
+        .query(sessionSettings(idleTransactionMs ?? IDLE_TRANSACTION_TIMEOUT_MS))
         .catch((error: Error) => log.warn({ error: error.message }, 'could not prepare a database connection'));
     });
   }
