@@ -30,8 +30,9 @@ const client = new QueryClient({
 });
 const router = makeRouter(client);
 
-// Most visits start on the runs page: load its code in parallel with the session instead of after it.
-if (/^\/(?:q\/[^/]+(?:\/runs)?\/?)?$/.test(window.location.pathname)) void import('./pages/runs/runs-page.js');
+// Most visits start on the overview or the list of runs: load their code in parallel with the session instead of after it.
+const first = /^\/(?:q\/[^/]+(?:\/(overview|runs))?\/?)?$/.exec(window.location.pathname);
+if (first) void (first[1] === 'runs' ? import('./pages/runs/runs-page.js') : import('./pages/insights/overview-page.js'));
 
 whenSessionIsLost(() => {
   if (client.getQueryData(sessionQuery.queryKey) === null) return;
