@@ -249,6 +249,11 @@ export interface Seeded {
   readonly parent: string;
 }
 
+/** Resolves when no animation or transition is running, except endless ones. */
+const ANIMATIONS_ENDED = `Promise.all(document.getAnimations()
+  .filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity)
+  .map(({ finished }) => finished.catch(() => {}))).then(() => true)`;
+
 /** A finding of axe as one line. */
 export type Finding = string;
 
@@ -361,6 +366,8 @@ export class Window {
   async findings(): Promise<readonly Finding[]> {
     // Evaluated by the debugger, which is exempt from the content security policy of the page.
     if (!(await this.page.evaluate<boolean>('"axe" in window'))) await this.page.evaluate(AXE_SOURCE);
+    // A color in transition can have too little contrast.
+    await this.page.evaluate(ANIMATIONS_ENDED);
     // Applies all rules but returns violations only, which is faster.
     const violations = await this.page.evaluate<Violations>(
       'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',

@@ -99,8 +99,27 @@ export interface RegroupedEntry extends Pick<UngroupedEntry, 'instanceId' | 'dlq
   readonly group: FailureGroup;
 }
 
+/** What background work on groups of dead letters needs. */
+export interface GroupUpkeepStore {
+  /** Lists entries without a group of the current rules, oldest first. */
+  ungrouped(query: { readonly limit: number }): Promise<readonly UngroupedEntry[]>;
+  /**
+   * Puts entries into groups, durably. Skips entries that were removed or grouped in the meantime. A group of earlier rules
+   * whose last entry moves is removed. If all of its entries moved to the same group, that group takes over its state.
+   */
+  group(query: { readonly entries: readonly RegroupedEntry[] }): Promise<void>;
+  /**
+   * Counts the entries of up to `limit` groups after `after` again, if a process of a version without groups may have
+   * removed entries without counting. Otherwise does nothing. Returns the position to continue from, or null at the
+   * end.
+   */
+  recount(query: { readonly after: GroupKey | null; readonly limit: number }): Promise<GroupKey | null>;
+  /** Removes expired rows, at most `limit` of each kind, and returns their total number. */
+  tidy(query: { readonly now: number; readonly limit: number }): Promise<number>;
+}
+
 /** The store of groups of dead letters. */
-export interface DeadLetterGroupStore {
+export interface DeadLetterGroupStore extends GroupUpkeepStore {
   /** Lists groups: regressed groups first, then new ones, then known ones; within a state, the most recently seen first. */
   list(page: DeadLetterGroupPage): Promise<Listing<DeadLetterGroupRecord>>;
   /**
@@ -126,19 +145,4 @@ export interface DeadLetterGroupStore {
     readonly mark: GroupMark;
     readonly audit: AuditEntry;
   }): Promise<MarkOutcome>;
-  /** Lists entries without a group of the current rules, oldest first. */
-  ungrouped(query: { readonly limit: number }): Promise<readonly UngroupedEntry[]>;
-  /**
-   * Puts entries into groups, durably. Skips entries that were removed or grouped in the meantime. A group of earlier rules
-   * whose last entry moves is removed. If all of its entries moved to the same group, that group takes over its state.
-   */
-  group(query: { readonly entries: readonly RegroupedEntry[] }): Promise<void>;
-  /**
-   * Counts the entries of up to `limit` groups after `after` again, if a process of a version without groups may have
-   * removed entries without counting. Otherwise does nothing. Returns the position to continue from, or null at the
-   * end.
-   */
-  recount(query: { readonly after: GroupKey | null; readonly limit: number }): Promise<GroupKey | null>;
-  /** Removes expired rows, at most `limit` of each kind, and returns their total number. */
-  tidy(query: { readonly now: number; readonly limit: number }): Promise<number>;
 }

@@ -10,7 +10,7 @@ import { groupOf } from '../../engine/dead-letters/fingerprint.js';
 import { detailsOf } from '../../engine/failures/error-details.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
-import type { DeadLetterGroupStore, RegroupedEntry, UngroupedEntry } from '../../ports/stores/dead-letter-groups.js';
+import type { GroupUpkeepStore, RegroupedEntry, UngroupedEntry } from '../../ports/stores/dead-letter-groups.js';
 
 /** Entries per step, which takes a few ms. */
 const ENTRIES_PER_STEP = 100;
@@ -21,7 +21,7 @@ const RECOUNT_EVERY_MS = 24 * 3_600_000;
 const TURNS_BETWEEN_STEPS = 8;
 
 export interface GroupUpkeepOptions {
-  readonly store: { readonly deadLetterGroups: Pick<DeadLetterGroupStore, 'ungrouped' | 'group' | 'recount' | 'tidy'> };
+  readonly store: { readonly deadLetterGroups: GroupUpkeepStore };
   readonly clock: Clock;
   /** Returns the time of the clock that sets the times of entries, Unix ms. */
   readonly now: () => number;

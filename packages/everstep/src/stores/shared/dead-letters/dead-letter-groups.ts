@@ -12,7 +12,7 @@ import { FAILURE_CAUSES } from '../../../engine/runs/run.js';
 import type {
   DeadLetterGroupPage,
   DeadLetterGroupRecord,
-  DeadLetterGroupStore,
+  GroupUpkeepStore,
   LatestFailure,
   UngroupedEntry,
 } from '../../../ports/stores/dead-letter-groups.js';
@@ -101,7 +101,7 @@ export function exampleOf(row: Row): GroupExample {
 }
 
 /** The parts that each store implements separately, because indexes of entries and counters differ. */
-export interface OwnGroups extends Pick<DeadLetterGroupStore, 'ungrouped' | 'group' | 'recount'> {
+export interface OwnGroups extends Omit<GroupUpkeepStore, 'tidy'> {
   readonly addAudit: AddAudit;
   /** Returns the newest entry of each of these groups that has one, by fingerprint. */
   examples(instanceId: string, fingerprints: readonly string[]): Procedure<ReadonlyMap<string, GroupExample>>;
