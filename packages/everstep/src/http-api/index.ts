@@ -44,6 +44,7 @@ import { createCursorSeal } from './requests/cursor.js';
 import type { RequestBodies } from './requests/request-bodies.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { HeldRequests } from './server/held-requests.js';
+import type { RefusalDelays } from './server/refusal-delays.js';
 import { createServer, type Route } from './server/server.js';
 import type { TlsListener } from './tls/tls-listener.js';
 import { type ConnectionNodes, WorkerAcceptor } from './workers/acceptor.js';
@@ -51,6 +52,7 @@ import { type ConnectionNodes, WorkerAcceptor } from './workers/acceptor.js';
 export { ReadBudget } from './admission/read-budget.js';
 export { type DashboardFiles, readDashboard } from './dashboard/index.js';
 export type { DestinationPolicy } from './operation.js';
+export { RefusalDelays } from './server/refusal-delays.js';
 
 /** Node id of a single process. */
 /** A level that changes no log. */
@@ -100,6 +102,8 @@ export interface HttpApiDependencies {
   readonly connectionLimits?: ConnectionLimits;
   /** Request bodies. Absent: with the default limits. */
   readonly bodies?: RequestBodies;
+  /** Delays for callers that ignore Retry-After. Absent: all refusals are sent at once. */
+  readonly refusalDelays?: RefusalDelays;
   /** Limits large responses, shared by all servers of a process. Absent: a separate one. */
   readonly reads?: ReadBudget;
   /** While true, the readiness check fails, but requests are served. */
@@ -295,6 +299,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
     recording: new Recording(dependencies.audit),
     onRoute: (route) => routes.push(route),
     reads: dependencies.reads ?? new ReadBudget(),
+    refusalDelays: dependencies.refusalDelays,
     defaultRegion,
     workers: createAcceptor(dependencies, { maxHeld, within }),
     trustedProxies: dependencies.trustedProxies ?? [],

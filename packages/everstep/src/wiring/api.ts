@@ -2,9 +2,18 @@
 import { fileURLToPath } from 'node:url';
 import { addressesOf, type Listener, localUrl, managementListener } from '../bootstrap/listeners.js';
 import { listenError } from '../bootstrap/start-error.js';
+import { LOOP_TIME } from '../clock/loop-time.js';
+import { elapsedMs } from '../clock/machine-time.js';
 import type { Config } from '../config/config.js';
 import { connectionLimits } from '../config/connection-limits.js';
-import { createHttpApi, type HttpApi, type HttpApiDependencies, ReadBudget, readDashboard } from '../http-api/index.js';
+import {
+  createHttpApi,
+  type HttpApi,
+  type HttpApiDependencies,
+  ReadBudget,
+  RefusalDelays,
+  readDashboard,
+} from '../http-api/index.js';
 import { UPSTASH_API } from '../http-api/upstash/index.js';
 import type { OwnListener } from '../step-calls/addresses/address-policy.js';
 import { SERVICE_VERSION } from '../step-calls/version.js';
@@ -41,6 +50,7 @@ export async function apiDependencies(
   return {
     ...own,
     ...{ store, slices, log, logLevel, observer, version: SERVICE_VERSION, reads: new ReadBudget() },
+    refusalDelays: new RefusalDelays(LOOP_TIME, elapsedMs),
     publicUrl: () => addresses.publicUrl,
     ...(descriptors ? { connectionLimits: descriptors } : {}),
     workers: { pools, clock: steadyClock, replies, ...(clusterWorkers ? { cluster: clusterWorkers } : {}) },

@@ -8,6 +8,7 @@ import type { Recording } from '../audited/recording.js';
 import { shown } from '../parameters/unacceptable.js';
 import { apiErrorOf, errorReply, unknownRoute } from '../responses/error-replies.js';
 import { callerIpOf } from './caller-ip.js';
+import type { RefusalDelays } from './refusal-delays.js';
 import { REQUEST_ID_HEADER } from './request-log.js';
 import type { PathTable } from './routing.js';
 import { splitTarget } from './target.js';
@@ -19,12 +20,21 @@ export interface ErrorSenderOptions {
   readonly admissions: WeakMap<FastifyRequest, Admission>;
   /** Called before a response is sent. */
   readonly endConnection: (reply: FastifyReply) => void;
+  /** Absent: refusals are sent at once. */
+  readonly refusalDelays?: RefusalDelays | undefined;
 }
 
 export type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void;
 
 /** Returns a function that records an error and sends it in the dialect of the request. */
-export function createErrorSender({ log, recording, chosen, admissions, endConnection }: ErrorSenderOptions): SendError {
+export function createErrorSender({
+  log,
+  recording,
+  chosen,
+  admissions,
+  endConnection,
+  refusalDelays,
+}: ErrorSenderOptions): SendError {
   return (error, request, reply) => {
     const { id: requestId, method, routeOptions } = request;
     const api = apiErrorOf(error, log, {
@@ -39,8 +49,13 @@ export function createErrorSender({ log, recording, chosen, admissions, endConne
       api,
       admissions.get(request)?.dialect ?? chosen.get(request)?.dialect ?? dialectOf({ headers: request.headers }),
     );
-    endConnection(reply);
-    reply.code(status).headers(headers).header(REQUEST_ID_HEADER, request.id).send(body);
+    const send = (): void => {
+      endConnection(reply);
+      reply.code(status).headers(headers).header(REQUEST_ID_HEADER, request.id).send(body);
+    };
+    const pause = api.code === 'rate-limited' ? refusalDelays?.pause(request.headers.authorization ?? callerIpOf(request)) : null;
+    if (pause) void pause.then(send);
+    else send();
   };
 }
 

@@ -26,6 +26,7 @@ import { serveUpgrades } from '../workers/upgrades.js';
 import { Connections } from './connections.js';
 import { addErrorHandlers, createErrorSender } from './error-handlers.js';
 import { createOperationHandler } from './operation-handler.js';
+import type { RefusalDelays } from './refusal-delays.js';
 import { createRequestLog, requestIdOf } from './request-log.js';
 import { type OperationRoute, PathTable, routedUrl, routerPath, routesOf } from './routing.js';
 import { splitTarget } from './target.js';
@@ -80,6 +81,8 @@ export interface ServerOptions {
   readonly accessLog: boolean;
   /** Limits large responses. */
   readonly reads: ReadBudget;
+  /** Absent: refusals are sent at once. */
+  readonly refusalDelays?: RefusalDelays | undefined;
   /** Absent: no limit. */
   readonly connectionLimits?: ConnectionLimits;
   readonly bodies?: RequestBodies;
@@ -198,6 +201,7 @@ export function createServer({
   accessLog,
   observer,
   reads,
+  refusalDelays,
   connectionLimits,
   bodies = new RequestBodies(),
   workers,
@@ -217,7 +221,7 @@ export function createServer({
     if (closing || context.isStopping()) reply.header('connection', 'close');
   }
 
-  const sendError = createErrorSender({ log, recording, chosen, admissions, endConnection });
+  const sendError = createErrorSender({ log, recording, chosen, admissions, endConnection, refusalDelays });
   const app = Fastify({
     logger: false,
     genReqId: requestIdOf,

@@ -1,0 +1,36 @@
+/**
+ * Delays responses to callers that exceed a rate and ignore Retry-After. Thousands of such requests per second would otherwise
+ * use the time of other callers, although each is refused.
+ */
+import type { LoopTime } from '../../ports/loop-time.js';
+
+/** Refusals of a caller in a second that are sent at once. */
+const IMMEDIATE = 50;
+const DELAY_PER_REFUSAL_MS = 20;
+const MAX_DELAY_MS = 5_000;
+const WINDOW_MS = 1_000;
+
+export class RefusalDelays {
+  private readonly time: Pick<LoopTime, 'wait'>;
+  private readonly elapsedMs: () => number;
+  /** Refusals in the current second, by caller. */
+  private readonly counts = new Map<string, number>();
+  private windowEndsAt = 0;
+
+  constructor(time: Pick<LoopTime, 'wait'>, elapsedMs: () => number) {
+    this.time = time;
+    this.elapsedMs = elapsedMs;
+  }
+
+  /** Counts a refusal. Resolves when it can be sent; returns null if it can be sent at once. */
+  pause(caller: string): Promise<void> | null {
+    const now = this.elapsedMs();
+    if (now >= this.windowEndsAt) {
+      this.counts.clear();
+      this.windowEndsAt = now + WINDOW_MS;
+    }
+    const count = (this.counts.get(caller) ?? 0) + 1;
+    this.counts.set(caller, count);
+    return count <= IMMEDIATE ? null : this.time.wait(Math.min(MAX_DELAY_MS, (count - IMMEDIATE) * DELAY_PER_REFUSAL_MS));
+  }
+}
