@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
+import { LONG_BYTES, type WorkSlices } from '../../fairness/work-slices.js';
 import { ApiWorld } from '../testing/api-world.js';
 import { RequestBodies } from './request-bodies.js';
 
@@ -125,4 +126,21 @@ test('does not pass an incomplete body to the operation', async () => {
   request.destroy();
   while (bodies.bytes > 0) await new Promise(setImmediate);
   assert.deepEqual((await world.send({ method: 'GET', url: '/v2/workflows/logs', headers: withToken() })).body, runs.body);
+});
+
+test('a long request takes its turn as one of its queue instance', async () => {
+  const turns: string[] = [];
+  const run: WorkSlices['run'] = (instanceId, work) => {
+    turns.push(instanceId);
+    return work();
+  };
+  const sliced = await ApiWorld.open({ slices: { run } });
+  try {
+    assert.equal((await sliced.call('POST', WORKFLOW, { body: 'x'.repeat(LONG_BYTES - 1) })).status, 200);
+    assert.deepEqual(turns, []);
+    assert.equal((await sliced.call('POST', WORKFLOW, { body: 'x'.repeat(LONG_BYTES) })).status, 200);
+    assert.deepEqual(turns, ['qi_1']);
+  } finally {
+    await sliced.close();
+  }
 });

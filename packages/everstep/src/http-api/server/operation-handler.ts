@@ -117,6 +117,8 @@ export function createOperationHandler(
     const body = await bodyOf(request, reply, admission);
     const owner = ownerOf(admission.admitted, request);
     const { admitted } = admission;
+    // The turns of an instance are those of its account.
+    const turnOf = admitted.access === 'token' ? admitted.caller.instanceId : owner;
     const work = async () => {
       const input = readInput(operation, request, body.bytes(), {
         dialect: admission.dialect,
@@ -131,7 +133,7 @@ export function createOperationHandler(
       });
       return recording.run({ operation, admitted, input }, () => operation.run(input, context, admitted));
     };
-    const running = body.length < LONG_BYTES ? work() : context.slices.run(owner, work);
+    const running = body.length < LONG_BYTES ? work() : context.slices.run(turnOf, work);
     const { status, body: answered, headers = {} } = await running;
     endConnection(reply);
     reply.headers({ ...API_HEADERS, [REQUEST_ID_HEADER]: request.id, ...headers });
@@ -142,7 +144,7 @@ export function createOperationHandler(
     const encoding = responseEncoding(operation, request);
     if (answered instanceof StreamedJson) {
       if (request.method === 'HEAD') return reply.send('');
-      const parts = answered.stream(jsonFor(admission), (work) => context.slices.run(owner, work));
+      const parts = answered.stream(jsonFor(admission), (work) => context.slices.run(turnOf, work));
       return sendEncoded(reply, compression.stream(parts, encoding));
     }
     const text = jsonFor(admission)(answered);

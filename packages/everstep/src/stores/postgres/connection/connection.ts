@@ -394,9 +394,9 @@ export class Database implements Session {
     const { servers } = this.engine;
     const ofServer = servers && !(error instanceof StoreUnavailableError) ? await servers.failureOf(error, instances) : null;
     if (ofServer) return ofServer;
-    const told = storeErrorOf(error);
-    if (told instanceof StoreUnavailableError && !(told instanceof ServerUnavailableError)) void this.primary.find();
-    return told;
+    const converted = storeErrorOf(error);
+    if (converted instanceof StoreUnavailableError && !(converted instanceof ServerUnavailableError)) void this.primary.find();
+    return converted;
   }
 
   private attempt<Result>(
