@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { duration, instant, printable, shorten, styled, table } from './output.js';
+import { duration, instant, printable, shorten, shownPath, styled, table } from './output.js';
 
 const plain = { write: () => {}, colors: false, isTerminal: false };
 
@@ -26,6 +26,14 @@ test('control characters cannot move the cursor or break table rows', () => {
 test('colors are used only on terminals', () => {
   assert.equal(styled(plain, 'red', 'x'), 'x');
   assert.equal(styled({ ...plain, colors: true }, 'red', 'x'), '\u001b[31mx\u001b[39m');
+});
+
+test('a path is shown relative inside the working directory and absolute elsewhere', () => {
+  const paths = ['/work/app/data/x.json', '/work/app', '/var/lib/x.json', '/work', '/work/app/..data'];
+  assert.deepEqual(
+    paths.map((path) => shownPath(path, '/work/app')),
+    ['data/x.json', '.', '/var/lib/x.json', '/work', '..data'],
+  );
 });
 
 test('instants and durations are formatted', () => {

@@ -1,4 +1,5 @@
 /** Output of commands: human-readable tables, or JSON for programs. */
+import { isAbsolute, relative, resolve, sep } from 'node:path';
 
 /** Where a command prints its output. */
 export interface Screen {
@@ -35,6 +36,13 @@ export type Style = keyof typeof STYLES;
 export function styled(screen: Screen, style: Style, text: string): string {
   const [on, off] = STYLES[style];
   return screen.colors ? `\u001b[${on}m${text}\u001b[${off}m` : text;
+}
+
+/** Returns the path relative to the working directory if it is inside of it, otherwise the absolute path. */
+export function shownPath(path: string, cwd: string = process.cwd()): string {
+  const inside = relative(cwd, path);
+  const isOutside = inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside);
+  return isOutside ? resolve(cwd, path) : inside || '.';
 }
 
 /** Escapes control characters from outside, which could move the cursor of the terminal. */

@@ -1,7 +1,7 @@
 /** Commands that a user can paste into a shell after the demo: two on the screen, all of them in a file. */
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { writePrivately } from '../../bootstrap/private-file.js';
-import { type Screen, styled } from '../output.js';
+import { type Screen, shownPath, styled } from '../output.js';
 
 export interface NextSteps {
   readonly url: string;
@@ -116,12 +116,11 @@ const firstSteps = (exampleUrl: string | null): readonly { readonly command: str
 export async function nextSteps(screen: Screen, steps: NextSteps): Promise<string> {
   const file = allStepsFile(steps.dataDir);
   await writePrivately(file, allStepsText(steps));
-  const shown = (path: string) => relative(process.cwd(), path) || '.';
   const lines = firstSteps(steps.exampleUrl).map(({ command, title }) => `\n  # ${title}\n  ${command}\n`);
   return [
     `${styled(screen, 'bold', 'Try next')}, in another terminal:\n`,
     ...lines,
-    `\nMore commands, with the URL and the token for curl, are in ${shown(file)}.\n`,
+    `\nMore commands, with the URL and the token for curl, are in ${shownPath(file)}.\n`,
     '\nPress Ctrl-C to stop. Your data is kept for the next start.\n',
   ].join('');
 }

@@ -1,5 +1,5 @@
 /** `everstep dev` and `everstep serve`: run the server until it is stopped. */
-import { relative } from 'node:path';
+import { join } from 'node:path';
 import { Command } from 'commander';
 import type { Credentials } from '../../../bootstrap/credentials.js';
 import type { Config } from '../../../config/config.js';
@@ -8,7 +8,7 @@ import type { Mode } from '../../../config/setting.js';
 import type { RunningService } from '../../../main.js';
 import { nextSteps } from '../../demo/next-steps.js';
 import { EXIT } from '../../exit-codes.js';
-import { type Screen, type Shell, styled } from '../../output.js';
+import { type Screen, type Shell, shownPath, styled } from '../../output.js';
 import { untilSignal } from '../../shutdown.js';
 import { configOf, withConfig } from './config-options.js';
 
@@ -32,7 +32,7 @@ export function serviceCommand(mode: Mode, shell: Shell, finish: (code: number) 
   return command;
 }
 
-const credentialsPath = ({ dataDir }: Config): string => `${relative(process.cwd(), dataDir) || '.'}/credentials.json`;
+const credentialsPath = ({ dataDir }: Config): string => shownPath(join(dataDir, 'credentials.json'));
 
 /** Whether secrets may be printed. Output other than a terminal is often stored permanently, for example by a container engine. */
 const mayPrint = (screen: Screen, config: Config): boolean => config.printCredentials || screen.isTerminal;
