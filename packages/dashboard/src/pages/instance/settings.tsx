@@ -65,7 +65,7 @@ function Form({ settings }: { readonly settings: Settings }) {
           <caption className="visually-hidden">Retention of ended runs</caption>
           <thead>
             <tr>
-              <th scope="col">After the end</th>
+              <th scope="col">Runs</th>
               <th scope="col">Max days</th>
               <th scope="col">Max count</th>
             </tr>

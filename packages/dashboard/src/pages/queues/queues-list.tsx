@@ -19,7 +19,7 @@ const REFRESH_MS = 5_000;
 const idOf = ({ name }: QueueRow): string => name;
 
 /** `new`: a queue that does not exist yet. */
-type OpenDialog = { readonly kind: 'new' } | { readonly kind: 'change' | 'delete'; readonly queue: QueueRow };
+type OpenDialog = { readonly kind: 'new' } | { readonly kind: 'edit' | 'delete'; readonly queue: QueueRow };
 
 export function QueuesList() {
   const heading = useId();
@@ -94,8 +94,8 @@ export function QueuesList() {
       ),
     },
     {
-      id: 'change',
-      header: 'Change',
+      id: 'actions',
+      header: 'Actions',
       width: '148px',
       align: 'right',
       from: 'medium',
@@ -103,11 +103,11 @@ export function QueuesList() {
         <span className="row-buttons">
           <ActionButton
             small
-            aria-label={`Change ${queue.name}`}
+            aria-label={`Edit ${queue.name}`}
             disabledReason={readOnly}
-            onClick={() => setDialog({ kind: 'change', queue })}
+            onClick={() => setDialog({ kind: 'edit', queue })}
           >
-            Change
+            Edit
           </ActionButton>
           <ActionButton
             variant="danger"
@@ -137,12 +137,12 @@ export function QueuesList() {
         list={list}
         columns={columns}
         idOf={idOf}
-        {...(write ? { onOpen: (queue: QueueRow) => setDialog({ kind: 'change', queue }) } : {})}
+        {...(write ? { onOpen: (queue: QueueRow) => setDialog({ kind: 'edit', queue }) } : {})}
         empty={<EmptyState title="No queues">A queue is created with its first enqueued message, or with New queue.</EmptyState>}
       />
       {dialog === null ? null : dialog.kind === 'new' ? (
         <QueueDialog queue={null} onClose={close} />
-      ) : dialog.kind === 'change' ? (
+      ) : dialog.kind === 'edit' ? (
         <QueueDialog queue={dialog.queue} onClose={close} />
       ) : (
         <ConfirmDialog
@@ -184,7 +184,7 @@ function QueueDialog({ queue, onClose }: { readonly queue: QueueRow | null; read
   const valid = Number.isInteger(count) && count >= MIN_PARALLELISM;
   return (
     <ConfirmDialog
-      title={queue === null ? 'New queue' : `Change ${queue.name}`}
+      title={queue === null ? 'New queue' : `Edit ${queue.name}`}
       open
       onClose={onClose}
       confirmText={queue === null ? 'Create queue' : 'Save'}
