@@ -9,7 +9,7 @@ import { below, importsOf, isTest, moduleOf, readSources, type Source } from './
 
 /** Additional imports of tests: worlds to run in, and libraries to check against. */
 const TESTS_MAY = [
-  ...inEverstep('answers', 'simulation', 'stores', 'ports', 'engine', 'config', 'clock', 'step-calls', 'accounts', 'runtime'),
+  ...inEverstep('responses', 'simulation', 'stores', 'ports', 'engine', 'config', 'clock', 'step-calls', 'accounts', 'runtime'),
   ...inEverstep('http-api', 'contract', 'search', 'main', 'bootstrap', 'dialects', 'audit', 'mail'),
   // Shared by tests on both sides, and not exported by a package.
   'sdk/dist/testing/step-history.fixture',

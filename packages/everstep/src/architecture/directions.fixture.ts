@@ -13,7 +13,7 @@ const LIMITS_FILE = 'everstep/src/config/limits';
 const LOG_LEVELS = 'everstep/src/config/log-levels';
 const ENGINE = 'everstep/src/engine';
 export const PORTS = 'everstep/src/ports';
-const [ANSWERS, FAIRNESS, AUDIT] = ['everstep/src/answers', 'everstep/src/fairness', 'everstep/src/audit'];
+const [RESPONSES, FAIRNESS, AUDIT] = ['everstep/src/responses', 'everstep/src/fairness', 'everstep/src/audit'];
 export const inEverstep = (...areas: string[]): string[] => areas.map((area) => `everstep/src/${area}`);
 
 const CONSISTENCY = 'everstep/src/stores/shared/consistency/checks';
@@ -45,11 +45,11 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/runtime',
-    may: [ENGINE, PORTS, ANSWERS, FAIRNESS, AUDIT, LIMITS_FILE, PROTOCOL],
+    may: [ENGINE, PORTS, RESPONSES, FAIRNESS, AUDIT, LIMITS_FILE, PROTOCOL],
     because: 'the runtime works with any store and any transport of steps',
   },
   {
-    area: ANSWERS,
+    area: RESPONSES,
     may: [`types ${ENGINE}`, LIMITS_FILE, PROTOCOL],
     because: 'an HTTP response is interpreted in the same way for every sender',
   },
@@ -72,7 +72,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
     may: [
       `types ${ENGINE}`,
       PORTS,
-      ANSWERS,
+      RESPONSES,
       FAIRNESS,
       LIMITS_FILE,
       ...inEverstep('config/destination-rules', 'dialects'),
@@ -102,7 +102,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/worker-connections',
-    may: [`types ${ENGINE}`, PORTS, ANSWERS, FAIRNESS, LIMITS_FILE, ...inEverstep('dialects'), PROTOCOL],
+    may: [`types ${ENGINE}`, PORTS, RESPONSES, FAIRNESS, LIMITS_FILE, ...inEverstep('dialects'), PROTOCOL],
     because: 'the frames of workers do not depend on the socket that carries them',
   },
   {
@@ -118,7 +118,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
         'ports',
         'config',
       ),
-      ...inEverstep('answers/header-names', 'answers/reported-error'),
+      ...inEverstep('responses/header-names', 'responses/reported-error'),
       ...inEverstep('fairness', 'secrets/key-ring', 'sign-in', 'audit', 'worker-connections'),
       ...['@everstep/sdk/protocol', 'fastify', 'typebox', 'pino', 'jose', 'ajv', 'ws', NODE],
     ],
@@ -139,7 +139,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   },
   {
     area: 'everstep/src/dialects',
-    may: [`types ${ENGINE}`, `${ENGINE}/failures`, `types ${PORTS}`, ANSWERS, LIMITS_FILE, PROTOCOL],
+    may: [`types ${ENGINE}`, `${ENGINE}/failures`, `types ${PORTS}`, RESPONSES, LIMITS_FILE, PROTOCOL],
     because: 'a dialect defines how data is written and what responses mean, for every sender',
   },
   {
@@ -218,7 +218,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
       'backup/contents',
       'bootstrap',
       'cli',
-      'stores/postgres/storage/examination',
+      'stores/postgres/storage/diagnosis',
       'stores/sqlite/connection',
     ).concat(NODE),
     because: 'the store is examined where it is, even if no service runs',

@@ -72,7 +72,12 @@ export const EXCEPTIONS: readonly Exception[] = [
   {
     because: 'a default that tests replace: elapsed time of this process',
     kinds: ['clock'],
-    paths: ['ports/periodic-log.ts', 'secrets/key-ring.ts', 'step-calls/names/index.ts', 'stores/postgres/connection/busy.ts'],
+    paths: [
+      'ports/periodic-log.ts',
+      'secrets/key-ring.ts',
+      'step-calls/names/index.ts',
+      'stores/postgres/connection/cpu-load.ts',
+    ],
   },
   {
     because: 'waits for a network or a disk, whose time no clock simulates: reconnects, timeouts and pauses',
@@ -85,7 +90,7 @@ export const EXCEPTIONS: readonly Exception[] = [
       'stores/postgres/connection/connection.ts',
       'stores/postgres/connection/primary.ts',
       'stores/postgres/sharding/shard-servers.ts',
-      'stores/postgres/storage/examination.ts',
+      'stores/postgres/storage/diagnosis.ts',
       'stores/sqlite/connection/durable-mark.ts',
       'stores/sqlite/connection/log-sync.ts',
       'stores/sqlite/storage/online-copy.ts',

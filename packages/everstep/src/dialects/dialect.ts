@@ -3,10 +3,10 @@
  * Keeps invariant 33.
  */
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
-import type { EndpointAnswer } from '../answers/endpoint-failure.js';
-import type { AnswerHeaders } from '../answers/http-advice.js';
 import type { DialectName } from '../engine/runs/run.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall } from '../ports/step-caller.js';
+import type { EndpointAnswer } from '../responses/endpoint-failure.js';
+import type { AnswerHeaders } from '../responses/retry-advice.js';
 
 /** Values that the sender adds to a step call. */
 export interface StepEnvelope {

@@ -1,7 +1,7 @@
 /** Detects an endpoint that serves a workflow with the SDK of a different dialect than that of the run. */
 import { NATIVE_PREFIX, PROTOCOL_HEADER } from '@everstep/sdk/protocol';
-import { type AnswerHeaders, headerOf } from '../answers/http-advice.js';
 import type { DialectName } from '../engine/runs/run.js';
+import { type AnswerHeaders, headerOf } from '../responses/retry-advice.js';
 import { HEADERS, PREFIX } from './upstash/wire.js';
 
 interface Sdk {

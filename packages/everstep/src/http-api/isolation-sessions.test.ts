@@ -11,9 +11,9 @@ import { SEARCH_OPERATIONS } from './search/index.js';
 import { pathsOf } from './server/routing.js';
 import { SESSION_COOKIE } from './sessions/cookie.js';
 import type { Answered, SentRequest } from './testing/api-world.js';
+import { MARK, Things } from './testing/isolation-objects.js';
 import type { Asked, IndexRow, TokenRow } from './testing/isolation-rows.js';
 import { ISOLATION } from './testing/isolation-table.js';
-import { MARK, Things } from './testing/isolation-things.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './upstash/index.js';
 
 const ALL: readonly Operation[] = [

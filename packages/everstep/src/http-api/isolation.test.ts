@@ -13,9 +13,9 @@ import { SEARCH_OPERATIONS } from './search/index.js';
 import { pathsOf, routerPath } from './server/routing.js';
 import { type Answered, ApiWorld, type SentRequest } from './testing/api-world.js';
 import { type Credentials, createCredentials, type Headers } from './testing/isolation-credentials.js';
+import { MARK, REGION, Things } from './testing/isolation-objects.js';
 import type { Asked, IndexRow, Row } from './testing/isolation-rows.js';
 import { ISOLATION } from './testing/isolation-table.js';
-import { MARK, REGION, Things } from './testing/isolation-things.js';
 import { UPSTASH_API, UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './upstash/index.js';
 
 const ALL: readonly Operation[] = [
@@ -88,8 +88,8 @@ async function assertAllRefused(request: SentRequest, refused: Headers, challeng
 async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
   const { world, people } = things;
   const [old, other] = [await things.index(), await things.index()];
-  const foreignWish = { name: 'theirs', region: REGION, type: 'free', teamId: people.otherTeamId } as const;
-  const foreign = doneValue(await world.search.create(people.principals.stranger, foreignWish));
+  const foreignRequest = { name: 'theirs', region: REGION, type: 'free', teamId: people.otherTeamId } as const;
+  const foreign = doneValue(await world.search.create(people.principals.stranger, foreignRequest));
   const own = doneValue(await world.search.resetPassword(people.principals.owner, old.index.indexId));
   const place = { indexId: own.index.indexId, namespace: 'n' };
   await world.search.documents.upsert({ ...place, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });

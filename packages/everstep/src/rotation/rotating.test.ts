@@ -32,7 +32,7 @@ async function openWorld(t: TestContext) {
   const sharing = { elapsedMs: () => elapsed, changed: () => {} };
   const node = () => createAuthority({ store: { accounts }, now: () => now, sharing });
   const request = { store, sealer, endTokens: false, onlyEncrypt: false };
-  const rotate = (wish: Partial<typeof request> = {}) => rotateSecrets({ ...request, ...wish, now });
+  const rotate = (changed: Partial<typeof request> = {}) => rotateSecrets({ ...request, ...changed, now });
   const pass = (ms: number) => {
     now += ms;
     elapsed += ms;

@@ -15,7 +15,7 @@ export type Failed = { readonly kind: 'failed'; readonly error: SignInError };
 
 export interface SignIn {
   /** Starts a sign-in. `cookie` is for the browser that is redirected to `url`. */
-  begin(wish: {
+  begin(request: {
     readonly returnTo: string;
     /** The user who links an identity; null for a sign-in. */
     readonly linkTo: string | null;

@@ -5,7 +5,7 @@ import type { Log } from '../ports/log.js';
 import type { Store } from '../ports/stores/store.js';
 import { createRuntime, type Runtime } from '../runtime/runtime.js';
 import { WorkerStepCaller } from '../worker-connections/worker-step-caller.js';
-import { ServiceDoor } from './connections/service-door.js';
+import { ServiceDoor } from './connections/worker-listener.js';
 import type { DeliveryLedger } from './delivery-ledger.js';
 import type { FaultyCaller } from './faulty-caller.js';
 import { faultyStore, type StoreFaults, StoreOutages } from './faulty-store.js';

@@ -1,8 +1,9 @@
 /** Failures of deliveries without a usable response, for step calls and messages. */
-import { valuesOf } from '../answers/endpoint-failure.js';
-import { keptOf } from '../answers/http-advice.js';
+
 import type { DeliveryFailure } from '../engine/runs/run.js';
 import type { StepAnswer } from '../ports/step-caller.js';
+import { valuesOf } from '../responses/endpoint-failure.js';
+import { keptOf } from '../responses/retry-advice.js';
 import type { HttpAnswer } from './exchanges/exchange.js';
 
 const BACKOFF = { kind: 'backoff' } as const;

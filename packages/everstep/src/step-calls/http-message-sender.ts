@@ -1,10 +1,11 @@
 /** Sends plain messages over HTTP. Every status counts as a response. Redirects are not followed. */
-import { valuesOf } from '../answers/endpoint-failure.js';
-import { headerOf } from '../answers/http-advice.js';
+
 import { DIALECTS } from '../dialects/index.js';
 import { isWorkflowAnswer } from '../dialects/other-sdk.js';
 import type { Message, MessageAnswer, MessageSender, SignedMessage } from '../ports/message-sender.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
+import { valuesOf } from '../responses/endpoint-failure.js';
+import { headerOf } from '../responses/retry-advice.js';
 import { decodeAnswer } from './exchanges/content-decoding.js';
 import type { AskedOutcome, Destinations, Target } from './exchanges/destinations.js';
 import { type HttpAnswer, METHODS, type Method } from './exchanges/exchange.js';

@@ -1,11 +1,12 @@
 /** Sends one signed POST to the workflow URL for each step. The dialect encodes the request and interprets the response. */
-import type { AnswerHeaders } from '../answers/http-advice.js';
+
 import { LIMITS } from '../config/limits.js';
 import { type StepCodec, sentBytesOf } from '../dialects/dialect.js';
 import { DIALECTS } from '../dialects/index.js';
 import { LONG_BYTES, type WorkSlices } from '../fairness/work-slices.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import type { AnswerHeaders } from '../responses/retry-advice.js';
 import type { Destinations, DestinationsOptions } from './exchanges/destinations.js';
 import type { BodyParts } from './exchanges/exchange.js';
 import { buildLongBody } from './exchanges/long-body.js';

@@ -3,7 +3,6 @@
  * Keeps invariant 32.
  */
 import { NON_RETRYABLE_STATUS, type NoticeAnswer, parseJson, parseWorkerUrl, type StepReply } from '@everstep/sdk/protocol';
-import { keptOf } from '../answers/http-advice.js';
 import { LIMITS } from '../config/limits.js';
 import { sentBytesOf } from '../dialects/dialect.js';
 import { fields, Problem } from '../dialects/frame-fields.js';
@@ -18,6 +17,7 @@ import type { Message, MessageAnswer, MessageSender } from '../ports/message-sen
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
 import { isWorkerUrl } from '../ports/workers.js';
+import { keptOf } from '../responses/retry-advice.js';
 import { readNotice, readNoticeAnswer } from './notices.js';
 import type { ExchangeOptions, ExchangeOutcome, LongStepRequest, WorkerLink, WorkerRequest } from './worker-link.js';
 import type { WorkerPools, WorkerTarget } from './worker-pools.js';

@@ -7,7 +7,7 @@
  * one attacker.
  */
 import { LIMITS } from '../../config/limits.js';
-import { isPrivateAddress, networkOf } from './network-of.js';
+import { isPrivateAddress, networkOf } from './client-network.js';
 
 /** Number of users with successful logins that make a network a shared one. */
 const SHARED_BY = 2;

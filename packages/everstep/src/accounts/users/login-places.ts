@@ -6,7 +6,7 @@
 import { createHmac } from 'node:crypto';
 import type { AccountStore } from '../../ports/stores/account-store.js';
 import { currentKey, KEY_RINGS, KeyRing } from '../../secrets/key-ring.js';
-import { networkOf } from './network-of.js';
+import { networkOf } from './client-network.js';
 
 /** A recent login is not recorded again, because every request is a login. */
 const RECORD_AFTER_MS = 86_400_000;

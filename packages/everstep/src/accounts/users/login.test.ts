@@ -7,9 +7,9 @@ import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { AccountRules } from '../account-rules.js';
 import type { AccountService } from '../account-service.js';
 import { hashOfApiKey } from './api-key-hash.js';
+import { isPrivateAddress, networkOf } from './client-network.js';
 import { createFailedLogins, FailedLogins } from './failed-logins.js';
 import { createLogin } from './login.js';
-import { isPrivateAddress, networkOf } from './network-of.js';
 
 const EMAIL = 'ann@w.test';
 const KEY = 'ek_good';

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readManifest } from '../../backup/contents.js';
 import { credentialsFile } from '../../bootstrap/credentials.js';
-import { type DatabaseExamination, examineDatabase } from '../../stores/postgres/storage/examination.js';
+import { type DatabaseExamination, examineDatabase } from '../../stores/postgres/storage/diagnosis.js';
 import { StoreOpenError } from '../../stores/sqlite/connection/connection.js';
 import { inspectQuickly } from '../../stores/sqlite/connection/store-at-rest.js';
 import { type Finding, findingsOf } from './findings.js';

@@ -1,9 +1,9 @@
 /** Replay checks over HTTP: asks an endpoint whether it would replay a run. */
 import { NATIVE_PREFIX, PROTOCOL_HEADER, PROTOCOL_VERSION, parseJson } from '@everstep/sdk/protocol';
-import { type EndpointAnswer, endpointFailure } from '../../answers/endpoint-failure.js';
-import { headerOf } from '../../answers/http-advice.js';
 import { LIMITS } from '../../config/limits.js';
 import type { ReplayCheck, ReplayVerdict } from '../../ports/step-caller.js';
+import { type EndpointAnswer, endpointFailure } from '../../responses/endpoint-failure.js';
+import { headerOf } from '../../responses/retry-advice.js';
 import type { CheckCodec, StepEnvelope } from '../dialect.js';
 import { cacheForwarded, headerValue } from '../header-text.js';
 import { otherSdkProblem } from '../other-sdk.js';

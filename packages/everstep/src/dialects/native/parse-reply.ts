@@ -19,8 +19,8 @@ import {
   type StepResult,
   type StepType,
 } from '@everstep/sdk/protocol';
-import { readError } from '../../answers/reported-error.js';
 import { LIMITS } from '../../config/limits.js';
+import { readError } from '../../responses/reported-error.js';
 import { type Fields, fields, integer, jsonText, list, milliseconds, Problem, shown, text } from '../frame-fields.js';
 import { plannedStep } from './parse-planned-step.js';
 

@@ -1,9 +1,9 @@
 /** The native step protocol over HTTP: the bodies of the request and of its response are frames. */
 import { NATIVE_PREFIX, NON_RETRYABLE_STATUS, PROTOCOL_HEADER, PROTOCOL_VERSION, type StepRequest } from '@everstep/sdk/protocol';
-import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../answers/endpoint-failure.js';
-import { headerOf, keptOf } from '../../answers/http-advice.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
+import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../responses/endpoint-failure.js';
+import { headerOf, keptOf } from '../../responses/retry-advice.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
 import { cacheForwarded, headerValue, tracePairs } from '../header-text.js';
 import { otherSdkProblem } from '../other-sdk.js';

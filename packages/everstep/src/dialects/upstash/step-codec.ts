@@ -3,13 +3,13 @@
  * success or failure: the endpoint submits outcomes in separate requests while it handles the delivery.
  */
 import { NON_RETRYABLE_STATUS } from '@everstep/sdk/protocol';
-import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../answers/endpoint-failure.js';
-import { headerOf, keptOf, retryAdviceOf } from '../../answers/http-advice.js';
-import { errorIn } from '../../answers/reported-error.js';
 import { LIMITS } from '../../config/limits.js';
 import { detailsOf } from '../../engine/failures/error-details.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
+import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../responses/endpoint-failure.js';
+import { errorIn } from '../../responses/reported-error.js';
+import { headerOf, keptOf, retryAdviceOf } from '../../responses/retry-advice.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
 import { cacheForwarded, headerValue, tracePairs } from '../header-text.js';
 import { otherSdkProblem } from '../other-sdk.js';

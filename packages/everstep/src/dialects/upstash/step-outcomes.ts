@@ -11,7 +11,7 @@ import {
   type StepType,
   type WaitOutcome,
 } from '@everstep/sdk/protocol';
-import { canonicalHeaders } from '../../answers/header-names.js';
+import { canonicalHeaders } from '../../responses/header-names.js';
 
 /** Fields of a journal entry that describe the result of the step. */
 export interface WireOutcome {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { snippetOf } from '../../answers/http-advice.js';
+import { snippetOf } from '../../responses/retry-advice.js';
 import { normalizedMessage, normalizedStepName, shortened } from './normalized-text.js';
 
 describe('a message keeps its words, and has placeholders for', () => {

@@ -2,7 +2,7 @@
  * Normalizes failure texts: placeholders replace the parts that differ between failures, so that similar failures
  * have equal texts. It makes one pass over a limited prefix, so no text makes it slow.
  */
-import { isCode, isIdentifier } from './kept-parts.js';
+import { isCode, isIdentifier } from './identifying-parts.js';
 
 /** Number of UTF-16 units that are read, and number of characters that are kept. */
 const READ_LENGTH = 4_000;
@@ -213,7 +213,7 @@ export function shortened(text: string, most: number): string {
 
 const normalized = (text: string): string => new Reader(wellFormed(text.slice(0, READ_LENGTH))).read().replace(REPEATED, '$1');
 
-/** How messages about responses quote a body; see `answers/http-advice.ts`, which shortens the quotation. */
+/** How messages about responses quote a body; see `responses/retry-advice.ts`, which shortens the quotation. */
 const QUOTED_BODY = /^(.*?a body that begins with ")(.*)("(?:[);].*)?)$/su;
 const WHOLE_BODY_LENGTH = 90;
 /** Number of characters kept of a shortened quotation. Where it was cut depends on the length of the text before it. */

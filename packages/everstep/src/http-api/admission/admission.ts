@@ -19,7 +19,7 @@ import { callerIpOf } from '../server/caller-ip.js';
 import { regionOf } from '../server/region.js';
 import { splitTarget, type Target, takeToken } from '../server/target.js';
 import { secretOf } from '../sessions/cookie.js';
-import { headerOf, isOfPage, noSession, sessionOf } from '../sessions/session-of.js';
+import { headerOf, isOfPage, noSession, sessionOf } from '../sessions/session-authentication.js';
 import { allowCall, allowSearchCall } from './allowance.js';
 import { authenticate, credentialOf, type Need } from './authentication.js';
 import { isBasic, logIn } from './basic-authentication.js';

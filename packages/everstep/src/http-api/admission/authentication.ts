@@ -5,7 +5,7 @@ import { permits, type TokenNeed } from '../../accounts/tokens/token-scopes.js';
 import type { Region } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { bareToken, type Dialect } from '../../dialects/index.js';
-import { shown } from '../parameters/unacceptable.js';
+import { shown } from '../parameters/value-errors.js';
 import { type Target, takeToken } from '../server/target.js';
 
 const CHALLENGE = { 'www-authenticate': 'Bearer' } as const;

@@ -1,7 +1,7 @@
 /** Authenticates management API requests: the email and the API key of HTTP Basic. */
 import type { AccountService, Principal } from '../../accounts/account-service.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { shown } from '../parameters/unacceptable.js';
+import { shown } from '../parameters/value-errors.js';
 
 const CHALLENGE = { 'www-authenticate': 'Basic realm="Everstep management API", charset="UTF-8"' } as const;
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { apiKeyOf, basicOf, emailOf } from '../../accounts/people.fixture.js';
 import type { AuditEntry } from '../../ports/stores/account-store.js';
-import { Things } from '../testing/isolation-things.js';
+import { Things } from '../testing/isolation-objects.js';
 
 let things: Things;
 before(async () => {

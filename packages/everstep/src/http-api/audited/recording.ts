@@ -1,6 +1,6 @@
 /** Writes audit log entries of requests according to the audit rules of their operations. Keeps invariant 46. */
 import type { Principal } from '../../accounts/account-service.js';
-import { networkOf } from '../../accounts/users/network-of.js';
+import { networkOf } from '../../accounts/users/client-network.js';
 import type { AuditRecords, NewEntry } from '../../audit/audit-records.js';
 import { AuditedRequest, runAudited } from '../../audit/audited-request.js';
 import { NO_CREDENTIAL } from '../../audit/refused-requests.js';

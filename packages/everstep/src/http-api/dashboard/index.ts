@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { Empty } from '../../contract/empty.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { type Operation, openOperation } from '../operation.js';
-import { shown } from '../parameters/unacceptable.js';
+import { shown } from '../parameters/value-errors.js';
 import { Text } from '../parameters/values.js';
 import { PAGES_PATH } from '../server/target.js';
 import { fileResponse, notBuiltResponse } from './file-response.js';

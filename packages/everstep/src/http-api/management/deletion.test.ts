@@ -6,7 +6,7 @@ import type { InstanceRecord } from '../../contract/management.js';
 import type { TriggeredRun } from '../../contract/runs.js';
 import type { Method } from '../operation.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';
-import { REGION, Things } from '../testing/isolation-things.js';
+import { REGION, Things } from '../testing/isolation-objects.js';
 
 let things: Things;
 before(async () => {
@@ -19,8 +19,8 @@ const call = <Body = ErrorAnswer>(person: Person, method: Method, url: string): 
 
 test('a deleted queue instance is 404 and its tokens get 401; deleting requires its name', async () => {
   const { world, people } = things;
-  const wish = { name: 'my app', region: REGION, teamId: people.teamId };
-  const made = doneValue(await world.accounts.createInstance(people.principals.owner, wish));
+  const request = { name: 'my app', region: REGION, teamId: people.teamId };
+  const made = doneValue(await world.accounts.createInstance(people.principals.owner, request));
   const { instanceId } = made.instance;
   const named = { instanceId, name: 'ci', scopes: ['write'], lifetimeMs: null } as const;
   const { token: namedToken } = doneValue(await world.accounts.createToken(people.principals.owner, named));

@@ -8,7 +8,7 @@ import { AccountName, InstanceRecord, InstanceUsage, Ok, PlanRecord, QueueStats,
 import { OWN_ENTRY, secretRead } from '../audited/audit-rule.js';
 import { accountOperation, answer, type Operation } from '../operation.js';
 import { parseDestination } from '../parameters/destination.js';
-import { Unacceptable } from '../parameters/unacceptable.js';
+import { Unacceptable } from '../parameters/value-errors.js';
 import { Duration } from '../parameters/values.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
 import { presentDeleted, presentInstance, presentPlan, toSeconds } from './presenters.js';

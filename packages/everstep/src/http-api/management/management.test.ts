@@ -21,7 +21,7 @@ import type { Role } from '../../ports/stores/account-store.js';
 import type { Method } from '../operation.js';
 import { pathsOf } from '../server/routing.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';
-import { Things } from '../testing/isolation-things.js';
+import { Things } from '../testing/isolation-objects.js';
 import { MANAGEMENT_OPERATIONS } from './index.js';
 import { managementOpenApiDocument } from './openapi.js';
 

@@ -76,8 +76,8 @@ const createSearchIndex = accountOperation({
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { search }, principal) {
     const { name, region, type, team_id: teamId } = given(body);
-    const wish = { name, region, type, ...(teamId === undefined ? {} : { teamId }) };
-    return answer(200, presentIssued(done(await search.create(principal, wish))));
+    const request = { name, region, type, ...(teamId === undefined ? {} : { teamId }) };
+    return answer(200, presentIssued(done(await search.create(principal, request))));
   },
 });
 

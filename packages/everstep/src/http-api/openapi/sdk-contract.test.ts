@@ -24,7 +24,7 @@ import type { Operation } from '../operation.js';
 import { OPERATIONS } from '../operations/index.js';
 import { SEARCH_OPERATIONS } from '../search/index.js';
 import { PathTable } from '../server/routing.js';
-import { REGION, Things } from '../testing/isolation-things.js';
+import { REGION, Things } from '../testing/isolation-objects.js';
 
 /** Ignores whether a field is read-only. */
 type Read<T> = T extends readonly (infer Each)[]
@@ -121,8 +121,8 @@ test('the AdminClient has a call for every operation of the management API', asy
   assert.equal((await as('operator').logLevel()).configured_level, 'info');
   assert.equal((await as('operator').setLogLevel('warn')).level, 'warn');
 
-  const wish: Required<NewInstance> = { name: 'q', region: REGION, teamId };
-  const queue = await admin.instances.create(wish);
+  const request: Required<NewInstance> = { name: 'q', region: REGION, teamId };
+  const queue = await admin.instances.create(request);
   assert.ok((await admin.instances.list()).some(({ id }) => id === queue.id));
   assert.notEqual((await admin.instances.rotateTokens(queue.id)).token, queue.token);
   const token = await admin.tokens.create(queue.id, { name: 'n', scopes: ['read'], expiresIn: '1h' });
@@ -140,7 +140,7 @@ test('the AdminClient has a call for every operation of the management API', asy
   await admin.instances.setOutboundRules(queue.id, { deny: ['*.w.test'], only: null });
   const rules = { id: queue.id, allow: ['10.0.0.5:8080'], deny: ['*.w.test'], only: null };
   assert.deepEqual(await admin.instances.outboundRules(queue.id), rules);
-  await as('operator').instances.delete(queue.id, { confirm: wish.name });
+  await as('operator').instances.delete(queue.id, { confirm: request.name });
 
   const login = { email: emailOf('owner'), apiKey: apiKeyOf('owner'), address: '' };
   for (let n = 0; n < 2; n++) assert.equal((await things.world.accounts.beginSession(login)).kind, 'in');

@@ -37,7 +37,7 @@ import { listRunAttempts } from './runs/attempts.js';
 import { cancelRuns } from './runs/cancel-runs.js';
 import { explainRun } from './runs/explain.js';
 import { forkRun } from './runs/fork.js';
-import { compareRuns, getRunLineage } from './runs/relatives.js';
+import { compareRuns, getRunLineage } from './runs/related-runs.js';
 import { cancelRun, getRun, getRunResult, getRunStep } from './runs/runs.js';
 import { searchRuns } from './runs/search-runs.js';
 import { triggerRuns } from './triggers/batch-trigger.js';

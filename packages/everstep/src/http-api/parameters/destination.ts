@@ -1,7 +1,7 @@
 /** URLs of destinations that Everstep calls. */
 import { parseWorkerUrl, WORKER_SCHEME } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
-import { shown, Unacceptable } from './unacceptable.js';
+import { shown, Unacceptable } from './value-errors.js';
 
 /** A URL that is raw in a path may have lost one of its two slashes in a proxy. */
 const SCHEME_AND_SLASHES = /^(https?):\/{1,2}(?=[^/])/i;

@@ -10,7 +10,7 @@ import {
   type OneOrMoreFilters,
   type StoredFilters,
 } from '../../contract/filters/filter.js';
-import { AnyOf } from './several.js';
+import { AnyOf } from './multi-value.js';
 
 const querySchema = (filter: Filter): TSchema => {
   const { description } = filter;

@@ -1,7 +1,7 @@
 /** Parses `parallelism=<n>, rate=<n>, period=<duration>`, in any order. Requires parallelism, rate or both. */
 import { LIMITS } from '../../config/limits.js';
 import { DURATION_WORDS, formatDuration, parseDuration } from './duration.js';
-import { shown, Unacceptable } from './unacceptable.js';
+import { shown, Unacceptable } from './value-errors.js';
 
 export interface FlowControlLimits {
   readonly parallelism?: number;

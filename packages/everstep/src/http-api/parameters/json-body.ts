@@ -5,7 +5,7 @@ import { Compile, type Validator } from 'typebox/compile';
 import { ApiError } from '../../contract/error-codes.js';
 import { patternWords } from '../../contract/patterns.js';
 import { findJsonFault } from './json-fault.js';
-import { shown } from './unacceptable.js';
+import { shown } from './value-errors.js';
 
 /** No parameters except the only character set that JSON allows. */
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;

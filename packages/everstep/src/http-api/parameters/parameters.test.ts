@@ -6,11 +6,11 @@ import { DIALECTS } from '../../dialects/index.js';
 import { parseDestination } from './destination.js';
 import { formatDuration, parseDuration } from './duration.js';
 import { parseFlowControlValue } from './flow-control-value.js';
+import { AnyOf } from './multi-value.js';
 import { readPrefixedHeaders } from './prefixed-headers.js';
 import { readQuery, splitQuery } from './query.js';
 import { parseRedactFields } from './redact-fields.js';
-import { AnyOf } from './several.js';
-import { shown } from './unacceptable.js';
+import { shown } from './value-errors.js';
 import { KeptText, Labels, RetryDelay, UnixMs } from './values.js';
 
 const refused = (code: string, message: RegExp) => (error: unknown) => {

@@ -3,7 +3,7 @@ import type { StaticDecode, TObject } from 'typebox';
 import { ApiError } from '../../contract/error-codes.js';
 import type { Dialect } from '../../dialects/index.js';
 import { readValue } from './read-value.js';
-import { shown, Unacceptable } from './unacceptable.js';
+import { shown, Unacceptable } from './value-errors.js';
 
 export type ReceivedHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 

@@ -6,9 +6,9 @@
 import Type, { type StaticDecode, type TArray, type TObject, type TSchema } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
+import { commaRuleOf } from './multi-value.js';
 import { readValue } from './read-value.js';
-import { commaRuleOf } from './several.js';
-import { shown, Unacceptable } from './unacceptable.js';
+import { shown, Unacceptable } from './value-errors.js';
 
 /** Decoded names with raw values. */
 export type RawQuery = ReadonlyMap<string, readonly string[]>;

@@ -1,7 +1,7 @@
 /** Converts text to a value of a schema. Error messages are derived from the schema. */
 import Type, { type TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
-import { shown, Unacceptable } from './unacceptable.js';
+import { shown, Unacceptable } from './value-errors.js';
 
 const validators = new WeakMap<TSchema, Validator>();
 

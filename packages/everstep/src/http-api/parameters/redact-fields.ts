@@ -4,7 +4,7 @@
  */
 import { LIMITS } from '../../config/limits.js';
 import type { Redaction } from '../../engine/runs/run.js';
-import { shown, Unacceptable } from './unacceptable.js';
+import { shown, Unacceptable } from './value-errors.js';
 
 const HEADER_NAME = /^header\[([!#$%&'*+.^_`|~0-9A-Za-z-]+)\]$/;
 const BODY_FIELD = /^body\[([^[\],]+)\]$/;

@@ -10,7 +10,7 @@ import { parseDestination, parseWorkflowUrl } from './destination.js';
 import { DURATION_WORDS, formatDuration, parseDuration } from './duration.js';
 import { parseFlowControlValue } from './flow-control-value.js';
 import { parseRedactFields } from './redact-fields.js';
-import { shown, Unacceptable } from './unacceptable.js';
+import { shown, Unacceptable } from './value-errors.js';
 
 /** Values are only read, never written. */
 function notWritten(): never {

@@ -7,9 +7,9 @@
  * fields cannot be found; so is everything else that cannot be parsed.
  */
 import { JsonBoundsError, parseJson, type StepType } from '@everstep/sdk/protocol';
-import { canonicalHeaders } from '../../answers/header-names.js';
 import { LIMITS } from '../../config/limits.js';
 import type { Redaction } from '../../engine/runs/run.js';
+import { canonicalHeaders } from '../../responses/header-names.js';
 
 export const REDACTED = '[REDACTED]';
 const REDACTED_JSON = JSON.stringify(REDACTED);

@@ -1,10 +1,10 @@
 /** Presents the details of errors that the code of an app has thrown. */
 import { isOwnFile, parseFrame } from '@everstep/sdk/protocol';
-import { errorIn } from '../../answers/reported-error.js';
 import type { DeadLetterEntry } from '../../contract/dead-letters.js';
 import type { StackLine, ThrownError } from '../../contract/fields/thrown-error.js';
 import { detailsOf, type ErrorDetails } from '../../engine/failures/error-details.js';
 import type { WholeDeadLetter } from '../../ports/stores/store.js';
+import { errorIn } from '../../responses/reported-error.js';
 import { optional } from './optional.js';
 
 const linesOf = (stack: string | undefined): StackLine[] | undefined =>

@@ -3,7 +3,7 @@ import { LIMITS, PART } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { NO_LENGTH_LIMIT, stepsOf, yieldToOthers } from '../../ports/stores/history-parts.js';
 import type { HistoryStore, ListedStep, RunRecord } from '../../ports/stores/store.js';
-import { shown } from '../parameters/unacceptable.js';
+import { shown } from '../parameters/value-errors.js';
 import type { ComparedRun } from '../presenters/comparison.js';
 import type { RunReads } from './reads.js';
 import { withWholeResult } from './run-histories.js';

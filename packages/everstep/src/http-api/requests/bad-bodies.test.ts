@@ -16,8 +16,8 @@ import { OPERATIONS } from '../operations/index.js';
 import { SEARCH_OPERATIONS, searchOpenApiDocument } from '../search/index.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';
 import { BadBodies, type BodySchema } from '../testing/bad-bodies.js';
+import { Things } from '../testing/isolation-objects.js';
 import { ISOLATION } from '../testing/isolation-table.js';
-import { Things } from '../testing/isolation-things.js';
 
 interface Documented {
   readonly paths?: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;

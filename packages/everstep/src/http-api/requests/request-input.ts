@@ -7,7 +7,7 @@ import { readJson, validate } from '../parameters/json-body.js';
 import { readPrefixedHeaders } from '../parameters/prefixed-headers.js';
 import { readQuery, splitQuery } from '../parameters/query.js';
 import { readValue } from '../parameters/read-value.js';
-import { Unacceptable } from '../parameters/unacceptable.js';
+import { Unacceptable } from '../parameters/value-errors.js';
 
 export const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({});
 export const NO_BODY = Buffer.alloc(0);

@@ -6,7 +6,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import type { Dialect } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
 import { StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
-import { shown } from '../parameters/unacceptable.js';
+import { shown } from '../parameters/value-errors.js';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 /** Name of the header with the error code, without the prefix of a dialect. */

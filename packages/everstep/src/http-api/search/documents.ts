@@ -26,7 +26,7 @@ import { contentBytes, RECORD_BYTES } from '../../ports/stores/stored-bytes.js';
 import { parseFilter } from '../../search/filter-parser.js';
 import { change, ONLY_READS } from '../audited/audit-rule.js';
 import { type ApiContext, answer, indexOperation, type Operation } from '../operation.js';
-import { shown } from '../parameters/unacceptable.js';
+import { shown } from '../parameters/value-errors.js';
 import { presentDocument, presentHit, presentInfo, readDocument } from './presenters.js';
 
 const TAG = 'Documents';

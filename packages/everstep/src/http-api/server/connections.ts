@@ -1,6 +1,6 @@
 /** Open client connections, limited in total and per address. */
 import { BlockList, isIP, isIPv6, type Socket } from 'node:net';
-import { networkOf } from '../../accounts/users/network-of.js';
+import { networkOf } from '../../accounts/users/client-network.js';
 import type { ConnectionLimits } from '../../config/connection-limits.js';
 
 /** Share of the connections that one address may use. */

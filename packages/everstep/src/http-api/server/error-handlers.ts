@@ -5,7 +5,7 @@ import { dialectOf } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
 import type { Admission, Chosen } from '../admission/admission.js';
 import type { Recording } from '../audited/recording.js';
-import { shown } from '../parameters/unacceptable.js';
+import { shown } from '../parameters/value-errors.js';
 import { apiErrorOf, errorReply, unknownRoute } from '../responses/error-replies.js';
 import { callerIpOf } from './caller-ip.js';
 import type { RefusalDelays } from './refusal-delays.js';

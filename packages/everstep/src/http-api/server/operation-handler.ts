@@ -4,7 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { permits } from '../../accounts/tokens/token-scopes.js';
-import { networkOf } from '../../accounts/users/network-of.js';
+import { networkOf } from '../../accounts/users/client-network.js';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { LONG_BYTES } from '../../fairness/work-slices.js';

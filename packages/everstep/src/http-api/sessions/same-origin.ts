@@ -4,7 +4,7 @@
  */
 import { ApiError } from '../../contract/error-codes.js';
 import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
-import { shown } from '../parameters/unacceptable.js';
+import { shown } from '../parameters/value-errors.js';
 
 export interface PageRequest {
   readonly headers: ReceivedHeaders;

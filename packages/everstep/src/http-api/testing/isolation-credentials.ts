@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose';
 import { addNewMember, basicOf, doneValue, emailOf, PEOPLE } from '../../accounts/people.fixture.js';
-import { REGION, type Things } from './isolation-things.js';
+import { REGION, type Things } from './isolation-objects.js';
 
 /** `Authorization` headers by name. */
 export type Headers = Readonly<Record<string, string>>;

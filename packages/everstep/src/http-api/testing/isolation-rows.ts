@@ -1,6 +1,6 @@
 /** Rows of the isolation table: the request of an operation, and the expected status by caller. */
 import type { Person } from '../../accounts/people.fixture.js';
-import type { Things } from './isolation-things.js';
+import type { Things } from './isolation-objects.js';
 
 export interface Asked {
   readonly params?: Readonly<Record<string, string>>;

@@ -4,8 +4,8 @@
  * Keeps invariant 39.
  */
 import { apiKeyOf, emailOf, type Person } from '../../accounts/people.fixture.js';
+import { REGION, SDK } from './isolation-objects.js';
 import type { AccountRow, Ask, IndexRow, OpenRow, Row, TokenRow } from './isolation-rows.js';
-import { REGION, SDK } from './isolation-things.js';
 
 const nothing: Ask = () => ({});
 /** Selects the dialect if another operation has the same path. */

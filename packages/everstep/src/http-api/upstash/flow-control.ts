@@ -8,7 +8,7 @@ import type { FlowControlStatus } from '../../runtime/services/workflow-service.
 import { change } from '../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../operation.js';
 import { UnpinQuery } from '../operations/control/flow-control.js';
-import { shown } from '../parameters/unacceptable.js';
+import { shown } from '../parameters/value-errors.js';
 import { KeptText } from '../parameters/values.js';
 import { presentFlowControl } from '../presenters/flow-control.js';
 import { FlowControlShown } from './shapes.js';

@@ -4,7 +4,7 @@ import { basicOf, doneValue, type Person } from '../../accounts/people.fixture.j
 import type { InstanceRecord } from '../../contract/management.js';
 import { readCarriedToken } from '../../dialects/upstash/token.js';
 import type { Method } from '../operation.js';
-import { REGION, Things } from '../testing/isolation-things.js';
+import { REGION, Things } from '../testing/isolation-objects.js';
 
 let things: Things;
 before(async () => {
@@ -47,8 +47,8 @@ test('a rotated token works for the runtime API at once, and the old one does no
 
 test('an instance can be moved to a team and given a budget with the field names of this API', async () => {
   const { world, people } = things;
-  const wish = { name: things.name(), region: REGION } as const;
-  const { instance } = doneValue(await world.accounts.createInstance(people.principals.owner, wish));
+  const request = { name: things.name(), region: REGION } as const;
+  const { instance } = doneValue(await world.accounts.createInstance(people.principals.owner, request));
   const id = instance.instanceId;
   const moved = await ask('owner', 'POST', '/v2/qstash/move-to-team', { qstash_id: id, target_team_id: people.teamId });
   assert.deepEqual([moved.status, moved.body], [200, 'OK']);

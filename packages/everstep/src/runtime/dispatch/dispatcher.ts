@@ -44,7 +44,7 @@ import type { Callbacks } from '../services/callbacks.js';
 import type { QueuedBecause, Workload } from '../services/workflow-service.js';
 import { asLong, dueDeliveryOf } from './delivery-of-task.js';
 import { GateHolders, type LocalGates } from './gate-holders.js';
-import { HandOvers } from './hand-overs.js';
+import { HandOvers } from './handovers.js';
 import { Loans } from './loans.js';
 import type { Delivered } from './requests/step-delivery.js';
 import { type Attempt, DeliverySender } from './sender.js';

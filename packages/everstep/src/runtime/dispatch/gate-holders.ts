@@ -6,7 +6,7 @@
  */
 import type { InstanceLimits } from '../../ports/stores/instance-limits.js';
 import type { Delivery, DeliveryLimits } from '../gates/delivery.js';
-import type { HandOverDeps, HandOvers } from './hand-overs.js';
+import type { HandOverDeps, HandOvers } from './handovers.js';
 
 export interface GateHoldersDeps extends HandOverDeps {
   readonly limits: Pick<InstanceLimits, 'maxParallelism'>;

@@ -14,7 +14,7 @@ import type { LoanNews, TaskOfNode } from '../../ports/cluster.js';
 import type { WorkerNodes } from '../../ports/workers.js';
 import { type Delivery, type DeliveryRef, type DeliveryResult, idOf, NOT_MADE } from '../gates/delivery.js';
 import type { GateHolders } from './gate-holders.js';
-import type { HandOverDeps, HandOvers } from './hand-overs.js';
+import type { HandOverDeps, HandOvers } from './handovers.js';
 import type { Attempt } from './sender.js';
 
 /** Interval at which the lender asks for loans that have ended. */

@@ -1,7 +1,8 @@
 /** Notifications about a plain message: to its callback for every response, and to its failure callback after the last retry. */
-import { canonicalHeaders } from '../../answers/header-names.js';
+
 import { mayBeSecret, NOT_KEPT } from '../../engine/runs/exchanges.js';
 import type { Run, RunPayload } from '../../engine/runs/run.js';
+import { canonicalHeaders } from '../../responses/header-names.js';
 import { originOf } from '../dispatch/origins.js';
 
 /** The stored response of the attempt. `status` 0: there was no response. */

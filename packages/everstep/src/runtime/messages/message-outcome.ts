@@ -1,7 +1,8 @@
 /** Converts the response to a call, a message or a failure callback into an attempt of the engine. */
-import { describeRedirect, keptOf, retryAdviceOf, snippetOf } from '../../answers/http-advice.js';
+
 import type { DeliveryFailure } from '../../engine/runs/run.js';
 import type { MessageAnswer } from '../../ports/message-sender.js';
+import { describeRedirect, keptOf, retryAdviceOf, snippetOf } from '../../responses/retry-advice.js';
 
 const SIGNED_OTHERWISE =
   '; it was signed with the message key, because its origin has no workflow of this queue instance: if the endpoint checks ' +

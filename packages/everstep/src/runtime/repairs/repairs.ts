@@ -29,7 +29,7 @@ import type {
   RepairService,
 } from '../interface/repairs.js';
 import { Driving } from './driving.js';
-import { Freezing, type FreezingOptions } from './freezing.js';
+import { Freezing, type FreezingOptions } from './repair-planning.js';
 import { RepairWrites } from './repair-writes.js';
 import { Starting, type StartingOptions } from './starting.js';
 

@@ -1,6 +1,5 @@
 /** Notifies failure callbacks and failure functions of failed runs, until they accept or the retries are used up. */
 import { FAILURE_FUNCTION_HEADER, type FailureNotice, parseJson } from '@everstep/sdk/protocol';
-import { canonicalHeaders } from '../../answers/header-names.js';
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../../engine/ids.js';
 import { type CallbackTask, cancelCallback, decideCallback, retryCallback } from '../../engine/messages/callback.js';
@@ -10,6 +9,7 @@ import type { DeadLetterStore } from '../../ports/stores/dead-letter-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { WholeDeadLetter } from '../../ports/stores/store.js';
 import type { Traces } from '../../ports/traces.js';
+import { canonicalHeaders } from '../../responses/header-names.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import { originOf } from '../dispatch/origins.js';
 import { timeoutOfCallback } from '../dispatch/requests/timeouts.js';

@@ -3,7 +3,7 @@
  * groups. It works in small steps with pauses. If a round does not finish, for example because of a disk error or a stop,
  * the next round continues: entries without a group are marked.
  */
-import { errorIn } from '../../answers/reported-error.js';
+
 import { LIMITS } from '../../config/limits.js';
 import type { GroupKey } from '../../engine/dead-letters/dead-letter-groups.js';
 import { groupOf } from '../../engine/dead-letters/fingerprint.js';
@@ -11,6 +11,7 @@ import { detailsOf } from '../../engine/failures/error-details.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
 import type { GroupUpkeepStore, RegroupedEntry, UngroupedEntry } from '../../ports/stores/dead-letter-groups.js';
+import { errorIn } from '../../responses/reported-error.js';
 
 /** Entries per step, which takes a few ms. */
 const ENTRIES_PER_STEP = 100;

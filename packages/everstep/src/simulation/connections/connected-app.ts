@@ -5,7 +5,7 @@ import type { Worker } from '../../../../sdk/dist/worker/worker.js';
 import type { SocketConstructor, SocketLike } from '../../../../sdk/dist/worker/worker-connection.js';
 import type { WorkerTime } from '../../../../sdk/dist/worker/worker-time.js';
 import { CutConnection, type FrameNetwork } from './cut-connection.js';
-import type { ServiceDoor } from './service-door.js';
+import type { ServiceDoor } from './worker-listener.js';
 
 const SOCKET_STATE = { connecting: 0, open: 1, closed: 3 } as const;
 const DRAIN_GRACE_MS = 5_000;

@@ -25,7 +25,7 @@ import { RunListing } from './listing/run-listing.js';
 import { createSqliteRepairs } from './repairs/repairs.js';
 import { EventRecords } from './runs/event-records.js';
 import { HistoryReader } from './runs/history-reader.js';
-import { Relatives } from './runs/relatives.js';
+import { Relatives } from './runs/related-runs.js';
 import { Retention } from './runs/retention.js';
 import { RunReader } from './runs/run-reader.js';
 import { TriggerRecords } from './runs/trigger-records.js';

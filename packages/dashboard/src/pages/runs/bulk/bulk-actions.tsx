@@ -12,8 +12,8 @@ import { FailureNotice, Skeleton } from '../../../components/states.js';
 import { countText, quantity } from '../../../components/times/formats.js';
 import { toastDone } from '../../../components/toasts.js';
 import { MAX_SELECTED, planOfEntries } from '../../dead-letters/plan-parameters.js';
+import { planOfAll } from './filter-repair-plan.js';
 import { type MatchingRuns, matchingRuns, untilTheEnd } from './matching-runs.js';
-import { planOfAll } from './plan-of-all.js';
 
 /** Maximum number of runs that are counted before a cancellation, which continues with the others. */
 const MAX_COUNTED = 1_000;

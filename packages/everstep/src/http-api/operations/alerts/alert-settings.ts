@@ -24,7 +24,7 @@ import type { AlertService, DestinationRequest } from '../../../runtime/services
 import { change } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
 import { parseDestination } from '../../parameters/destination.js';
-import { shown, Unacceptable } from '../../parameters/unacceptable.js';
+import { shown, Unacceptable } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
 import { conditionOf } from './conditions.js';
 import { type AlertObject, noSuchObject, refusalError } from './refusals.js';

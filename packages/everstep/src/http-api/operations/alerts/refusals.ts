@@ -2,7 +2,7 @@
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { SettingsRefusal } from '../../../engine/alerts/settings-changes.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 
 export type AlertObject = 'alert destination' | 'alert rule' | 'lifecycle webhook';
 

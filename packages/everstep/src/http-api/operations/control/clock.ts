@@ -7,7 +7,7 @@ import type { MoveOutcome, MoveTarget, VirtualTime } from '../../../ports/virtua
 import { notAudited } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, operation } from '../../operation.js';
 import { DURATION_WORDS, formatDuration, parseDuration } from '../../parameters/duration.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 
 const ONLY_VIRTUAL = 'Requires a server that was started with `everstep dev --virtual-clock`; otherwise the response is 404.';
 

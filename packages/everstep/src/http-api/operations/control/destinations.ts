@@ -9,7 +9,7 @@ import type { DestinationStatus } from '../../../runtime/services/workflow-servi
 import { change } from '../../audited/audit-rule.js';
 import { answer, operation } from '../../operation.js';
 import { parseWorkflowUrl } from '../../parameters/destination.js';
-import { shown, Unacceptable } from '../../parameters/unacceptable.js';
+import { shown, Unacceptable } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
 
 const TAG = 'Destinations';

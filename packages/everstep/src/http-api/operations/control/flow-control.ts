@@ -8,7 +8,7 @@ import type { FlowControlChange } from '../../../runtime/services/workflow-servi
 import { change } from '../../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../operation.js';
 import { DEFAULT_PERIOD_MS } from '../../parameters/flow-control-value.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { Duration, KeptText } from '../../parameters/values.js';
 import { presentFlowControl, presentKeyWaiter } from '../../presenters/flow-control.js';
 import { optional } from '../../presenters/optional.js';

@@ -6,7 +6,7 @@ import { parseCron } from '../../../engine/schedules/cron.js';
 import { allowSize } from '../../admission/allowance.js';
 import { change } from '../../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { presentSchedule } from '../../presenters/schedule.js';
 import { noSuchSchedule, SchedulePath } from './schedules.js';
 

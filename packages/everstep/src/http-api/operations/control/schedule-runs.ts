@@ -8,7 +8,7 @@ import { nextTicks } from '../../../engine/schedules/schedule.js';
 import { allowRuns, allowSize, startAllowed } from '../../admission/allowance.js';
 import { change } from '../../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { noSuchSchedule, SchedulePath } from './schedules.js';
 
 const TAG = 'Schedules';

@@ -10,10 +10,10 @@ import type { ScheduleCommand } from '../../../runtime/services/workflow-service
 import { allowSize, allowSpending, tooManySchedules } from '../../admission/allowance.js';
 import { change } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { presentSchedule } from '../../presenters/schedule.js';
-import { allowNames } from '../../quotas/named-things.js';
+import { allowNames } from '../../quotas/named-objects.js';
 import { listedSchedules } from '../../read-models/schedule-list.js';
 import { SCHEDULE_PATH } from '../../server/target.js';
 import { checkDestination, FORWARD, ScheduleHeaders, TRIGGER_FAMILIES } from '../triggers/setting-headers.js';

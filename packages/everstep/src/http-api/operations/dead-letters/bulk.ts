@@ -9,7 +9,7 @@ import { DEAD_LETTER_FILTERS, PREFIX_FILTERS } from '../../../contract/filters/d
 import type { DeadLetterFilter } from '../../../ports/stores/store.js';
 import type { ApiContext } from '../../operation.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
-import { AnyOf } from '../../parameters/several.js';
+import { AnyOf } from '../../parameters/multi-value.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import type { CursorState } from '../../requests/cursor.js';
 import { deadLetterQuery, isEmptyRange } from '../filters.js';

@@ -5,12 +5,12 @@ import { LIMITS } from '../../../config/limits.js';
 import { DeadLetterGroup, DeadLetterGroupPage, GROUP_KINDS, GroupStateSchema } from '../../../contract/dead-letter-groups.js';
 import { OWN_ENTRY } from '../../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../operation.js';
-import { AnyOf } from '../../parameters/several.js';
+import { AnyOf } from '../../parameters/multi-value.js';
 import { Cursor, UnixMs } from '../../parameters/values.js';
 import { presentGroup, presentTotals } from '../../presenters/dead-letter-group.js';
 import { deadLetterQuery, Fingerprint, isEmptyRange } from '../filters.js';
+import { markedGroup, noSuchGroup } from './group-changes.js';
 import { triageOperations } from './group-triage.js';
-import { markedGroup, noSuchGroup } from './marked-group.js';
 
 const TAG = 'Dead letter queue';
 const PATH = '/v2/workflows/dlq/groups';

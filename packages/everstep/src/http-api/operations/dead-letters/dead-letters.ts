@@ -6,7 +6,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
 import { answer, operation } from '../../operation.js';
 import { storeFilterOf } from '../../parameters/filters.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import { presentDeadLetter } from '../../presenters/dead-letter.js';
 import { callbackHistory, readDeadLetter, readDeadLetters } from '../../read-models/dead-letter-pages.js';

@@ -12,9 +12,9 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { like } from '../../../contract/patterns.js';
 import { OWN_ENTRY } from '../../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { Fingerprint } from '../filters.js';
-import { markedGroup } from './marked-group.js';
+import { markedGroup } from './group-changes.js';
 
 const DAY_MS = 86_400_000;
 const PATH = '/v2/workflows/dlq/groups/{fingerprint}';

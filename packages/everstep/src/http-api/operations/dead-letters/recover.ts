@@ -11,7 +11,7 @@ import type { RecoverCommand, RunOverrides } from '../../../runtime/services/wor
 import { allowRuns, startAllowed } from '../../admission/allowance.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { ChosenId } from '../../parameters/values.js';
 import { presentReference } from '../../presenters/run.js';
 import { checkDestination, type DestinationUse, FAILURE_CALLBACK_FORWARD, overrideHeaders } from '../triggers/setting-headers.js';

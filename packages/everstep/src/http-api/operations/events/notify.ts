@@ -9,7 +9,7 @@ import { allowSize } from '../../admission/allowance.js';
 import { IS_AN_EVENT } from '../../audited/audit-rule.js';
 import { answer, operation, type RequestContext } from '../../operation.js';
 import { readValue } from '../../parameters/read-value.js';
-import { shown, Unacceptable } from '../../parameters/unacceptable.js';
+import { shown, Unacceptable } from '../../parameters/value-errors.js';
 import { KeptText, Text } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
 import { presentKept, presentNotified, presentWaiter } from '../../presenters/waiter.js';

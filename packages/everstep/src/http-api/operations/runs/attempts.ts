@@ -7,7 +7,7 @@ import { runKeyOfMessage } from '../../../engine/ids.js';
 import { attemptsOf, NO_LENGTH_LIMIT, stepsOf } from '../../../ports/stores/history-parts.js';
 import type { RunRecord } from '../../../ports/stores/store.js';
 import { answer, operation, type RequestContext } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { Cursor, Text, UnixMs } from '../../parameters/values.js';
 import { type AttemptSource, presentAttempts } from '../../presenters/attempts.js';
 import type { RunReads } from '../../read-models/reads.js';

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ExplanationSchema } from '../../../contract/explanation.js';
 import { answer, operation } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { presentExplanation } from '../../presenters/waits/explanation.js';
 import { RunIdPath, workflowCreatedAt } from './runs.js';
 

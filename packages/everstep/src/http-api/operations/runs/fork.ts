@@ -8,7 +8,7 @@ import type { RunRecord } from '../../../ports/stores/store.js';
 import { allowRuns, allowSize, overQuota, startAllowed } from '../../admission/allowance.js';
 import { OWN_ENTRY } from '../../audited/audit-rule.js';
 import { answer, operation } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { REDACTED } from '../../presenters/redaction.js';
 import { presentReference } from '../../presenters/run.js';
 import { RunIdPath, requireRun } from './runs.js';

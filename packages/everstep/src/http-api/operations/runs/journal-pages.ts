@@ -5,7 +5,7 @@ import type { RunJournal } from '../../../contract/runs.js';
 import { CALLBACK_SLOT } from '../../../engine/runs/run.js';
 import type { Position, RunHistory, RunRecord } from '../../../ports/stores/store.js';
 import type { RequestContext } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { journalLists, presentJournal } from '../../presenters/run.js';
 import { historyBytes, withWholeResult } from '../../read-models/run-histories.js';
 import { waitOf } from '../../read-models/waits.js';

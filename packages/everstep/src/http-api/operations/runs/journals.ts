@@ -7,7 +7,7 @@ import { attemptsOf, stepsOf, tasksOf } from '../../../ports/stores/history-part
 import type { RunHistory, RunRecord } from '../../../ports/stores/store.js';
 import type { RunService } from '../../../runtime/services/workflow-service.js';
 import type { RequestContext } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { isOfRun, journalLists, presentAttempt, presentJournal, presentJournalStep, presentTask } from '../../presenters/run.js';
 import { invokedByStep } from '../../presenters/step-fields.js';
 import type { RunReads } from '../../read-models/reads.js';

@@ -8,7 +8,7 @@ import { NO_LENGTH_LIMIT } from '../../../ports/stores/history-parts.js';
 import type { RunId, RunRecord } from '../../../ports/stores/store.js';
 import { change } from '../../audited/audit-rule.js';
 import { answer, operation } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { Cursor, Duration, Text, UnixMs } from '../../parameters/values.js';
 import { presentJournalStep, presentReference, presentResult } from '../../presenters/run.js';
 import type { InvokedByStep } from '../../presenters/step-fields.js';

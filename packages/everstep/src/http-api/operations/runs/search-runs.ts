@@ -10,7 +10,7 @@ import { RunSearchPage } from '../../../contract/runs.js';
 import type { Position, RunFilter, RunRecord, RunStore, SearchableRun } from '../../../ports/stores/store.js';
 import { answer, operation } from '../../operation.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
-import { AnyOf } from '../../parameters/several.js';
+import { AnyOf } from '../../parameters/multi-value.js';
 import { Cursor } from '../../parameters/values.js';
 import { presentFoundRun } from '../../presenters/run.js';
 import { type ComparedFilter, comparedRuns, type ScanDeps, scanRuns } from '../../read-models/run-scan.js';

@@ -17,7 +17,7 @@ import type { ApiContext, RequestContext } from '../../operation.js';
 import { parseWorkflowUrl } from '../../parameters/destination.js';
 import { formatDuration } from '../../parameters/duration.js';
 import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
-import { Unacceptable } from '../../parameters/unacceptable.js';
+import { Unacceptable } from '../../parameters/value-errors.js';
 import { presentReference } from '../../presenters/run.js';
 import {
   checkDestination,

@@ -7,10 +7,10 @@ import type { TriggerCommand, TriggerOutcome } from '../../../runtime/services/w
 import { allowRuns, allowSize, startAllowed } from '../../admission/allowance.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, operation } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
 import { presentResult } from '../../presenters/run.js';
-import { allowNames } from '../../quotas/named-things.js';
+import { allowNames } from '../../quotas/named-objects.js';
 import { type Target, TRIGGER_PATH } from '../../server/target.js';
 import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
 import { presentTriggered, triggerCommand } from './trigger-command.js';

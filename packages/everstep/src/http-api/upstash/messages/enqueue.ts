@@ -5,7 +5,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../operation.js';
 import { destinationOf } from '../../operations/triggers/trigger.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { ENQUEUE_PATH } from '../../server/target.js';
 import { Published, PublishedToGroup } from '../shapes.js';
 import { publishOne } from './publish-items.js';

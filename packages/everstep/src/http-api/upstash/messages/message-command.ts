@@ -15,7 +15,7 @@ import {
 } from '../../operations/triggers/setting-headers.js';
 import { deduplicationIdOf, notBeforeOf, settingsOf, workflowUrlOf } from '../../operations/triggers/trigger-command.js';
 import { type ReceivedHeaders, readPrefixedHeaders } from '../../parameters/prefixed-headers.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
 import type { BatchItem } from './batch-items.js';
 import { CALLBACK_FORWARD, type CallbackSettings, MESSAGE_FAMILIES, MessageHeaders } from './message-headers.js';

@@ -9,7 +9,7 @@ import { bulkChange, change } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
 import { isEmptyRange } from '../../operations/filters.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { FILTERS_BODY, filtersOf } from '../body-filters.js';
 import { CanceledMessages, MessageEntry } from '../shapes.js';

@@ -5,8 +5,8 @@ import { ApiError } from '../../../contract/error-codes.js';
 import type { MessageCommand, PublishedMessage, PublishOutcome } from '../../../runtime/services/workflow-service.js';
 import { type AllowedRuns, allowRuns, allowSize, startAllAllowed } from '../../admission/allowance.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
-import { allowNames } from '../../quotas/named-things.js';
+import { shown } from '../../parameters/value-errors.js';
+import { allowNames } from '../../quotas/named-objects.js';
 import type { BatchItem, ItemAnswer, PublishedItem, PublishItems } from './batch-items.js';
 import { messageCommand } from './message-command.js';
 

@@ -11,7 +11,7 @@ import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
 import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
 import { destinationOf } from '../../operations/triggers/trigger.js';
 import { readJson, validate } from '../../parameters/json-body.js';
-import { allowNames } from '../../quotas/named-things.js';
+import { allowNames } from '../../quotas/named-objects.js';
 import { PUBLISH_PATH } from '../../server/target.js';
 import { headerText } from '../item-headers.js';
 import { Published, PublishedToGroup } from '../shapes.js';

@@ -7,9 +7,9 @@ import { ApiError } from '../../../contract/error-codes.js';
 import type { QueueStatus } from '../../../runtime/services/workflow-service.js';
 import { change } from '../../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
-import { allowNamed } from '../../quotas/named-things.js';
+import { allowNamed } from '../../quotas/named-objects.js';
 import { QueueEntry } from '../shapes.js';
 import { checkedName } from './message-command.js';
 

@@ -14,11 +14,11 @@ import { cronOf, noSuchSchedule, putSchedule, SchedulePath } from '../../operati
 import { FORWARD, ScheduleHeaders as NativeScheduleHeaders } from '../../operations/triggers/setting-headers.js';
 import { destinationOf, stringOrNull } from '../../operations/triggers/trigger.js';
 import { scheduledSettings } from '../../operations/triggers/trigger-command.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { presentStartBody, sentHeaders } from '../../presenters/dead-letter.js';
 import { optional } from '../../presenters/optional.js';
-import { allowNames } from '../../quotas/named-things.js';
+import { allowNames } from '../../quotas/named-objects.js';
 import { listedSchedules } from '../../read-models/schedule-list.js';
 import { SCHEDULE_PATH } from '../../server/target.js';
 import { ScheduleShown } from '../shapes.js';

@@ -9,10 +9,10 @@ import { change } from '../../audited/audit-rule.js';
 import { answer, type Operation, operation } from '../../operation.js';
 import { checkDestination, type DestinationUse } from '../../operations/triggers/setting-headers.js';
 import { workflowUrlOf } from '../../operations/triggers/trigger-command.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
-import { allowNamed } from '../../quotas/named-things.js';
+import { allowNamed } from '../../quotas/named-objects.js';
 import { UrlGroupEntry } from '../shapes.js';
 import { checkedName } from './message-command.js';
 

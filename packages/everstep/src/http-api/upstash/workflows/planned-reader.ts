@@ -7,7 +7,7 @@ import { fields, Problem } from '../../../dialects/frame-fields.js';
 import { runIdProblem } from '../../../dialects/upstash/wire.js';
 import { FAILURE_CALLBACK_FORWARD, FORWARD, settingHeaders } from '../../operations/triggers/setting-headers.js';
 import { parseDestination } from '../../parameters/destination.js';
-import { shown, Unacceptable } from '../../parameters/unacceptable.js';
+import { shown, Unacceptable } from '../../parameters/value-errors.js';
 import { ChosenId, Duration } from '../../parameters/values.js';
 import { encodedBody } from '../../responses/encoded-bytes.js';
 import { headerText, readKnownHeaders } from '../item-headers.js';

@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import type { RunRecord } from '../../../ports/stores/store.js';
-import { AnyOf } from '../../parameters/several.js';
+import { AnyOf } from '../../parameters/multi-value.js';
 import { Text } from '../../parameters/values.js';
 
 const anyOf = (description: string) => Type.Optional(AnyOf(Text(LIMITS.maxWorkflowUrlLength, {}), description, 'may-be-inside'));

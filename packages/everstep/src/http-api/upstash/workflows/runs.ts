@@ -14,7 +14,7 @@ import { answer, type Operation, operation } from '../../operation.js';
 import { RunIdPath } from '../../operations/runs/runs.js';
 import { destinationOf, startTriggered } from '../../operations/triggers/trigger.js';
 import { presentTriggered } from '../../operations/triggers/trigger-command.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { KeptText } from '../../parameters/values.js';
 import { StreamedList, streamed } from '../../responses/streamed-json.js';
 import { TRIGGER_PATH, WAIT_PATH } from '../../server/target.js';

@@ -13,7 +13,7 @@ import { type ApiContext, answer, operation } from '../../operation.js';
 import { isEmptyRange } from '../../operations/filters.js';
 import { cancelMatching } from '../../operations/runs/cancel-runs.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
-import { AnyOf } from '../../parameters/several.js';
+import { AnyOf } from '../../parameters/multi-value.js';
 import { Text } from '../../parameters/values.js';
 import { matchesUrlParts, urlPartFilters } from './run-filters.js';
 

@@ -3,7 +3,7 @@ import type { EventStore } from '../../../ports/stores/store.js';
 import { waiterOf } from '../../records/run-rows.js';
 import type { RunPlace } from '../commit/known-run.js';
 import { type Session, statement } from '../connection/connection.js';
-import { ofRun, valuesOf } from './of-run.js';
+import { ofRun, valuesOf } from './run-conditions.js';
 
 const waitersOf = (chosen: string): string => `
   SELECT w.event_id, w.since, w.slot, w.run_key, r.workflow_run_id, r.created_at, r.workflow_url, r.dialect, t.name, t.wake_at

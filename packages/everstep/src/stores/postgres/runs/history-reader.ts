@@ -16,7 +16,7 @@ import { eventWithoutContentOf, invokedOf, runRecordOf } from '../../records/run
 import { SPECIAL_TASK_COLUMNS, TASK_COLUMNS, taskOf } from '../../records/task-rows.js';
 import type { RunPlace } from '../commit/known-run.js';
 import { type Database, type Session, type Statement, statement } from '../connection/connection.js';
-import { ofRun, valuesOf } from './of-run.js';
+import { ofRun, valuesOf } from './run-conditions.js';
 import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, STATUS } from './run-rows.js';
 
 const MAX_INTEGER = 2_147_483_647;

@@ -10,7 +10,7 @@ import type { RunPlace } from '../commit/known-run.js';
 import { type Database, type Session, statement } from '../connection/connection.js';
 import { columnArrays, names, unnest } from '../connection/row-sets.js';
 import { type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from './due-tasks.js';
-import { ofRun, valuesOf } from './of-run.js';
+import { ofRun, valuesOf } from './run-conditions.js';
 import { RUN_IDENTITY_COLUMNS, RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-rows.js';
 import { KEY } from './tables.js';
 

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { FieldPath, Filter, FilterValue, SearchDocument } from '../../../ports/stores/search-store.js';
-import { isTagged, MAX_TAGS, type TagWish, tagWish } from '../../shared/search/tag-wish.js';
+import { isTagged, MAX_TAGS, type RequiredTags, requiredTags } from '../../shared/search/required-tags.js';
 import { termsOf } from './words.js';
 
 /** Replaces all tags in a document that has too many values. */
@@ -85,16 +85,17 @@ export function documentText(namespace: number, { content, metadata }: SearchDoc
 }
 
 /** Condition on the tags of a document for it to match the filter; null if the filter implies none. */
-export function tagCondition(filter: Filter): TagWish | null {
-  const wish = tagWish(filter, tagOf);
-  return wish && { kind: 'or', parts: [wish, UNTAGGED] };
+export function tagsOfFilter(filter: Filter): RequiredTags | null {
+  const required = requiredTags(filter, tagOf);
+  return required && { kind: 'or', parts: [required, UNTAGGED] };
 }
 
 /** Returns the condition as the text of a tsquery. */
-export const tagQuery = (namespace: number, wish: TagWish): string =>
-  typeof wish === 'string'
-    ? lexeme(namespace, wish)
-    : `(${wish.parts.map((part) => tagQuery(namespace, part)).join(wish.kind === 'and' ? ' & ' : ' | ')})`;
+export const tagQuery = (namespace: number, required: RequiredTags): string =>
+  typeof required === 'string'
+    ? lexeme(namespace, required)
+    : `(${required.parts.map((part) => tagQuery(namespace, part)).join(required.kind === 'and' ? ' & ' : ' | ')})`;
 
 /** Returns all tags in the condition. */
-export const tagsOf = (wish: TagWish): readonly string[] => (typeof wish === 'string' ? [wish] : wish.parts.flatMap(tagsOf));
+export const tagsOf = (required: RequiredTags): readonly string[] =>
+  typeof required === 'string' ? [required] : required.parts.flatMap(tagsOf);

@@ -6,11 +6,11 @@
  * only those with all the words. The server's statistics provide the frequency of a word.
  */
 import type { DocumentBound, Filter, FoundDocument, SearchDocument } from '../../../ports/stores/search-store.js';
-import type { TagWish } from '../../shared/search/tag-wish.js';
+import type { RequiredTags } from '../../shared/search/required-tags.js';
 import { integer, type Row, text, textOrNull } from '../connection/columns.js';
 import { type Session, statement } from '../connection/connection.js';
 import { once, type Place } from './collection.js';
-import { lexeme, tagCondition, tagQuery, tagsOf } from './document-text.js';
+import { lexeme, tagQuery, tagsOf, tagsOfFilter } from './document-text.js';
 import { filterSql, Values } from './filter-sql.js';
 import { termsOf } from './words.js';
 
@@ -84,18 +84,18 @@ interface Asked {
   readonly words: readonly Word[];
   readonly filter: Filter | null;
   /** Condition on the tags of a document for it to match the filter. */
-  readonly wish: TagWish | null;
+  readonly required: RequiredTags | null;
   readonly limit: number;
   readonly maxBytes: number;
 }
 
 /** Returns a statement for the best of the first documents that match, with any or all of the words. */
-function scored({ place, words, filter, wish, limit, maxBytes }: Asked, matching: readonly Word[], operator: '|' | '&') {
+function scored({ place, words, filter, required, limit, maxBytes }: Asked, matching: readonly Word[], operator: '|' | '&') {
   const values = new Values();
   const { table, namespace, documents } = place;
   const query = (terms: readonly Word[]): string => terms.map(({ term }) => lexeme(namespace, term)).join(` ${operator} `);
   const conditions = [`d.terms @@ ${values.add(query(matching), 'tsquery')}`];
-  if (wish) conditions.push(`d.tags @@ ${values.add(tagQuery(namespace, wish), 'tsquery')}`);
+  if (required) conditions.push(`d.tags @@ ${values.add(tagQuery(namespace, required), 'tsquery')}`);
   const counts = words.map(({ term }, index) => {
     const has = `m.terms @@ ${values.add(lexeme(namespace, term), 'tsquery')}`;
     return `CASE WHEN ${has} THEN coalesce((m.repeats ->> ${values.add(term, 'text')})::integer, 1) ELSE 0 END AS n${index}`;
@@ -141,10 +141,10 @@ export function filterCondition(filter: Filter, values: Values): string {
 }
 
 /** Returns how many documents may have such tags, if nothing is known about rare ones. */
-function boundOf(wish: TagWish, documentsOf: (tag: string) => number): number {
-  if (typeof wish === 'string') return documentsOf(wish);
-  const bounds = wish.parts.map((part) => boundOf(part, documentsOf));
-  return wish.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
+function boundOf(required: RequiredTags, documentsOf: (tag: string) => number): number {
+  if (typeof required === 'string') return documentsOf(required);
+  const bounds = required.parts.map((part) => boundOf(part, documentsOf));
+  return required.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
 }
 
 /** Returns the approximate numbers of documents with words and tags; 0 for those that are not in the statistics. */
@@ -163,15 +163,15 @@ export async function rankedSearch(
   const { filter, limit, maxBytes } = query;
   const terms = [...new Set(termsOf(query.text))].slice(0, MAX_QUERY_WORDS);
   if (terms.length === 0) return [];
-  const wish = filter && tagCondition(filter);
+  const required = filter && tagsOfFilter(filter);
   const isSmall = place.documents <= MAX_SCORED;
-  const documentsOf = isSmall ? () => 0 : await frequencies(session, place, terms, wish ? tagsOf(wish) : []);
+  const documentsOf = isSmall ? () => 0 : await frequencies(session, place, terms, required ? tagsOf(required) : []);
   const words = terms.map((term): Word => ({ term, documents: documentsOf(term) })).sort((a, b) => a.documents - b.documents);
   const ask = async (matching: readonly Word[], operator: '|' | '&') => {
-    const { statement: sent, values } = scored({ place, words, filter, wish, limit, maxBytes }, matching, operator);
+    const { statement: sent, values } = scored({ place, words, filter, required, limit, maxBytes }, matching, operator);
     return (await session.query(sent, values)).map(foundOf);
   };
-  const isNarrow = isSmall || (wish !== null && boundOf(wish, documentsOf) <= MAX_SCORED);
+  const isNarrow = isSmall || (required !== null && boundOf(required, documentsOf) <= MAX_SCORED);
   const rare = isNarrow ? words : rarest(words);
   if (rare.length > 0) return ask(rare, '|');
   const found = await ask(words, '&');

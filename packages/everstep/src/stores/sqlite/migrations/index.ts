@@ -11,26 +11,26 @@ import { exchanges } from './0010-exchanges.js';
 import { repairs } from './0011-repairs.js';
 import { forks } from './0012-forks.js';
 import { deadLetterGroups } from './0013-dead-letter-groups.js';
-import { fingerprintsOfRepairs } from './0014-fingerprints-of-repairs.js';
-import { entriesAboutToGo } from './0015-entries-about-to-go.js';
-import { requestsOfCalls } from './0016-requests-of-calls.js';
-import { startsOfSteps } from './0017-starts-of-steps.js';
-import { limitsPinnedAlone } from './0018-limits-pinned-alone.js';
+import { repairFingerprints } from './0014-repair-fingerprints.js';
+import { pendingRepairItems } from './0015-pending-repair-items.js';
+import { callRequests } from './0016-call-requests.js';
+import { stepStarts } from './0017-step-starts.js';
+import { separatePins } from './0018-separate-pins.js';
 import { namedTokens } from './0019-named-tokens.js';
 import { outboundRules } from './0020-outbound-rules.js';
-import { lifeOfUsers } from './0021-life-of-users.js';
+import { userLifecycle } from './0021-user-lifecycle.js';
 import { signatures } from './0022-signatures.js';
-import { tasksOfInstances } from './0023-tasks-of-instances.js';
+import { tasksByInstance } from './0023-tasks-by-instance.js';
 import { storedBytes } from './0024-stored-bytes.js';
 import { searchTokenHashes } from './0025-search-token-hashes.js';
 import { auditChain } from './0026-audit-chain.js';
 import { removalAndSignIn } from './0027-removal-and-sign-in.js';
-import { sumsOfCommits } from './0028-sums-of-commits.js';
+import { commitSums } from './0028-commit-sums.js';
 import { stepIds } from './0029-step-ids.js';
 import { insights } from './0030-insights.js';
-import { causesOfFailures } from './0031-causes-of-failures.js';
+import { failureCauses } from './0031-failure-causes.js';
 import { alerts } from './0032-alerts.js';
-import { triageOfGroups } from './0033-triage-of-groups.js';
+import { groupTriage } from './0033-group-triage.js';
 import { checksums } from './0034-checksums.js';
 import { insightsAtScale } from './0035-insights-at-scale.js';
 
@@ -49,26 +49,26 @@ export const MIGRATIONS: readonly string[] = [
   repairs,
   forks,
   deadLetterGroups,
-  fingerprintsOfRepairs,
-  entriesAboutToGo,
-  requestsOfCalls,
-  startsOfSteps,
-  limitsPinnedAlone,
+  repairFingerprints,
+  pendingRepairItems,
+  callRequests,
+  stepStarts,
+  separatePins,
   namedTokens,
   outboundRules,
-  lifeOfUsers,
+  userLifecycle,
   signatures,
-  tasksOfInstances,
+  tasksByInstance,
   storedBytes,
   searchTokenHashes,
   removalAndSignIn,
   auditChain,
-  sumsOfCommits,
+  commitSums,
   stepIds,
   insights,
-  causesOfFailures,
+  failureCauses,
   alerts,
-  triageOfGroups,
+  groupTriage,
   checksums,
   insightsAtScale,
 ];

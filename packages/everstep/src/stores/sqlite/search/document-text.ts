@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { FieldPath } from '../../../ports/stores/search-store.js';
-import { isTagged, MAX_TAGS, type TagOf } from '../../shared/search/tag-wish.js';
+import { isTagged, MAX_TAGS, type TagOf } from '../../shared/search/required-tags.js';
 
 /** Replaces all tags in a document that has too many values. */
 export const UNTAGGED = 'tqqqx';

@@ -11,9 +11,9 @@ import { integer, type Row, text } from '../connection/columns.js';
 import { transact } from '../connection/connection.js';
 import { type CopyRequest, copyOnline } from '../storage/online-copy.js';
 import type { QueryOf } from './document-requests.js';
+import { Remains } from './namespace-removal.js';
 import { DocumentRoom, NamespaceRows } from './namespace-rows.js';
 import { RankedSearch } from './ranked-search.js';
-import { Remains } from './remains.js';
 import { namespaceTables, openIndexDatabase } from './schema.js';
 
 /** Query on one index. */

@@ -7,7 +7,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Filter, FoundDocument } from '../../../ports/stores/search-store.js';
-import { type TagWish, tagWish } from '../../shared/search/tag-wish.js';
+import { type RequiredTags, requiredTags } from '../../shared/search/required-tags.js';
 import { integer, type Row, text } from '../connection/columns.js';
 import { tagOf, UNTAGGED } from './document-text.js';
 import { filterSql } from './filter-sql.js';
@@ -64,8 +64,10 @@ function within(words: readonly Word[], most: number): Word[] {
   });
 }
 
-function tagExpression(wish: TagWish): string {
-  return typeof wish === 'string' ? wish : `(${wish.parts.map(tagExpression).join(wish.kind === 'and' ? ' AND ' : ' OR ')})`;
+function tagExpression(required: RequiredTags): string {
+  return typeof required === 'string'
+    ? required
+    : `(${required.parts.map(tagExpression).join(required.kind === 'and' ? ' AND ' : ' OR ')})`;
 }
 
 export class RankedSearch {
@@ -96,10 +98,10 @@ export class RankedSearch {
     const { filter, limit, maxBytes, pause } = asked;
     const words = this.wordsOf(query);
     if (words.length === 0) return [];
-    const wish = filter ? tagWish(filter, tagOf) : null;
-    const tagged = wish === null ? '' : ` AND tags : (${tagExpression(wish)} OR ${UNTAGGED})`;
+    const required = filter ? requiredTags(filter, tagOf) : null;
+    const tagged = required === null ? '' : ` AND tags : (${tagExpression(required)} OR ${UNTAGGED})`;
     const total = words.reduce((sum, word) => sum + word.documents, 0);
-    const bound = wish === null ? total : Math.min(total, this.boundOf(wish) + this.countOf(UNTAGGED));
+    const bound = required === null ? total : Math.min(total, this.boundOf(required) + this.countOf(UNTAGGED));
     const hits =
       bound <= MAX_SCORED
         ? await this.score(`body : (${anyOf(words)})${tagged}`, MAX_SCORED, asked)
@@ -175,10 +177,10 @@ export class RankedSearch {
   }
 
   /** Returns how many documents may have such tags. */
-  private boundOf(wish: TagWish): number {
-    if (typeof wish === 'string') return this.countOf(wish);
-    const bounds = wish.parts.map((part) => this.boundOf(part));
-    return wish.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
+  private boundOf(required: RequiredTags): number {
+    if (typeof required === 'string') return this.countOf(required);
+    const bounds = required.parts.map((part) => this.boundOf(part));
+    return required.kind === 'and' ? Math.min(...bounds) : bounds.reduce((sum, bound) => sum + bound, 0);
   }
 
   private countOf(token: string): number {

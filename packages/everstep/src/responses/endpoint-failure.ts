@@ -1,6 +1,6 @@
 /** Interprets HTTP responses of a workflow endpoint that do not follow its step protocol, for any protocol. */
 import type { DeliveryFailure } from '../engine/runs/run.js';
-import { type AnswerHeaders, describeRedirect, headerOf, retryAdviceOf, snippetOf } from './http-advice.js';
+import { type AnswerHeaders, describeRedirect, headerOf, retryAdviceOf, snippetOf } from './retry-advice.js';
 
 const BACKOFF = { kind: 'backoff' } as const;
 

@@ -1,5 +1,5 @@
 /** Version 23: due tasks and schedules are read by queue instance, regardless of how many others have. */
-export const tasksOfInstances = `
+export const tasksByInstance = `
 ALTER TABLE task ADD COLUMN tenant INTEGER;
 UPDATE task SET tenant = (SELECT r.tenant FROM run r WHERE r.seq = task.run_seq);
 CREATE INDEX task_of_tenant_by_due_time ON task (tenant, due_at, run_seq, slot) WHERE due_at IS NOT NULL;

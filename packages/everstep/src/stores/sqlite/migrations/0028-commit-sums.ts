@@ -4,6 +4,6 @@
  * `counter.sums`, of the row `commits`: what is not yet added to `usage`, `day_count` and `instance_totals`, as JSON; null or empty
  * if there is nothing.
  */
-export const sumsOfCommits = `
+export const commitSums = `
 ALTER TABLE counter ADD COLUMN sums TEXT;
 `;

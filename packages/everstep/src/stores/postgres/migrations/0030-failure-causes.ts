@@ -5,7 +5,7 @@
  * to the groups that they have now. `dead_letter_group.successor` is then the group that the entries of this one moved to; it is
  * empty if there are several. A group without entries is merged into its successor.
  */
-export const causesOfFailures = `
+export const failureCauses = `
 ALTER TABLE attempt ADD COLUMN thrown text;
 ALTER TABLE dead_letter ADD COLUMN failed_by text;
 ALTER TABLE dead_letter ADD COLUMN rules integer NOT NULL DEFAULT 1;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { test } from 'node:test';
-import { gatherWhenBusy, processorWanted } from './busy.js';
+import { gatherWhenBusy, processorWanted } from './cpu-load.js';
 
 test('batches wait for more units only while the process has been busy for a moment, and not because it was busy long ago', () => {
   let time = 0;

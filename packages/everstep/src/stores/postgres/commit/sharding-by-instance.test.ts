@@ -18,7 +18,7 @@ import {
 } from '../../conformance/samples.js';
 import { openPostgresStore } from '../index.js';
 import { openTestSchemas } from '../testing/schemas.js';
-import { SPREAD_BY, spreadSchema } from '../testing/spread-schema.js';
+import { SPREAD_BY, spreadSchema } from '../testing/sharded-schema.js';
 
 const schemas = await openTestSchemas();
 const log = { debug() {}, info() {}, warn() {}, error() {} };

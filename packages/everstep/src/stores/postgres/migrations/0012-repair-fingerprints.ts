@@ -2,7 +2,7 @@
  * Version 12: an entry of a repair keeps the fingerprint that it had when it was frozen; null if it had none. Entries
  * to start and started entries have small indexes of their own.
  */
-export const fingerprintsOfRepairs = `
+export const repairFingerprints = `
 ALTER TABLE repair_item ADD COLUMN fingerprint text COLLATE "C";
 CREATE INDEX repair_item_pending ON repair_item (instance_id, repair_id, n) WHERE state = 'pending';
 CREATE INDEX repair_item_started ON repair_item (instance_id, repair_id, n) WHERE state = 'started';

@@ -11,20 +11,20 @@ export const isTagged = (value: unknown): value is FilterValue =>
   typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= MAX_TAGGED_LENGTH);
 
 /** Tags that every document matching a filter has, unless it has too many values. */
-export type TagWish = string | { readonly kind: 'and' | 'or'; readonly parts: readonly TagWish[] };
+export type RequiredTags = string | { readonly kind: 'and' | 'or'; readonly parts: readonly RequiredTags[] };
 
 /** Returns the tag of a value. */
 export type TagOf = (kind: 'is' | 'has', of: FieldPath['of'], steps: FieldPath['steps'], value: FilterValue) => string;
 
 /** Returns the tags that matching documents have; null if nothing is known about them. */
-export function tagWish(filter: Filter, tagOf: TagOf): TagWish | null {
-  const one = (kind: 'is' | 'has', { of, steps }: FieldPath, value: FilterValue): TagWish | null =>
+export function requiredTags(filter: Filter, tagOf: TagOf): RequiredTags | null {
+  const one = (kind: 'is' | 'has', { of, steps }: FieldPath, value: FilterValue): RequiredTags | null =>
     isTagged(value) && steps.every((step) => typeof step === 'string') ? tagOf(kind, of, steps, value) : null;
-  const anyOf = (wishes: readonly (TagWish | null)[]): TagWish | null => {
-    const parts = wishes.filter((wish) => wish !== null);
-    return parts.length === wishes.length ? { kind: 'or', parts } : null;
+  const anyOf = (branches: readonly (RequiredTags | null)[]): RequiredTags | null => {
+    const parts = branches.filter((required) => required !== null);
+    return parts.length === branches.length ? { kind: 'or', parts } : null;
   };
-  const wishesOf = (parts: readonly Filter[]) => parts.map((part) => tagWish(part, tagOf));
+  const requiredOf = (parts: readonly Filter[]) => parts.map((part) => requiredTags(part, tagOf));
   switch (filter.kind) {
     case 'compare':
       return filter.operator === '=' ? one('is', filter.field, filter.value) : null;
@@ -33,9 +33,9 @@ export function tagWish(filter: Filter, tagOf: TagOf): TagWish | null {
     case 'in':
       return filter.not ? null : anyOf(filter.values.map((value) => one('is', filter.field, value)));
     case 'or':
-      return anyOf(wishesOf(filter.parts));
+      return anyOf(requiredOf(filter.parts));
     case 'and': {
-      const parts = wishesOf(filter.parts).filter((wish) => wish !== null);
+      const parts = requiredOf(filter.parts).filter((required) => required !== null);
       return parts.length === 0 ? null : { kind: 'and', parts };
     }
     default:

@@ -1,4 +1,4 @@
 /** Version 16: when the successful attempt of a step started, Unix ms; null if no request was made, and for earlier versions. */
-export const startsOfSteps = `
+export const stepStarts = `
 ALTER TABLE step ADD COLUMN started_at bigint;
 `;

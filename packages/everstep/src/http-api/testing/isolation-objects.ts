@@ -179,8 +179,8 @@ export class Things {
   }
 
   async queueRecord(): Promise<QueueInstance> {
-    const wish = { name: this.name(), region: REGION, teamId: this.people.teamId };
-    return doneValue(await this.world.accounts.createInstance(this.people.principals.owner, wish)).instance;
+    const request = { name: this.name(), region: REGION, teamId: this.people.teamId };
+    return doneValue(await this.world.accounts.createInstance(this.people.principals.owner, request)).instance;
   }
 
   /** Returns the secret of a login link of the owner. */
@@ -196,22 +196,22 @@ export class Things {
   /** Creates a token of a queue instance of the team. */
   async namedToken(): Promise<{ readonly id: string; readonly token_id: string }> {
     const id = await this.queue();
-    const wish = { instanceId: id, name: this.name(), scopes: ['read'], lifetimeMs: null } as const;
-    const { view } = doneValue(await this.world.accounts.createToken(this.people.principals.owner, wish));
+    const request = { instanceId: id, name: this.name(), scopes: ['read'], lifetimeMs: null } as const;
+    const { view } = doneValue(await this.world.accounts.createToken(this.people.principals.owner, request));
     return { id, token_id: view.tokenId };
   }
 
   /** Creates a search index of the team. */
   async searchIndex(): Promise<string> {
-    const wish = { name: this.name(), region: REGION, type: 'free', teamId: this.people.teamId } as const;
-    return doneValue(await this.world.search.create(this.people.principals.owner, wish)).index.indexId;
+    const request = { name: this.name(), region: REGION, type: 'free', teamId: this.people.teamId } as const;
+    return doneValue(await this.world.search.create(this.people.principals.owner, request)).index.indexId;
   }
 
   /** Creates a search index of the team and returns its tokens. */
   async index(): Promise<IssuedSearchIndex> {
     const { people, world } = this;
-    const wish = { name: this.name(), region: REGION, type: 'payg', teamId: people.teamId } as const;
-    return doneValue(await world.search.create(people.principals.owner, wish));
+    const request = { name: this.name(), region: REGION, type: 'payg', teamId: people.teamId } as const;
+    return doneValue(await world.search.create(people.principals.owner, request));
   }
 
   /** Creates a team of `owner` with a member of each role and without resources. */

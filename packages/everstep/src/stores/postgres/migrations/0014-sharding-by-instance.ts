@@ -4,7 +4,7 @@
  * Where every commit raised `clock_mark`, it now raises a row of its instance; a write that belongs to no instance
  * still raises it. The invocation that waits for a run is searched within its instance.
  */
-export const spread = `
+export const shardingByInstance = `
 CREATE TABLE instance_clock (
   instance_id text COLLATE "C" NOT NULL,
   -- Rows of an instance are many, so that commits do not wait for each other; the latest of them counts.

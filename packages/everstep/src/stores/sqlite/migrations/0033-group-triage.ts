@@ -1,2 +1,2 @@
 /** Version 33: who works on a group of dead letters, its snooze and its notes, as JSON. Null: nothing was decided. */
-export const triageOfGroups = 'ALTER TABLE dead_letter_group ADD COLUMN triage TEXT;';
+export const groupTriage = 'ALTER TABLE dead_letter_group ADD COLUMN triage TEXT;';

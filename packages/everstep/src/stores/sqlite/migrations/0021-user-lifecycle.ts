@@ -2,7 +2,7 @@
  * Version 21: invitations to teams, disabled users, several operators. A row of `invitation` is pending; it is deleted when it is
  * accepted, declined or revoked. Until this version, the first user was the operator.
  */
-export const lifeOfUsers = `
+export const userLifecycle = `
 CREATE TABLE invitation (
   seq INTEGER PRIMARY KEY,
   invitation_id TEXT NOT NULL UNIQUE,

@@ -7,7 +7,7 @@ import { INSTANCE, NOON, openSpending } from '../../accounts/spending.fixture.js
 import { ApiError } from '../../contract/error-codes.js';
 import type { StoreWrite } from '../../ports/stores/store.js';
 import { readsOf } from '../read-models/reads.js';
-import { allowNamed, allowNames } from './named-things.js';
+import { allowNamed, allowNames } from './named-objects.js';
 
 const PLANS = JSON.stringify({ plans: [{ name: 'default', maxQueues: 1, maxUrlGroups: 1, maxFlowControlKeys: 2 }] });
 

@@ -6,7 +6,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import type { GroupMark } from '../../../engine/dead-letters/group-triage.js';
 import type { AuditEntry } from '../../../ports/stores/account-store.js';
 import type { ApiContext, RequestContext } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { presentGroup } from '../../presenters/dead-letter-group.js';
 
 export const noSuchGroup = (fingerprint: string): ApiError =>

@@ -5,7 +5,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { type Relative, RunComparison, RunLineage } from '../../../contract/run-tools.js';
 import type { RunRecord } from '../../../ports/stores/store.js';
 import { answer, operation } from '../../operation.js';
-import { shown } from '../../parameters/unacceptable.js';
+import { shown } from '../../parameters/value-errors.js';
 import { Text, UnixMs } from '../../parameters/values.js';
 import { comparisonOf } from '../../presenters/comparison.js';
 import { optional } from '../../presenters/optional.js';
