@@ -203,7 +203,7 @@ async function startParts(parts: Parts, waits: Pick<AvailabilityOptions, 'log' |
   if (credentials) await accessFiles.write({ ...credentials, url, managementUrl });
   // Last, because a script that waits for this line reads the env file next.
   starting = false;
-  log.info({ url, dataDir: config.dataDir, store: base.openedStore.place, region: config.region }, 'server started');
+  log.info({ url, dataDir: config.dataDir, store: base.openedStore.location, region: config.region }, 'server started');
   if (!secrets.areEncrypted)
     log.warn({}, 'secrets in the database are not encrypted, set EVERSTEP_SECRETS_KEY_FILE on every node');
   if (lacksTrustedProxy(config))

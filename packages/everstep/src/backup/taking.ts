@@ -98,16 +98,16 @@ async function takeEncrypted(options: TakingOptions, secret: BackupSecret): Prom
     const copied = await copyChecked({ ...options, to: work });
     const { files, facts } = copied;
     for (const { path } of files) {
-      const place = pathInBackup(to, path, cipher);
-      await mkdir(dirname(place), { recursive: true, mode: OWNER_ONLY });
-      written.push(place);
+      const target = pathInBackup(to, path, cipher);
+      await mkdir(dirname(target), { recursive: true, mode: OWNER_ONLY });
+      written.push(target);
       await encryptInto(to, path, join(work, ...path.split('/')), cipher);
     }
     const text = manifestText({ ...facts, encryption: cipher.encryption, files }, cipher.sealOf);
     await writePrivately(join(to, MANIFEST_FILE), text);
     return copied;
   } catch (error) {
-    for (const place of written) await rm(place, { force: true });
+    for (const target of written) await rm(target, { force: true });
     await rmdir(join(to, SEARCH_DIRECTORY)).catch(() => {});
     if (made) await rmdir(to).catch(() => {});
     throw error;

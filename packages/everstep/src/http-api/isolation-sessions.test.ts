@@ -160,13 +160,13 @@ async function walkToken(operation: Operation, row: TokenRow, path: string): Pro
 
 async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
   const { index } = await things.index();
-  const place = { indexId: index.indexId, namespace: 'n' };
+  const target = { indexId: index.indexId, namespace: 'n' };
   await things.world.search.documents.upsert({
-    ...place,
+    ...target,
     documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }],
   });
-  const request = requestOf(operation, path, { ...(await row.ask(things)), params: place });
-  const nowhere = requestOf(operation, path, { ...(await row.ask(things)), params: { ...place, indexId: 'idx_none' } });
+  const request = requestOf(operation, path, { ...(await row.ask(things)), params: target });
+  const nowhere = requestOf(operation, path, { ...(await row.ask(things)), params: { ...target, indexId: 'idx_none' } });
   await assertNeedsCsrf(operation, request, { who: 'dev' });
   for (const who of ['stranger', 'operator'] as const) {
     const [hidden, unknown] = [await send(request, { who }), await send(nowhere, { who })];

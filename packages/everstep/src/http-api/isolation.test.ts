@@ -91,9 +91,9 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   const foreignRequest = { name: 'theirs', region: REGION, type: 'free', teamId: people.otherTeamId } as const;
   const foreign = doneValue(await world.search.create(people.principals.stranger, foreignRequest));
   const own = doneValue(await world.search.resetPassword(people.principals.owner, old.index.indexId));
-  const place = { indexId: own.index.indexId, namespace: 'n' };
-  await world.search.documents.upsert({ ...place, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });
-  const request = requestOf(operation, path, { ...(await row.ask(things)), params: place });
+  const target = { indexId: own.index.indexId, namespace: 'n' };
+  await world.search.documents.upsert({ ...target, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });
+  const request = requestOf(operation, path, { ...(await row.ask(things)), params: target });
   const refused = {
     ...credentials.notOfAnIndex,
     'of before the password was reset': `Bearer ${old.token}`,
@@ -105,7 +105,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   };
   await assertAllRefused(request, refused, /^Bearer/);
   assert.equal((await send(request, null, `svc_token=${own.token}`)).status, 401, 'its own token in the query');
-  const nowhere = requestOf(operation, path, { ...(await row.ask(things)), params: { ...place, indexId: 'idx_none' } });
+  const nowhere = requestOf(operation, path, { ...(await row.ask(things)), params: { ...target, indexId: 'idx_none' } });
   for (const { token } of [other, foreign]) {
     const [hidden, unknown] = [await send(request, `Bearer ${token}`), await send(nowhere, `Bearer ${token}`)];
     assert.deepEqual([hidden.status, hidden.body], [unknown.status, unknown.body], 'like an index that does not exist');

@@ -38,7 +38,7 @@ export interface Opened {
     commands: Pick<AnsweringOptions, 'rotate' | 'record'>,
   ) => Promise<OpenedDocuments>;
   /** Location of the store for display, without secrets. */
-  readonly place: string;
+  readonly location: string;
 }
 
 export async function openFile(
@@ -68,7 +68,7 @@ export async function openFile(
       const documents = openSearchDocuments({ directory, onFailure });
       return { documents, control: await answerCommands({ dataDir, store, documents, log, ...commands }) };
     };
-    return { store, node: null, openDocuments, place: file };
+    return { store, node: null, openDocuments, location: file };
   } catch (error) {
     if (error instanceof StoreOpenError) throw new StartError(error.message, { cause: error });
     throw fileError(`Cannot open the store ${file}`, error);
@@ -103,7 +103,7 @@ export async function openDatabase(
       documents: openPostgresSearchDocuments({ url, log, onFailure }),
       control: null,
     });
-    return { store: node.store, node, openDocuments, place: node.place };
+    return { store: node.store, node, openDocuments, location: node.location };
   } catch (error) {
     if (error instanceof PostgresOpenError && error.code === 'unreachable' && mode === 'serve')
       throw new StoreUnavailableError(error.message, { cause: error });

@@ -26,7 +26,7 @@ import { InTable } from './in-table.js';
 import { useRowFocus } from './row-focus.js';
 import { useOpenHref } from './row-link.js';
 import { useRowReturn } from './row-return.js';
-import { type Column, isColumnShown, placeOf, TableRow } from './table-row.js';
+import { type Column, isColumnShown, shownIn, TableRow } from './table-row.js';
 import { type Selection, useTableSelection } from './table-selection.js';
 import { useTableTimes } from './table-times.js';
 
@@ -220,7 +220,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               <ColumnHeader
                 key={column.id}
                 column={column}
-                stacked={columns.filter((each) => each.sort && each !== column && placeOf(each, columns, windowWidth) === column)}
+                stacked={columns.filter((each) => each.sort && each !== column && shownIn(each, columns, windowWidth) === column)}
               />
             ))}
           </div>

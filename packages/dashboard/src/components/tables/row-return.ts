@@ -1,11 +1,11 @@
 /**
- * The place in a table that the user returns to with Back or Forward: the row that was opened, or else the first row in view, at
+ * The position in a table that the user returns to with Back or Forward: the row that was opened, or else the first row in view, at
  * the same height of the window. Rows can be added above it meanwhile, so the row is found by its id and not by a scroll position.
  */
 import { useRouter } from '@tanstack/react-router';
 import { useEffect, useLayoutEffect, useRef } from 'react';
 
-interface Place {
+interface RowPosition {
   readonly rowId: string;
   /** Distance of the row from the top of the window in px. */
   readonly top: number;
@@ -13,20 +13,20 @@ interface Place {
 }
 
 /** Places by entry of the browser history and table, oldest first. */
-const places = new Map<string, Place>();
+const positions = new Map<string, RowPosition>();
 const MAX_PLACES = 100;
 
-function keep(key: string, place: Place): void {
-  places.delete(key);
-  places.set(key, place);
-  const [oldest] = places.keys();
-  if (places.size > MAX_PLACES && oldest !== undefined) places.delete(oldest);
+function keep(key: string, position: RowPosition): void {
+  positions.delete(key);
+  positions.set(key, position);
+  const [oldest] = positions.keys();
+  if (positions.size > MAX_PLACES && oldest !== undefined) positions.delete(oldest);
 }
 
-function take(key: string): Place | null {
-  const place = places.get(key) ?? null;
-  places.delete(key);
-  return place;
+function take(key: string): RowPosition | null {
+  const position = positions.get(key) ?? null;
+  positions.delete(key);
+  return position;
 }
 
 interface RowReturnOptions {
@@ -46,7 +46,7 @@ const TAKE_OVER = ['wheel', 'touchmove', 'keydown', 'pointerdown'] as const;
 const isInView = ({ top, bottom }: DOMRect): boolean => bottom > 0 && top < window.innerHeight;
 
 /** Returns the row with the focus if it is in view, or else the first row in view. */
-function placeOf(tableId: string, idAt: (index: number) => string | undefined): Place | null {
+function positionOf(tableId: string, idAt: (index: number) => string | undefined): RowPosition | null {
   const rows = [...document.querySelectorAll<HTMLElement>(`[id^="${CSS.escape(tableId)}-"].table-row`)]
     .map((row) => ({ row, rect: row.getBoundingClientRect(), hadFocus: row.contains(document.activeElement) }))
     .filter(({ rect }) => isInView(rect))
@@ -56,11 +56,11 @@ function placeOf(tableId: string, idAt: (index: number) => string | undefined): 
   return found === undefined || rowId === undefined ? null : { rowId, top: found.rect.top, hadFocus: found.hadFocus };
 }
 
-/** Stores the place when the user leaves the page, and returns to it. */
+/** Stores the position when the user leaves the page, and returns to it. */
 export function useRowReturn({ label, tableId, tableRows, setCurrentId, scrollToIndex }: RowReturnOptions): void {
   const router = useRouter();
   const latestRows = useRef(tableRows);
-  const wanted = useRef<Place | null | undefined>(undefined);
+  const wanted = useRef<RowPosition | null | undefined>(undefined);
   if (wanted.current === undefined) wanted.current = take(`${router.latestLocation.state.__TSR_key} ${label}`);
 
   useLayoutEffect(() => {
@@ -69,8 +69,8 @@ export function useRowReturn({ label, tableId, tableRows, setCurrentId, scrollTo
   useEffect(
     () =>
       router.subscribe('onBeforeLoad', ({ fromLocation, pathChanged }) => {
-        const place = pathChanged ? placeOf(tableId, (index) => latestRows.current[index]?.id) : null;
-        if (fromLocation !== undefined && place !== null) keep(`${fromLocation.state.__TSR_key} ${label}`, place);
+        const position = pathChanged ? positionOf(tableId, (index) => latestRows.current[index]?.id) : null;
+        if (fromLocation !== undefined && position !== null) keep(`${fromLocation.state.__TSR_key} ${label}`, position);
       }),
     [router, tableId, label],
   );
@@ -92,16 +92,16 @@ export function useRowReturn({ label, tableId, tableRows, setCurrentId, scrollTo
   }, []);
   // This runs on every render, because rows above can still be added and measured.
   useEffect(() => {
-    const place = wanted.current;
-    const row = place ? tableRows.find(({ id }) => id === place.rowId) : undefined;
-    if (!place || row === undefined) return;
+    const position = wanted.current;
+    const row = position ? tableRows.find(({ id }) => id === position.rowId) : undefined;
+    if (!position || row === undefined) return;
     const element = document.getElementById(`${tableId}-${row.index}`);
     if (element === null) return scrollToIndex(row.index, { align: 'start' });
-    const awayBy = element.getBoundingClientRect().top - place.top;
+    const awayBy = element.getBoundingClientRect().top - position.top;
     if (Math.abs(awayBy) >= 1) window.scrollBy(0, awayBy);
     else isThere.current = true;
     const active = document.activeElement;
-    if (!place.hadFocus || (active !== null && active !== document.body && active.tagName !== 'H1')) return;
+    if (!position.hadFocus || (active !== null && active !== document.body && active.tagName !== 'H1')) return;
     setCurrentId(row.id);
     element.focus({ preventScroll: true });
   });

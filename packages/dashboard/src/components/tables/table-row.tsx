@@ -37,14 +37,14 @@ export const isColumnShown = <Row,>({ from, stackUnder }: Column<Row>, windowWid
   WIDTH_ORDER[windowWidth] >= WIDTH_ORDER[from ?? (stackUnder === undefined ? 'narrow' : 'medium')];
 
 /** Returns the column that shows the cells of a column: itself, or the one that they are stacked under; undefined if none does. */
-export function placeOf<Row>(
+export function shownIn<Row>(
   column: Column<Row>,
   columns: readonly Column<Row>[],
   windowWidth: WindowWidth,
 ): Column<Row> | undefined {
   if (isColumnShown(column, windowWidth)) return column;
   const under = columns.find(({ id }) => id === column.stackUnder);
-  return under === undefined ? undefined : placeOf(under, columns, windowWidth);
+  return under === undefined ? undefined : shownIn(under, columns, windowWidth);
 }
 
 interface CellsProps<Row> {
@@ -58,7 +58,7 @@ interface CellsProps<Row> {
 function CellsOf<Row>({ row, columns, windowWidth, href }: CellsProps<Row>): ReactNode {
   return columns.map((column) => {
     if (!isColumnShown(column, windowWidth)) return null;
-    const stacked = columns.filter((each) => each !== column && placeOf(each, columns, windowWidth) === column);
+    const stacked = columns.filter((each) => each !== column && shownIn(each, columns, windowWidth) === column);
     const beside = windowWidth === 'wide' && stacked.some(({ stackBelow }) => stackBelow !== true);
     const cell = column.cell(row);
     return (

@@ -34,7 +34,7 @@ const idOf = ({ dlqId }: DeadLetterEntry): string => dlqId;
 const nameOf = ({ workflowRunId }: DeadLetterEntry): string => `dead letter of run ${workflowRunId}`;
 
 /** Returns what failed, such as `charge · `. */
-function placeOf(error: string): string {
+function stepText(error: string): string {
   const { where } = splitError(error);
   return where === null ? '' : `${where} · `;
 }
@@ -64,7 +64,7 @@ const COLUMNS: readonly Column<DeadLetterEntry>[] = [
             </StatusBadge>
           )}
           <span>
-            {placeOf(error)}
+            {stepText(error)}
             {responseStatus === undefined ? 'no response' : `HTTP ${responseStatus}`}
           </span>
         </span>

@@ -48,8 +48,8 @@ const NAME_LENGTH = 200;
 const nameOf = ({ latest, message, count }: DeadLetterGroup): string =>
   `${quantity(count, 'dead letter')}: ${(latest?.message ?? message).slice(0, NAME_LENGTH)}`;
 
-/** A place in the code: where there is little room, its directory is clipped. */
-function Place({ text }: { readonly text: string }) {
+/** A location in the code: where there is little room, its directory is clipped. */
+function SourceLocation({ text }: { readonly text: string }) {
   const name = text.lastIndexOf('/') + 1;
   return (
     <span className="ends mono" title={text}>
@@ -87,7 +87,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
         <span className="group-message mono">{group.latest?.message ?? group.message}</span>
         <span className="group-where group-place">
           <span>{failureLocation(group)}</span>
-          {group.latest?.source ? <Place text={sourceText(group.latest.source)} /> : null}
+          {group.latest?.source ? <SourceLocation text={sourceText(group.latest.source)} /> : null}
         </span>
         <GroupTriageLines group={group} />
       </div>

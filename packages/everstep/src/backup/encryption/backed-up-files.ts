@@ -40,14 +40,14 @@ export function copyOut(directory: string, path: string, to: string, cipher: Bac
 /** Compares a file with the manifest. Rejects with BackupError if it does not match. */
 export async function assertSame(directory: string, file: BackedUpFile, cipher: BackupCipher | null): Promise<void> {
   const { path, bytes, sha256 } = file;
-  const place = pathInBackup(directory, path, cipher);
-  const found = await stat(place).catch((error) => {
+  const target = pathInBackup(directory, path, cipher);
+  const found = await stat(target).catch((error) => {
     if (codeOf(error) === 'ENOENT') throw new BackupError(`${path} is missing from the backup.`);
     throw error;
   });
   if (!cipher && found.size !== bytes)
     throw new BackupError(`${path} has ${found.size} bytes, but had ${bytes} when the backup was made.`);
-  const source = createReadStream(place);
+  const source = createReadStream(target);
   const hash = createHash('sha256');
   try {
     for await (const chunk of cipher ? decrypted(source, cipher.keyOf(path)) : source) hash.update(chunk);

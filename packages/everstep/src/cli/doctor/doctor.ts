@@ -66,11 +66,11 @@ async function checkFiles({ dataDir, envFile, tls, store }: Config): Promise<rea
 }
 
 async function checkDisk({ dataDir, store }: Config): Promise<Finding> {
-  const place = store.kind === 'file' ? dirname(store.file) : dataDir;
-  const disk = await statfs(place).catch(() => null);
-  if (!disk) return findingsOf('disk').skipped(`${place} does not exist yet`);
+  const location = store.kind === 'file' ? dirname(store.file) : dataDir;
+  const disk = await statfs(location).catch(() => null);
+  if (!disk) return findingsOf('disk').skipped(`${location} does not exist yet`);
   const storeBytes = store.kind === 'file' ? ((await stat(store.file).catch(() => null))?.size ?? 0) : 0;
-  return judgeDisk({ path: place, freeBytes: disk.bavail * disk.bsize, totalBytes: disk.blocks * disk.bsize, storeBytes });
+  return judgeDisk({ path: location, freeBytes: disk.bavail * disk.bsize, totalBytes: disk.blocks * disk.bsize, storeBytes });
 }
 
 /** Checks the certificate in the files of this server, and the one that the public URL presents. */

@@ -11,7 +11,7 @@ import { AuditExportLine, AuditLogPage, AuditVerification } from '../../contract
 import { ApiError } from '../../contract/error-codes.js';
 import { type ApiContext, accountOperation, answer, linesOf, type Operation } from '../operation.js';
 import { Cursor, UnixMs } from '../parameters/values.js';
-import { type AuditPlace, hasWords, MAX_AUDIT_SEARCHED, matchingAudit } from '../read-models/audit-search.js';
+import { type AuditPosition, hasWords, MAX_AUDIT_SEARCHED, matchingAudit } from '../read-models/audit-search.js';
 import type { Reads } from '../read-models/reads.js';
 import { RawBody } from '../requests/raw-body.js';
 import { presentAudit } from './presenters.js';
@@ -74,7 +74,7 @@ const listAuditLogs = accountOperation({
     const scope = { operation: 'listAuditLogs', instanceId: principal.user.userId, filters };
     const after = query.cursor ? (await cursors.open(scope, query.cursor)).after : null;
     const visible = all ? null : (await accounts.accountsOf(principal)).map(({ accountId }) => accountId);
-    const read = (page: AuditPlace) =>
+    const read = (page: AuditPosition) =>
       all ? reads.auditEntries.listAudit({ accountIds: null, ...page }) : accounts.auditLog(principal, page);
     const { entries, next } = await matchingAudit(
       read,

@@ -140,7 +140,7 @@ function presentLoose(attempts: readonly FailedAttempt[], createdAt: number): Lo
 }
 
 /** A group with its start time, by which groups are sorted. */
-interface Placed {
+interface TimedGroup {
   readonly at: number;
   readonly group: StepGroup;
 }
@@ -174,7 +174,7 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
     if (task.concurrent === 1 && active) next.push(logged);
     else groupOf(task.group, task.concurrent, task.createdAt).set(task.slot, logged);
   }
-  const placed: Placed[] = [...groups].map(([, { concurrent, at, members }]) => ({
+  const placed: TimedGroup[] = [...groups].map(([, { concurrent, at, members }]) => ({
     at,
     group: {
       type: concurrent > 1 ? 'parallel' : 'sequential',

@@ -5,7 +5,7 @@ import type { AuditEntry } from '../../ports/stores/account-store.js';
 /** Maximum number of entries that one request searches for words. */
 export const MAX_AUDIT_SEARCHED = 5 * LIMITS.auditPageMax;
 
-export interface AuditPlace {
+export interface AuditPosition {
   /** Id of the entry after which the page starts; null: the newest. */
   readonly after: string | null;
   readonly limit: number;
@@ -28,8 +28,8 @@ export function hasWords({ actor, action, subject, address, details, request }: 
 
 /** Reads entries until `limit` match or `maxSearched` were searched. */
 export async function matchingAudit(
-  read: (place: AuditPlace) => Promise<readonly AuditEntry[]>,
-  { after: start, limit }: AuditPlace,
+  read: (place: AuditPosition) => Promise<readonly AuditEntry[]>,
+  { after: start, limit }: AuditPosition,
   matches: (entry: AuditEntry) => boolean,
   maxSearched: number,
 ): Promise<AuditPage> {

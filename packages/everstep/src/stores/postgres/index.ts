@@ -18,10 +18,10 @@ import { DEFAULT_LEASE_MS, PostgresCluster, type PostgresClusterOptions } from '
 import { ExclusiveWork } from './cluster/exclusive-work.js';
 import { BatchWriter, type Commits } from './commit/batch-writer.js';
 import { readLatestTime } from './commit/clock-marks.js';
-import type { RunPlace } from './commit/known-run.js';
+import type { RunInInstance } from './commit/known-run.js';
 import { Database, type DatabaseOptions } from './connection/connection.js';
 import { gatherWhenBusy } from './connection/cpu-load.js';
-import { placeOfUrl, StoreOpenError } from './connection/errors.js';
+import { locationOfUrl, StoreOpenError } from './connection/errors.js';
 import { migrate } from './connection/migrate.js';
 import { Primary } from './connection/primary.js';
 import { probeWrites } from './connection/probe-write.js';
@@ -101,7 +101,7 @@ export interface OpenedNode {
   /** Runs limited by plans, counted for all nodes together. */
   readonly sharedDailyRuns: SharedDailyRuns;
   /** For display: the URL without its secrets. */
-  readonly place: string;
+  readonly location: string;
   /** Does the work while no other process on the same database does such work; the others wait. */
   exclusively<Result>(work: () => Promise<Result>): Promise<Result>;
 }
@@ -111,11 +111,11 @@ export async function openPostgresNode(
   options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs'>,
 ): Promise<OpenedNode> {
   // An idle transaction must not hold its locks for longer than the node holds everything else.
-  checkTls(options.url, placeOfUrl(options.url));
+  checkTls(options.url, locationOfUrl(options.url));
   const primary = new Primary(options);
   const notice = tlsNotice(options.url);
   if (notice !== null)
-    options.log.warn({ store: placeOfUrl(options.url), reason: notice }, 'database TLS settings need attention');
+    options.log.warn({ store: locationOfUrl(options.url), reason: notice }, 'database TLS settings need attention');
   const database = await openDatabase({ ...options, primary, idleTransactionMs: options.leaseMs ?? DEFAULT_LEASE_MS });
   const cluster = new PostgresCluster(database, { ...options, primary });
   try {
@@ -130,7 +130,7 @@ export async function openPostgresNode(
     cluster,
     store: createPostgresStore(database, cluster, options.commits),
     sharedDailyRuns: createSharedDailyRuns(database),
-    place: placeOfUrl(options.url),
+    location: locationOfUrl(options.url),
     exclusively: (work) => exclusive.run('start', work),
   };
 }
@@ -144,20 +144,26 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const place = placeOfUrl(options.url);
-  checkTls(options.url, place);
+  const location = locationOfUrl(options.url);
+  checkTls(options.url, location);
   const primary = options.primary ?? new Primary(options);
   await primary.ready();
   if (!primary.isKnown) {
     primary.close();
-    throw new StoreOpenError('unreachable', `${place} cannot be used: none of these servers can be reached and accepts writes.`);
+    throw new StoreOpenError(
+      'unreachable',
+      `${location} cannot be used: none of these servers can be reached and accepts writes.`,
+    );
   }
   const database = new Database({ ...options, primary });
   try {
     const facts = await migrate(database, options.url);
     database.engine = await engineOf(database, options.log);
     if (!facts.fsync) {
-      options.log.warn({ store: place }, 'database runs with fsync off, acknowledged changes can be lost when its machine fails');
+      options.log.warn(
+        { store: location },
+        'database runs with fsync off, acknowledged changes can be lost when its machine fails',
+      );
     }
   } catch (error) {
     await database.close();
@@ -180,7 +186,7 @@ export function createPostgresStore(
   const store = new SqlSession(database);
   const records = new RunRecords(database, batches.instances);
   /** Reads from the rows of a run by its instance and key. `missing` is the result if there is no such run. */
-  const ofRun = async <Result, Missing>(runKey: string, read: (run: RunPlace) => Promise<Result>, missing: Missing) => {
+  const ofRun = async <Result, Missing>(runKey: string, read: (run: RunInInstance) => Promise<Result>, missing: Missing) => {
     const instanceId = (await batches.instances.of([runKey])).get(runKey);
     return instanceId === undefined ? missing : read({ instanceId, runKey });
   };

@@ -54,10 +54,10 @@ async function encryptionOf(options: SecretOptions, shell: Shell): Promise<Backu
 }
 
 function storeFileOf({ store }: PlaceOptions, dataDir: string, shell: Shell): string {
-  const place = settingOf(SETTINGS.store, store, shell);
-  if (place?.kind === 'postgres')
+  const location = settingOf(SETTINGS.store, store, shell);
+  if (location?.kind === 'postgres')
     throw new UsageError('The store is a PostgreSQL database. Back it up with PostgreSQL tools (see docs/operations/backup.md).');
-  return place?.file ?? join(dataDir, 'everstep.db');
+  return location?.file ?? join(dataDir, 'everstep.db');
 }
 
 function showCounts({ screen }: Shell, counts: Manifest['counts']): void {
@@ -157,8 +157,8 @@ export function verifyCommand(shell: Shell): Command {
     .option('--json', 'print the result as JSON')
     .action(async (options: PlaceOptions & { json?: boolean }) => {
       const dataDir = settingOf(SETTINGS.dataDir, options.dataDir, shell);
-      const place = settingOf(SETTINGS.store, options.store, shell);
-      if (place?.kind === 'postgres') return verifyPostgres(place.url, options.json === true, shell);
+      const location = settingOf(SETTINGS.store, options.store, shell);
+      if (location?.kind === 'postgres') return verifyPostgres(location.url, options.json === true, shell);
       const storeFile = storeFileOf(options, dataDir, shell);
       const { verifyStore } = await import('../../../backup/verifying.js');
       const verified = await verifyStore({ dataDir, storeFile });

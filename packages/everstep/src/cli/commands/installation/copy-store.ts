@@ -12,8 +12,8 @@ function addressOf(flag: string | undefined, { env, cwd }: Shell): string {
   const text = flag ?? env.EVERSTEP_STORE?.trim() ?? '';
   if (/^postgres(ql)?:/.test(text)) {
     try {
-      const place = SETTINGS.store.parse(text, { mode: 'serve', cwd });
-      if (place?.kind === 'postgres') return place.url;
+      const location = SETTINGS.store.parse(text, { mode: 'serve', cwd });
+      if (location?.kind === 'postgres') return location.url;
     } catch (error) {
       throw new UsageError(`--to or EVERSTEP_STORE ${(error as Error).message}`);
     }

@@ -17,8 +17,8 @@ interface StoreOptions {
 }
 
 function urlOf({ store }: StoreOptions, shell: Shell): string {
-  const place = settingOf(SETTINGS.store, store, shell);
-  if (place?.kind === 'postgres') return place.url;
+  const location = settingOf(SETTINGS.store, store, shell);
+  if (location?.kind === 'postgres') return location.url;
   throw new UsageError('No database: set --store or EVERSTEP_STORE to postgres://user:password@host:port/database.');
 }
 
@@ -32,7 +32,7 @@ function statusCommand(shell: Shell): Command {
     .option('--instance <id>', 'show only this queue instance')
     .option('--json', JSON_TEXT)
     .action(async (options: StoreOptions & { instance?: string }) => {
-      const { administer, distributionState, placesOf, serversOf } = await sharding();
+      const { administer, distributionState, locationsOf, serversOf } = await sharding();
       const status = await administer(urlOf(options, shell), async (client) => {
         const { version, pending } = await distributionState(client);
         const isDistributed = pending.length === 0;
@@ -42,7 +42,7 @@ function statusCommand(shell: Shell): Command {
           distributed: isDistributed,
           pendingTables: pending.map((each) => each.table),
           servers: isDistributed ? await serversOf(client) : [],
-          instances: isDistributed ? await placesOf(client, { ...only, limit: LISTED_INSTANCES }) : [],
+          instances: isDistributed ? await locationsOf(client, { ...only, limit: LISTED_INSTANCES }) : [],
         };
       });
       const { screen } = shell;
@@ -122,9 +122,9 @@ function moveCommand(shell: Shell): Command {
     .option('--json', JSON_TEXT)
     .action(async (instanceId: string, options: StoreOptions & { to: string }) => {
       const { administer, moveInstance } = await sharding();
-      const place = await administer(urlOf(options, shell), (client) => moveInstance(client, { instanceId, to: options.to }));
-      if (options.json) return shell.screen.write(json(place));
-      shell.screen.write(`${place.instanceId} is on ${place.server}, in shard ${place.shard}.\n`);
+      const location = await administer(urlOf(options, shell), (client) => moveInstance(client, { instanceId, to: options.to }));
+      if (options.json) return shell.screen.write(json(location));
+      shell.screen.write(`${location.instanceId} is on ${location.server}, in shard ${location.shard}.\n`);
     });
 }
 

@@ -22,7 +22,7 @@ import { lockRepairs } from '../repairs/repairs.js';
 import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from '../runs/deduplication-ids.js';
 import { KEY } from '../runs/tables.js';
 import { type ControlledWrite, ControlState } from './control-state.js';
-import type { ExpectedRuns, KnownEntry, KnownRun, RunPlace } from './known-run.js';
+import type { ExpectedRuns, KnownEntry, KnownRun, RunInInstance } from './known-run.js';
 import { type LockSet, pairOf } from './lock-set.js';
 
 const RUN_ID = { instance_id: 'text', workflow_run_id: 'text' } as const satisfies Columns;
@@ -98,7 +98,8 @@ const knownEntryOf = (row: Row): KnownEntry => ({
 });
 
 /** The order in which rows of runs are locked. */
-const byPlace = (a: RunPlace, b: RunPlace): number => (pairOf(a.instanceId, a.runKey) < pairOf(b.instanceId, b.runKey) ? -1 : 1);
+const byKey = (a: RunInInstance, b: RunInInstance): number =>
+  pairOf(a.instanceId, a.runKey) < pairOf(b.instanceId, b.runKey) ? -1 : 1;
 
 const NOTHING = Promise.resolve<readonly Row[]>([]);
 
@@ -139,7 +140,7 @@ export class BatchState {
   ): Promise<BatchState> {
     const state = new BatchState(instances, expected);
     const moves = [...expected.values()]
-      .sort((a, b) => byPlace(a.run, b.run))
+      .sort((a, b) => byKey(a.run, b.run))
       .map(({ run, version }) => ({ instance_id: run.instanceId, run_key: run.runKey, was: run.version, version }));
     const [moved, taken] = await Promise.all([
       moves.length === 0 ? 0 : session.execute(MOVE_EXPECTED, columnArrays(MOVE, moves)),
@@ -155,23 +156,23 @@ export class BatchState {
     const ask = (wanted: { readonly size: number }, to: Statement, values: () => readonly SqlValue[]) =>
       wanted.size === 0 ? NOTHING : session.query(to, values());
     /** Returns the runs with their instances, without runs that never existed. */
-    const places = (runKeys: Iterable<string>) =>
+    const keysOf = (runKeys: Iterable<string>) =>
       [...runKeys].flatMap((run_key) => {
         const instance_id = instances.get(run_key);
         return instance_id === undefined ? [] : [{ instance_id, run_key }];
       });
-    const runs = columnArrays(KEY, places(locks.runs));
+    const runs = columnArrays(KEY, keysOf(locks.runs));
     // The statements are sent in this order: first the locks, then the reads that must see what the locks protect.
     const answers = {
       repairs: locks.repairs.size === 0 ? [] : lockRepairs(session, [...locks.repairs.values()]),
       active:
         locks.children.size > 0
-          ? session.query(LOCK_RUNS_AND_INVOKERS, [...runs, ...columnArrays(KEY, places(locks.children))])
+          ? session.query(LOCK_RUNS_AND_INVOKERS, [...runs, ...columnArrays(KEY, keysOf(locks.children))])
           : ask(locks.runs, LOCK_RUNS, () => runs),
       tasks: ask(locks.slots, LOCK_TASKS, () =>
         columnArrays(
           SLOT,
-          [...locks.slots.values()].flatMap(({ run_key, slot }) => places([run_key]).map((run) => ({ ...run, slot }))),
+          [...locks.slots.values()].flatMap(({ run_key, slot }) => keysOf([run_key]).map((run) => ({ ...run, slot }))),
         ),
       ),
       entries: ask(locks.entries, LOCK_ENTRIES, () => columnArrays(ENTRY, [...locks.entries.values()])),
@@ -179,10 +180,10 @@ export class BatchState {
         locks.deduplicationIds.size === 0 ? null : lockDeduplicationIds(session, [...locks.deduplicationIds.values()]),
       controls: ControlState.read(session, units),
       ticks: locks.schedules.size === 0 ? [] : lockNextTicks(session, [...locks.schedules.values()]),
-      present: ask(locks.present, LOCK_PRESENT, () => columnArrays(KEY, places(locks.present))),
+      present: ask(locks.present, LOCK_PRESENT, () => columnArrays(KEY, keysOf(locks.present))),
       runs: ask(locks.runs, READ_RUNS, () => runs),
       activeIds: ask(locks.runIds, READ_ACTIVE_IDS, () => columnArrays(RUN_ID, [...locks.runIds.values()])),
-      references: ask(locks.remembered, READ_REFERENCES, () => columnArrays(KEY, places(locks.remembered))),
+      references: ask(locks.remembered, READ_REFERENCES, () => columnArrays(KEY, keysOf(locks.remembered))),
       time: locks.queued ? session.query(NOW, []) : NOTHING,
     };
     // If one statement fails, the others fail too.

@@ -1,13 +1,13 @@
 /** What a batch knows about runs. */
 
 /** A run in its instance. */
-export interface RunPlace {
+export interface RunInInstance {
   readonly instanceId: string;
   readonly runKey: string;
 }
 
 /** What a batch must know about a run. */
-export interface KnownRun extends RunPlace {
+export interface KnownRun extends RunInInstance {
   active: boolean;
   /** Id of the run; empty if it had ended before the batch, because nothing depends on it then. */
   workflowRunId: string;
@@ -33,7 +33,7 @@ export interface ExpectedRun {
 export type ExpectedRuns = ReadonlyMap<string, Readonly<ExpectedRun>>;
 
 /** An existing dead letter, with its run. */
-export interface KnownEntry extends RunPlace {
+export interface KnownEntry extends RunInInstance {
   readonly dlqId: string;
   readonly workflowUrl: string;
   /** Its group; null if it has none. */

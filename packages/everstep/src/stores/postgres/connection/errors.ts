@@ -135,7 +135,7 @@ function awayError(error: Error): StoreUnavailableError {
 }
 
 /** Returns the location of the database without user and password, so that it may be shown. */
-export function placeOfUrl(url: string): string {
+export function locationOfUrl(url: string): string {
   const [, hosts, path] = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)([^?#]*)/i.exec(url) ?? [];
   return hosts === undefined ? 'the given database URL' : `postgres://${hosts}${path}`;
 }

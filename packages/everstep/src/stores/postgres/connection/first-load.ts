@@ -8,12 +8,12 @@ import pg from 'pg';
 import { LIMITS } from '../../../config/limits.js';
 import type { SearchDocument } from '../../../ports/stores/search-store.js';
 import { MIGRATIONS } from '../migrations/index.js';
-import { makePlace, once } from '../search/collection.js';
+import { createNamespace, once } from '../search/collection.js';
 import { writeDocuments } from '../search/index.js';
 import { POSTGRESQL } from '../sharding/engine.js';
 import { integer, type Row, text } from './columns.js';
 import { run, type SqlValue, type Statement, statement, type TransactionSession, TYPES } from './connection.js';
-import { placeOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
+import { locationOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 import { factsOf, LOCK_CLASS, OLDEST_SERVER } from './migrate.js';
 import { primaryUrl } from './primary.js';
 import { type Columns, columnArrays, names, type RowOf, unnest } from './row-sets.js';
@@ -88,18 +88,18 @@ export interface LoadedNamespace {
 }
 
 /** Starts the load. Rejects with StoreOpenError if the database is unreachable, too old, being loaded, or not empty. */
-async function begin(client: pg.Client, place: string): Promise<void> {
+async function begin(client: pg.Client, location: string): Promise<void> {
   const facts = await factsOf(client);
   if (facts.version < OLDEST_SERVER)
     throw new StoreOpenError(
       'unsupported-server',
-      `${place} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
+      `${location} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
     );
   const { rows: schemas } = await client.query<{ schema: string | null }>('SELECT current_schema() AS schema');
   if ((schemas[0]?.schema ?? null) === null)
     throw new StoreOpenError(
       'not-empty',
-      `${place} has no schema that is in the search path of the URL or its user: create it first.`,
+      `${location} has no schema that is in the search path of the URL or its user: create it first.`,
     );
   const { rows: locks } = await client.query<{ had: boolean }>(
     'SELECT pg_try_advisory_lock($1, hashtext(current_schema())) AS had',
@@ -108,13 +108,13 @@ async function begin(client: pg.Client, place: string): Promise<void> {
   if (locks[0]?.had !== true)
     throw new StoreOpenError(
       'not-empty',
-      `${place} is being set up by another process: a server that is starting, or another copy.`,
+      `${location} is being set up by another process: a server that is starting, or another copy.`,
     );
   const { rows: present } = await client.query<{ name: string }>(PRESENT);
   if (present[0])
     throw new StoreOpenError(
       'not-empty',
-      `${place} is not empty: its schema has ${present[0].name}. A store can only be copied into an empty schema. Nothing was changed.`,
+      `${location} is not empty: its schema has ${present[0].name}. A store can only be copied into an empty schema. Nothing was changed.`,
     );
   await client.query('BEGIN');
   await client.query('CREATE TABLE schema_version (only_one boolean PRIMARY KEY CHECK (only_one), version integer NOT NULL)');
@@ -123,8 +123,8 @@ async function begin(client: pg.Client, place: string): Promise<void> {
 }
 
 export async function beginFirstLoad(url: string): Promise<FirstLoad> {
-  const place = placeOfUrl(url);
-  checkTls(url, place);
+  const location = locationOfUrl(url);
+  checkTls(url, location);
   const client = new pg.Client({
     connectionString: await primaryUrl(url),
     types: TYPES,
@@ -142,14 +142,14 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
   try {
     await client.connect();
     await client.query(SYNCHRONOUS_COMMIT);
-    await begin(client, place);
+    await begin(client, location);
   } catch (error) {
     await close();
     if (error instanceof StoreOpenError) throw error;
     const state = sqlStateOf(error);
     const why = error instanceof Error ? error.message : String(error);
-    if (state === null) throw new StoreOpenError('unreachable', `${place} cannot be reached: ${why}`, error);
-    throw new StoreOpenError('refused', `${place} refused: ${why}`, error);
+    if (state === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${why}`, error);
+    throw new StoreOpenError('refused', `${location} refused: ${why}`, error);
   }
   const session = new OneTransaction(client);
   let cursors = 0;
@@ -175,7 +175,7 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     },
     read: (table, columns) => rowsOf(`SELECT ${names(columns)} FROM ${table}`),
     async namespace(indexId, name) {
-      const made = await makePlace(session, indexId, name, LIMITS.maxSearchNamespaces);
+      const made = await createNamespace(session, indexId, name, LIMITS.maxSearchNamespaces);
       if (typeof made === 'string')
         throw new Error(`the namespace ${JSON.stringify(name)} of ${indexId} could not be created: ${made}`);
       return {

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { StoreUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import { MIGRATIONS } from '../migrations/index.js';
 import type { Database } from './connection.js';
-import { placeOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
+import { locationOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 
 /** First half of the lock key: "EVST". The second half is the schema, so that services with other schemas do not wait. */
 export const LOCK_CLASS = 0x45565354;
@@ -34,12 +34,12 @@ async function versionOf(client: pg.ClientBase): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-async function bringUpToDate(client: pg.ClientBase, place: string, migrations: readonly string[]): Promise<void> {
+async function bringUpToDate(client: pg.ClientBase, location: string, migrations: readonly string[]): Promise<void> {
   const version = await versionOf(client);
   if (version > migrations.length) {
     throw new StoreOpenError(
       'newer-schema',
-      `${place} was written by a newer version of Everstep (schema ${version}; this version knows ${migrations.length}). ` +
+      `${location} was written by a newer version of Everstep (schema ${version}; this version knows ${migrations.length}). ` +
         'Start the newer version, or restore a backup made before the upgrade.',
     );
   }
@@ -62,30 +62,30 @@ async function bringUpToDate(client: pg.ClientBase, place: string, migrations: r
 
 /** Migrates the database. Rejects with StoreOpenError if it cannot be used. */
 export async function migrate(database: Database, url: string, migrations: readonly string[] = MIGRATIONS): Promise<ServerFacts> {
-  const place = placeOfUrl(url);
+  const location = locationOfUrl(url);
   try {
     return await database.withConnection(async (client) => {
       const facts = await factsOf(client);
       if (facts.version < OLDEST_SERVER) {
         throw new StoreOpenError(
           'unsupported-server',
-          `${place} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
+          `${location} is PostgreSQL ${Math.floor(facts.version / 10_000)}. Everstep needs version 15 or newer.`,
         );
       }
       // One of several starting processes migrates; the others wait for it, as long as it takes.
       await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
       await client.query('SELECT pg_advisory_lock($1, hashtext(current_schema()))', [LOCK_CLASS]);
       // The lock ends with the connection.
-      await bringUpToDate(client, place, migrations);
+      await bringUpToDate(client, location, migrations);
       return facts;
     });
   } catch (error) {
     if (error instanceof StoreOpenError) throw error;
     const state = sqlStateOf(error instanceof StoreUnavailableError ? error.cause : error);
     const why = error instanceof Error ? error.message : String(error);
-    if (state === null) throw new StoreOpenError('unreachable', `${place} cannot be reached: ${why}`, error);
+    if (state === null) throw new StoreOpenError('unreachable', `${location} cannot be reached: ${why}`, error);
     if (REFUSALS.test(state) || state === INVALID_CATALOG)
-      throw new StoreOpenError('refused', `${place} refused the connection: ${why}`, error);
+      throw new StoreOpenError('refused', `${location} refused the connection: ${why}`, error);
     throw error;
   }
 }

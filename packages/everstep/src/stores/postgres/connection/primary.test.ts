@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fakeProbe } from '../testing/fake-probe.js';
-import { placeOfUrl } from './errors.js';
+import { locationOfUrl } from './errors.js';
 import { Primary, primaryUrl, serverUrls } from './primary.js';
 import type { ServerProbe, Standing } from './server-probe.js';
 
@@ -62,9 +62,9 @@ describe('the servers that a URL names', () => {
   });
 
   test('are shown without user and password', () => {
-    assert.equal(placeOfUrl(URL_OF_TWO), 'postgres://one:1,two:2/db');
-    assert.equal(placeOfUrl('postgres://u:p@h/db?password=secret'), 'postgres://h/db');
-    assert.equal(placeOfUrl('not a URL'), 'the given database URL');
+    assert.equal(locationOfUrl(URL_OF_TWO), 'postgres://one:1,two:2/db');
+    assert.equal(locationOfUrl('postgres://u:p@h/db?password=secret'), 'postgres://h/db');
+    assert.equal(locationOfUrl('not a URL'), 'the given database URL');
   });
 });
 

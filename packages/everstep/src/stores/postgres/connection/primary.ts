@@ -9,7 +9,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../../ports/log.js';
 import { SharedWork } from '../cluster/shared-work.js';
-import { placeOfUrl } from './errors.js';
+import { locationOfUrl } from './errors.js';
 import { probeServer, type ServerProbe, type Standing } from './server-probe.js';
 import { withVerification } from './tls.js';
 
@@ -196,7 +196,7 @@ export class Primary {
     const answers = standing !== 'unknown';
     if (answers !== server.answers) {
       server.answers = answers;
-      const fields = { server: placeOfUrl(server.url) };
+      const fields = { server: locationOfUrl(server.url) };
       if (answers) this.log.info(fields, 'database server answered again');
       else this.log.warn(fields, 'database server did not answer, reads wait for a commit on the primary');
     }
@@ -222,7 +222,7 @@ export class Primary {
     this.timeline = timeline;
     if (!moved) return;
     this.current = found;
-    if (!first) this.log.warn({ server: placeOfUrl(found) }, 'database primary changed');
+    if (!first) this.log.warn({ server: locationOfUrl(found) }, 'database primary changed');
     for (const listener of this.listeners) listener();
   }
 }

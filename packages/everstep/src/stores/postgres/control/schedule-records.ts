@@ -99,7 +99,7 @@ const COUNT_SOME = statement(`
   SELECT w.instance_id, (SELECT count(*) FROM schedule s WHERE s.instance_id = w.instance_id) AS schedules
   FROM unnest($1::text[]) AS w (instance_id)`);
 
-const placeOf = ({ instanceId, scheduleId }: ScheduleReference): string => `${instanceId}\n${scheduleId}`;
+const keyOf = ({ instanceId, scheduleId }: ScheduleReference): string => `${instanceId}\n${scheduleId}`;
 const referenceOf = (write: ScheduleWrite): ScheduleReference => (write.kind === 'put-schedule' ? write.schedule : write);
 
 /** Sends all writes of a batch, in their order, without waiting. */
@@ -107,12 +107,12 @@ export function writeSchedules(session: TransactionSession, writes: readonly Sch
   const deleted = new Map<string, ScheduleReference>();
   const last = new Map<string, Schedule>();
   for (const write of writes) {
-    const place = placeOf(referenceOf(write));
+    const key = keyOf(referenceOf(write));
     if (write.kind === 'put-schedule') {
-      last.set(place, write.schedule);
+      last.set(key, write.schedule);
     } else {
-      deleted.set(place, write);
-      last.delete(place);
+      deleted.set(key, write);
+      last.delete(key);
     }
   }
   // A schedule that is created again after its deletion is a new one.
@@ -143,11 +143,11 @@ export async function lockNextTicks(
   ]);
   const ticks = new Map(
     rows.map((row) => [
-      placeOf({ instanceId: text(row, 'instance_id'), scheduleId: text(row, 'schedule_id') }),
+      keyOf({ instanceId: text(row, 'instance_id'), scheduleId: text(row, 'schedule_id') }),
       integerOrNull(row, 'next_at'),
     ]),
   );
-  return schedules.map((schedule) => ticks.get(placeOf(schedule)));
+  return schedules.map((schedule) => ticks.get(keyOf(schedule)));
 }
 
 /** Returns a text for comparing the contents of schedules. */

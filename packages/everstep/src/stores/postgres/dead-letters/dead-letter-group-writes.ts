@@ -62,7 +62,7 @@ const COUNT_HOURS = statement(`
   SELECT ${names(HOUR)} FROM ${unnest(HOUR)} AS u(${names(HOUR)}) ORDER BY instance_id, fingerprint, hour
   ON CONFLICT (instance_id, fingerprint, hour) DO UPDATE SET count = h.count + excluded.count`);
 
-const placeOf = ({ instanceId, fingerprint }: Pick<GroupChange, 'instanceId' | 'fingerprint'>) => ({
+const keyOf = ({ instanceId, fingerprint }: Pick<GroupChange, 'instanceId' | 'fingerprint'>) => ({
   instance_id: instanceId,
   fingerprint,
 });
@@ -71,19 +71,19 @@ const placeOf = ({ instanceId, fingerprint }: Pick<GroupChange, 'instanceId' | '
 export function sendGroupChanges(session: TransactionSession, changes: GroupChanges): void {
   if (!changes.any) return;
   const { groups, workflows, hours } = changes.take();
-  session.send(LOCK, columnArrays(PLACE, groups.map(placeOf)));
+  session.send(LOCK, columnArrays(PLACE, groups.map(keyOf)));
   const came = groups.flatMap((group) => {
     const { properties, firstAt, lastAt, added: total } = group;
     if (!properties) return [];
     const { kind, stepName, responseStatus, message } = properties;
     const shown = { kind, step_name: stepName, response_status: responseStatus, message };
-    return [{ ...placeOf(group), ...shown, first_seen_at: firstAt, last_seen_at: lastAt, total }];
+    return [{ ...keyOf(group), ...shown, first_seen_at: firstAt, last_seen_at: lastAt, total }];
   });
   if (came.length > 0) session.send(COME, columnArrays(CAME, came));
   const left = groups
     .filter(({ removed }) => removed > 0)
     .map((group) => ({
-      ...placeOf(group),
+      ...keyOf(group),
       gone: group.removed,
       moved: group.moved,
       recovered_at: group.recoveredAt,
@@ -93,11 +93,11 @@ export function sendGroupChanges(session: TransactionSession, changes: GroupChan
   if (workflows.length > 0) {
     const values = columnArrays(
       WORKFLOW,
-      workflows.map((change) => ({ ...placeOf(change), workflow_url: change.workflowUrl, entries: change.entries })),
+      workflows.map((change) => ({ ...keyOf(change), workflow_url: change.workflowUrl, entries: change.entries })),
     );
     session.send(COUNT_WORKFLOWS, values);
     if (left.length > 0) session.send(DROP_WORKFLOWS, values);
   }
-  const counted = hours.map((change) => ({ ...placeOf(change), hour: change.hour, count: change.added }));
+  const counted = hours.map((change) => ({ ...keyOf(change), hour: change.hour, count: change.added }));
   if (counted.length > 0) session.send(COUNT_HOURS, columnArrays(HOUR, counted));
 }

@@ -54,12 +54,12 @@ const RECOUNT_WORKFLOWS = statement(`
   SELECT d.instance_id, d.fingerprint, d.workflow_url, count(*) FROM ${unnest(PLACE)} AS u(${names(PLACE)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.fingerprint = u.fingerprint GROUP BY 1, 2, 3`);
 
-const placeOf = (row: Row) => ({ instance_id: text(row, 'instance_id'), fingerprint: text(row, 'fingerprint') });
+const keyOf = (row: Row) => ({ instance_id: text(row, 'instance_id'), fingerprint: text(row, 'fingerprint') });
 
 async function lockNext(session: Session, range: readonly SqlValue[]): Promise<readonly Row[]> {
   if (!session.engine.isDistributed) return session.query(LOCK_NEXT, range);
   const found = await session.query(FIND_NEXT, range);
-  await session.query(LOCK_FOUND, columnArrays(PLACE, found.map(placeOf)));
+  await session.query(LOCK_FOUND, columnArrays(PLACE, found.map(keyOf)));
   return found;
 }
 
@@ -118,9 +118,9 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
     recount: ({ after, limit }) =>
       database.transaction(async (session) => {
         const locked = await lockNext(session, [after?.instanceId ?? '', after?.fingerprint ?? '', limit]);
-        const wrong = await session.query(RECOUNT, columnArrays(PLACE, locked.map(placeOf)));
+        const wrong = await session.query(RECOUNT, columnArrays(PLACE, locked.map(keyOf)));
         if (wrong.length > 0) {
-          const values = columnArrays(PLACE, wrong.map(placeOf));
+          const values = columnArrays(PLACE, wrong.map(keyOf));
           session.send(FORGET_WORKFLOWS, values);
           session.send(RECOUNT_WORKFLOWS, values);
         }

@@ -16,7 +16,7 @@ const LARGEST_PLACE = 2n ** 63n - 1n;
 export const EMPTY_LISTING = Object.freeze({ items: Object.freeze([]), next: null });
 
 /** Returns the place of a position. Throws if the position cannot be from a listing. */
-export function placeAt(position: string): string {
+export function positionAt(position: string): string {
   if (!/^\d{1,19}$/.test(position) || BigInt(position) > LARGEST_PLACE)
     throw new RangeError(`${JSON.stringify(position)} is not a position in a listing`);
   return position;
@@ -211,7 +211,7 @@ export async function candidatesOf(
 ): Promise<string> {
   const most = limited(page);
   const down = page.order === 'newest-first';
-  const [horizon, after] = [page.horizon, page.after].map((position) => (position === null ? null : placeAt(position)));
+  const [horizon, after] = [page.horizon, page.after].map((position) => (position === null ? null : positionAt(position)));
   const leadingIndex = await leadingOf(session, conditionsOf);
   const conditions = conditionsOf(parameters);
   const limit = parameters.one(most, 'integer');

@@ -1,7 +1,7 @@
 /** Reads events: their waiters, and the webhooks that runs created. */
 import type { EventStore } from '../../../ports/stores/store.js';
 import { waiterOf } from '../../records/run-rows.js';
-import type { RunPlace } from '../commit/known-run.js';
+import type { RunInInstance } from '../commit/known-run.js';
 import { type Session, statement } from '../connection/connection.js';
 import { ofRun, valuesOf } from './run-conditions.js';
 
@@ -39,6 +39,6 @@ export async function listWaiters(
   return (await rows).map(waiterOf);
 }
 
-export async function hasWebhook(session: Session, run: RunPlace, eventId: string): Promise<boolean> {
+export async function hasWebhook(session: Session, run: RunInInstance, eventId: string): Promise<boolean> {
   return (await session.query(WEBHOOK, [...valuesOf(run), eventId])).length > 0;
 }

@@ -3,7 +3,7 @@ import type { KeptEvent } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { contentBytes, RECORD_BYTES, storedSql } from '../../../ports/stores/stored-bytes.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
-import type { RunPlace } from '../commit/known-run.js';
+import type { RunInInstance } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { charged } from '../storage/stored-bytes.js';
@@ -42,7 +42,7 @@ export class EventWrites implements Applier<WriteOf<'event'>> {
     }
   }
 
-  private keep({ instanceId, runKey }: RunPlace, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
+  private keep({ instanceId, runKey }: RunInInstance, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
     this.kept.push({
       instance_id: instanceId,
       run_key: runKey,
@@ -54,7 +54,7 @@ export class EventWrites implements Applier<WriteOf<'event'>> {
   }
 
   /** Returns the stored bytes of the event if it is not sent yet. */
-  private drop({ instanceId, runKey }: RunPlace, eventKey: string): number {
+  private drop({ instanceId, runKey }: RunInInstance, eventKey: string): number {
     const unsent = this.kept.filter((row) => row.run_key === runKey && row.event_key === eventKey);
     if (unsent.length > 0) this.kept = this.kept.filter((row) => !unsent.includes(row));
     this.dropped.push({ instance_id: instanceId, run_key: runKey, event_key: eventKey });

@@ -14,7 +14,7 @@ import { flag, integer, listOf, type Row, text, textOrNull } from '../../records
 import { ATTEMPT_COLUMNS, failedAttemptOf, listedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
 import { eventWithoutContentOf, invokedOf, runRecordOf } from '../../records/run-rows.js';
 import { SPECIAL_TASK_COLUMNS, TASK_COLUMNS, taskOf } from '../../records/task-rows.js';
-import type { RunPlace } from '../commit/known-run.js';
+import type { RunInInstance } from '../commit/known-run.js';
 import { type Database, type Session, type Statement, statement } from '../connection/connection.js';
 import { ofRun, valuesOf } from './run-conditions.js';
 import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES, STATUS } from './run-rows.js';
@@ -114,7 +114,7 @@ function partOf<Item>(rows: readonly Row[], read: (row: Row) => Item): Part<Item
 export const EMPTY_JOURNAL: JournalSize = { steps: 0, bytes: 0, longestOutBytes: 0 };
 export const NO_PART: Part<never> = { items: [], next: null };
 
-type HistoryInRun = Omit<HistoryQuery, 'runKey'> & { readonly run: RunPlace };
+type HistoryInRun = Omit<HistoryQuery, 'runKey'> & { readonly run: RunInInstance };
 type StepsQuery = HistoryInRun & { readonly from: string; readonly below?: number };
 type TasksQuery = Pick<HistoryInRun, 'run' | 'bounds'> & { readonly from: string | null };
 type AttemptsQuery = Omit<HistoryInRun, 'maxOutBytes'> & { readonly from: string | null; readonly slot?: number };
@@ -147,12 +147,17 @@ export async function listAttempts(session: Session, query: AttemptsQuery): Prom
   return partOf(await session.query(exchanges ? EXCHANGES : ATTEMPTS, values), failedAttemptOf);
 }
 
-export async function findStep(session: Session, run: RunPlace, stepId: number, maxOutBytes: number): Promise<ListedStep | null> {
+export async function findStep(
+  session: Session,
+  run: RunInInstance,
+  stepId: number,
+  maxOutBytes: number,
+): Promise<ListedStep | null> {
   const [row] = await session.query(STEP, [...valuesOf(run), stepId, maxOutBytes]);
   return row ? listedStepOf(row) : null;
 }
 
-export async function journalSize(session: Session, run: RunPlace): Promise<JournalSize> {
+export async function journalSize(session: Session, run: RunInInstance): Promise<JournalSize> {
   const [row] = await session.query(SIZE, valuesOf(run));
   if (!row) return EMPTY_JOURNAL;
   return { steps: integer(row, 'steps'), bytes: integer(row, 'bytes'), longestOutBytes: integer(row, 'longest') };

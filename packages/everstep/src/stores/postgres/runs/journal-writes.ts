@@ -5,7 +5,7 @@ import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { listOf } from '../../records/columns.js';
 import { attemptColumnsOf, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
-import type { RunPlace } from '../commit/known-run.js';
+import type { RunInInstance } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { noteStaged, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
@@ -62,7 +62,7 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
   private edited: RowOf<typeof EDITED>[] = [];
   private sent: RowOf<typeof SENT>[] = [];
   private attempts: RowOf<typeof ATTEMPT>[] = [];
-  private staged: RunPlace[] = [];
+  private staged: RunInInstance[] = [];
   private stagings: StagingWrite[] = [];
 
   apply(write: WriteOf<'journal'>, batch: BatchContext): void {
@@ -97,11 +97,11 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
     }
   }
 
-  private recordStep({ instanceId, runKey }: RunPlace, step: RecordedStep): void {
+  private recordStep({ instanceId, runKey }: RunInInstance, step: RecordedStep): void {
     this.steps.push({ instance_id: instanceId, run_key: runKey, ...stepColumnsOf(step) });
-    const place = { instance_id: instanceId, run_key: runKey, idx: step.index };
-    if (step.edited) this.edited.push(place);
-    if (step.sent) this.sent.push({ ...place, sent: JSON.stringify(step.sent) });
+    const key = { instance_id: instanceId, run_key: runKey, idx: step.index };
+    if (step.edited) this.edited.push(key);
+    if (step.sent) this.sent.push({ ...key, sent: JSON.stringify(step.sent) });
   }
 
   /** Returns whether the journal is part of a copy that is not sent yet. A copy contains what exists when it is sent. */
@@ -110,7 +110,7 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
   }
 
   /** Copies the rows of a range of indexes that are not in `without`; all rows if there is no range. */
-  private copy(from: RunPlace, to: RunPlace, { from: atLeast = 0, below = ALL, without = [] }: CopiedRange): void {
+  private copy(from: RunInInstance, to: RunInInstance, { from: atLeast = 0, below = ALL, without = [] }: CopiedRange): void {
     this.copies.push({
       instance_id: to.instanceId,
       run_key: to.runKey,
@@ -122,7 +122,7 @@ export class JournalWrites implements Applier<WriteOf<'journal'>> {
     });
   }
 
-  private recordAttempt({ instanceId, runKey }: RunPlace, attempt: FailedAttempt): void {
+  private recordAttempt({ instanceId, runKey }: RunInInstance, attempt: FailedAttempt): void {
     this.attempts.push({ instance_id: instanceId, run_key: runKey, ...attemptColumnsOf(attempt) });
   }
 

@@ -6,7 +6,7 @@ import { flag, integer, listOf, type Row, text, textOrNull } from '../../records
 import { recordedStepOf, STEP_COLUMNS } from '../../records/journal-rows.js';
 import { headersOf, keptEventOf, payloadOf, runIdentityOf, runRecordOf } from '../../records/run-rows.js';
 import { taskOf } from '../../records/task-rows.js';
-import type { RunPlace } from '../commit/known-run.js';
+import type { RunInInstance } from '../commit/known-run.js';
 import { type Database, type Session, statement } from '../connection/connection.js';
 import { columnArrays, names, unnest } from '../connection/row-sets.js';
 import { type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from './due-tasks.js';
@@ -55,13 +55,13 @@ async function firstOf(rows: Promise<readonly Row[]>): Promise<Row | null> {
 }
 
 /** Returns how often the delivery was retried that failed the run at `at`; 0 if no delivery did. */
-export async function retriesBeforeFailure(session: Session, run: RunPlace, at: number): Promise<number> {
+export async function retriesBeforeFailure(session: Session, run: RunInInstance, at: number): Promise<number> {
   const row = await firstOf(session.query(RETRIES, [...valuesOf(run), at]));
   return row ? integer(row, 'retried') : 0;
 }
 
 /** Reads a run as it was at one moment. */
-export function loadRun(database: Database, run: RunPlace): Promise<Run | null> {
+export function loadRun(database: Database, run: RunInInstance): Promise<Run | null> {
   const values = valuesOf(run);
   return database.snapshot(async (session) => {
     const [identities, sizes, taskRows, events] = await Promise.all([
@@ -92,23 +92,23 @@ export function loadRun(database: Database, run: RunPlace): Promise<Run | null> 
   });
 }
 
-export async function loadPayload(session: Session, run: RunPlace): Promise<RunPayload | null> {
+export async function loadPayload(session: Session, run: RunInInstance): Promise<RunPayload | null> {
   const row = await firstOf(session.query(PAYLOAD, valuesOf(run)));
   return row && payloadOf(row);
 }
 
-export async function payloadHead(session: Session, run: RunPlace): Promise<PayloadHead | null> {
+export async function payloadHead(session: Session, run: RunInInstance): Promise<PayloadHead | null> {
   const row = await firstOf(session.query(PAYLOAD_HEAD, valuesOf(run)));
   return row && { ...headersOf(row), bodyBytes: integer(row, 'body_bytes') };
 }
 
 /** Returns the result of the run as JSON text. */
-export async function loadResult(session: Session, run: RunPlace): Promise<string | null> {
+export async function loadResult(session: Session, run: RunInInstance): Promise<string | null> {
   const row = await firstOf(session.query(RESULT, valuesOf(run)));
   return row && textOrNull(row, 'result');
 }
 
-export async function loadJournal(session: Session, run: RunPlace, from: number): Promise<readonly RecordedStep[]> {
+export async function loadJournal(session: Session, run: RunInInstance, from: number): Promise<readonly RecordedStep[]> {
   return (await session.query(STEPS, [...valuesOf(run), from])).map(recordedStepOf);
 }
 
@@ -127,14 +127,17 @@ export async function readNextDueAt(session: Session, after: number): Promise<nu
 }
 
 /** Returns those of the runs that are not active. */
-export async function endedAmong(session: Session, runs: readonly RunPlace[]): Promise<readonly RunPlace[]> {
+export async function endedAmong(session: Session, runs: readonly RunInInstance[]): Promise<readonly RunInInstance[]> {
   const keys = runs.map(({ instanceId, runKey }) => ({ instance_id: instanceId, run_key: runKey }));
   const active = new Set((await session.query(STILL_ACTIVE, columnArrays(KEY, keys))).map((row) => text(row, 'run_key')));
   return runs.filter(({ runKey }) => !active.has(runKey));
 }
 
 /** Returns the task that invoked the run. If several tasks refer to the run, all except one belong to ended runs. */
-export async function findInvoker(session: Session, child: RunPlace): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
+export async function findInvoker(
+  session: Session,
+  child: RunInInstance,
+): Promise<Pick<TaskReference, 'runKey' | 'slot'> | null> {
   const row = await firstOf(session.query(INVOKER, valuesOf(child)));
   return row && { runKey: text(row, 'run_key'), slot: integer(row, 'slot') };
 }
@@ -157,6 +160,6 @@ const DESCENDANTS = statement(`
   ) ORDER BY r.place LIMIT $3`);
 
 /** Returns the runs created from this one, in the order of their creation. */
-export async function descendantsOf(session: Session, run: RunPlace, limit: number): Promise<readonly RunRecord[]> {
+export async function descendantsOf(session: Session, run: RunInInstance, limit: number): Promise<readonly RunRecord[]> {
   return (await session.query(DESCENDANTS, [...valuesOf(run), limit])).map(runRecordOf);
 }

@@ -4,7 +4,7 @@ import type { StoreGuard, WriteOf } from '../../../engine/writes.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { listOf } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
-import type { RunPlace } from '../commit/known-run.js';
+import type { RunInInstance } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { addBytes, charged } from '../storage/stored-bytes.js';
@@ -151,7 +151,7 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
   }
 
   /** Inserts a run. `sole`: whether the unit requires that no other run with the id is active. */
-  private insert(run: Run, input: RunPayload | RunPlace, sole: boolean): void {
+  private insert(run: Run, input: RunPayload | RunInInstance, sole: boolean): void {
     const { instanceId, key, settings, origin } = run;
     const { message } = settings;
     this.runs.push({
@@ -197,16 +197,16 @@ export class RunWrites implements Applier<WriteOf<'run'>> {
     });
   }
 
-  private noteFailureFunction({ instanceId, runKey }: RunPlace): void {
+  private noteFailureFunction({ instanceId, runKey }: RunInInstance): void {
     this.failureFunctions.push({ instance_id: instanceId, run_key: runKey });
   }
 
   /** Updates the version of an active run. */
-  move({ instanceId, runKey }: RunPlace, version: number): void {
+  move({ instanceId, runKey }: RunInInstance, version: number): void {
     this.moves.set(runKey, { instance_id: instanceId, run_key: runKey, version });
   }
 
-  private end({ instanceId, runKey }: RunPlace, outcome: RunOutcome, completedAt: number): void {
+  private end({ instanceId, runKey }: RunInInstance, outcome: RunOutcome, completedAt: number): void {
     this.ends.set(runKey, {
       instance_id: instanceId,
       run_key: runKey,

@@ -1,7 +1,7 @@
 /** Rows of tasks as they are written. */
 import type { Task } from '../../../engine/runs/run.js';
 import { taskColumnsOf } from '../../records/task-rows.js';
-import type { RunPlace } from '../commit/known-run.js';
+import type { RunInInstance } from '../commit/known-run.js';
 import type { RowOf } from '../connection/row-sets.js';
 import type { TASK } from './tables.js';
 
@@ -14,7 +14,7 @@ export interface TaskContext {
 }
 
 export const taskRowOf = (
-  { instanceId, runKey }: RunPlace,
+  { instanceId, runKey }: RunInInstance,
   task: Task,
   { queue, claimedBy }: TaskContext,
 ): RowOf<typeof TASK> => ({

@@ -6,7 +6,7 @@ import { CALLBACK_SLOT, type Task } from '../../../engine/runs/run.js';
 import { isWaitingForRun } from '../../../engine/writes/run-writes.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
-import type { KnownRun, RunPlace } from '../commit/known-run.js';
+import type { KnownRun, RunInInstance } from '../commit/known-run.js';
 import { statement, type TransactionSession, tableWrite } from '../connection/connection.js';
 import { type Columns, columnArrays, insertInto, names, type RowOf, unnest } from '../connection/row-sets.js';
 import { KEY, TASK, WAITER } from './tables.js';
@@ -45,7 +45,7 @@ const WAKE_INVOKERS = statement(`
 
 /** Changes of a batch to the tasks of one run. They are applied in the order of these fields. */
 interface RunTasks {
-  readonly run: RunPlace;
+  readonly run: RunInInstance;
   /** Whether the run may have had waiters before the batch, or before the writes that are not sent yet. */
   waits: boolean;
   queue: string | null;
@@ -158,7 +158,7 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
   }
 
   /** Empties the slot. `waits`: whether the run may have waiters. */
-  delete(run: RunPlace, slot: number, waits: boolean): void {
+  delete(run: RunInInstance, slot: number, waits: boolean): void {
     this.of(run, waits).slots.set(slot, null);
   }
 
@@ -218,7 +218,7 @@ export class TaskWrites implements Applier<WriteOf<'task'>> {
     this.wakes.clear();
   }
 
-  private of(run: RunPlace, waits: boolean): RunTasks {
+  private of(run: RunInInstance, waits: boolean): RunTasks {
     let tasks = this.runs.get(run.runKey);
     if (!tasks) {
       tasks = { run, waits, queue: null, isNew: false, deleteAll: false, parkAll: false, overdue: new Set(), slots: new Map() };

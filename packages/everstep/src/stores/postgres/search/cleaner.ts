@@ -5,7 +5,7 @@
 import type pg from 'pg';
 import { integer, textOrNull } from '../connection/columns.js';
 import { type Database, statement } from '../connection/connection.js';
-import { createTable, findTable, lockCollection, once, type Place, tableOf, whileTablesChange } from './collection.js';
+import { createTable, findTable, lockCollection, once, type StoredNamespace, tableOf, whileTablesChange } from './collection.js';
 import { rowsCounted } from './ranked-search.js';
 
 /** Maximum number of documents removed in one transaction. */
@@ -67,7 +67,7 @@ export class Cleaner {
   }
 
   /** Notes written documents: the server analyzes a table automatically, but not at once. */
-  grown({ table, documents }: Place, count: number): void {
+  grown({ table, documents }: StoredNamespace, count: number): void {
     const written = (this.written.get(table) ?? 0) + count;
     this.written.set(table, written < LOOKED_AT_AFTER ? written : 0);
     if (written < LOOKED_AT_AFTER || this.closed) return;

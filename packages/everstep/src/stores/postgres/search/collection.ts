@@ -26,7 +26,7 @@ const COUNT_NAMESPACES = statement('SELECT count(*) AS namespaces FROM search_na
 const INSERT_NAMESPACE = statement('INSERT INTO search_namespace (index_id, name) VALUES ($1, $2) RETURNING number');
 const BYTES = statement('SELECT coalesce(pg_total_relation_size(to_regclass($1)), 0)::bigint AS bytes');
 
-export interface Place {
+export interface StoredNamespace {
   /** Name of the table of the index. */
   readonly table: string;
   /** Number of the namespace, which is part of every row and every word in the index. */
@@ -57,7 +57,7 @@ export const createTable = (table: string): readonly string[] => [
 ];
 
 /** Returns where the namespace is stored; null if it never had documents. */
-export async function findPlace(session: Session, indexId: string, namespace: string): Promise<Place | null> {
+export async function findNamespace(session: Session, indexId: string, namespace: string): Promise<StoredNamespace | null> {
   const [row] = await session.query(FIND, [indexId, namespace]);
   if (!row) return null;
   const table = tableOf(integer(row, 'collection'));
@@ -75,20 +75,24 @@ export async function whileTablesChange<Result>(work: () => Promise<Result>): Pr
   }
 }
 
-/** Returns the result of `work` for the place of a namespace; null if there is none. */
-export function atPlace<Result>(
+/** Returns the result of `work` for a stored namespace; null if there is none. */
+export function inNamespace<Result>(
   session: Session,
   { indexId, namespace }: { readonly indexId: string; readonly namespace: string },
-  work: (place: Place) => Promise<Result>,
+  work: (stored: StoredNamespace) => Promise<Result>,
 ): Promise<Result | null> {
   return whileTablesChange(async () => {
-    const place = await findPlace(session, indexId, namespace);
-    return place && work(place);
+    const stored = await findNamespace(session, indexId, namespace);
+    return stored && work(stored);
   });
 }
 
 /** Locks the namespace against other writes and its removal; null if there is none. */
-export async function lockPlace(session: TransactionSession, indexId: string, namespace: string): Promise<Place | null> {
+export async function lockNamespace(
+  session: TransactionSession,
+  indexId: string,
+  namespace: string,
+): Promise<StoredNamespace | null> {
   const collections = session.query(SHARE_COLLECTION, [indexId, namespace]);
   const namespaces = session.query(LOCK_NAMESPACE, [indexId, namespace]);
   const [[collection], [row]] = await Promise.all([collections, namespaces]);
@@ -97,20 +101,20 @@ export async function lockPlace(session: TransactionSession, indexId: string, na
   return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
 }
 
-/** Like lockPlace, for the whole index: no other transaction writes to it until this one ends. Returns its number, or null. */
+/** Like lockNamespace, for the whole index: no other transaction writes to it until this one ends. Returns its number, or null. */
 export async function lockCollection(session: TransactionSession, indexId: string): Promise<number | null> {
   const [row] = await session.query(LOCK_COLLECTION, [indexId]);
   return row && !flag(row, 'dropped') ? integer(row, 'number') : null;
 }
 
-/** Like lockPlace, but creates what does not exist. */
-export async function makePlace(
+/** Like lockNamespace, but creates what does not exist. */
+export async function createNamespace(
   session: TransactionSession,
   indexId: string,
   namespace: string,
   maxNamespaces: number,
-): Promise<Place | 'too-many-namespaces' | 'gone'> {
-  const known = await lockPlace(session, indexId, namespace);
+): Promise<StoredNamespace | 'too-many-namespaces' | 'gone'> {
+  const known = await lockNamespace(session, indexId, namespace);
   if (known) return known;
   const [made] = await session.query(INSERT_COLLECTION, [indexId]);
   if (made) for (const sql of createTable(tableOf(integer(made, 'number')))) session.send(once(sql));
@@ -118,13 +122,13 @@ export async function makePlace(
   if (collection === null) return 'gone';
   // Another transaction may have created it just now.
   const [row] = await session.query(LOCK_NAMESPACE, [indexId, namespace]);
-  const place = { table: tableOf(collection), documents: row ? integer(row, 'documents') : 0 };
-  if (row) return { ...place, namespace: integer(row, 'number') };
+  const stored = { table: tableOf(collection), documents: row ? integer(row, 'documents') : 0 };
+  if (row) return { ...stored, namespace: integer(row, 'number') };
   const [count] = await session.query(COUNT_NAMESPACES, [indexId]);
   if (count && integer(count, 'namespaces') >= maxNamespaces) return 'too-many-namespaces';
   const [created] = await session.query(INSERT_NAMESPACE, [indexId, namespace]);
   if (!created) throw new Error('the namespace was not created');
-  return { ...place, namespace: integer(created, 'number') };
+  return { ...stored, namespace: integer(created, 'number') };
 }
 
 /** Returns the table of the index; null if it never had documents. */

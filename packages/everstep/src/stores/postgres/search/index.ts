@@ -17,15 +17,15 @@ import { integer, text, textOrNull } from '../connection/columns.js';
 import { Database, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
 import { Cleaner } from './cleaner.js';
 import {
-  atPlace,
   bytesOf,
+  createNamespace,
   findTable,
+  inNamespace,
   lockCollection,
-  lockPlace,
-  makePlace,
+  lockNamespace,
   namespacesOf,
   once,
-  type Place,
+  type StoredNamespace,
 } from './collection.js';
 import { documentText } from './document-text.js';
 import { Values } from './filter-sql.js';
@@ -61,7 +61,7 @@ export interface SearchDocumentsOptions {
 /** Writes documents. The namespace must be locked. */
 export async function writeDocuments(
   session: TransactionSession,
-  { table, namespace }: Place,
+  { table, namespace }: StoredNamespace,
   documents: readonly SearchDocument[],
 ) {
   // Of several documents with one id, the last counts.
@@ -111,10 +111,10 @@ class PostgresSearchDocuments implements SearchDocuments {
 
   async upsert(query: Namespace & { readonly documents: readonly SearchDocument[] }): Promise<UpsertResult> {
     const { indexId, namespace, documents } = query;
-    const outcome = await this.database.transaction(async (session): Promise<Place | Exclude<UpsertResult, 'done'>> => {
-      const place = await makePlace(session, indexId, namespace, LIMITS.maxSearchNamespaces);
-      if (typeof place !== 'string') await writeDocuments(session, place, documents);
-      return place;
+    const outcome = await this.database.transaction(async (session): Promise<StoredNamespace | Exclude<UpsertResult, 'done'>> => {
+      const stored = await createNamespace(session, indexId, namespace, LIMITS.maxSearchNamespaces);
+      if (typeof stored !== 'string') await writeDocuments(session, stored, documents);
+      return stored;
     });
     if (typeof outcome === 'string') return outcome;
     this.cleaner.grown(outcome, documents.length);
@@ -124,7 +124,7 @@ class PostgresSearchDocuments implements SearchDocuments {
   async fetch(
     query: Namespace & DocumentBound & { readonly ids: readonly string[] },
   ): Promise<readonly (SearchDocument | null)[]> {
-    const rows = await atPlace(this.database, query, ({ table, namespace }) =>
+    const rows = await inNamespace(this.database, query, ({ table, namespace }) =>
       this.database.query(
         once(
           withinBytes(
@@ -145,7 +145,7 @@ class PostgresSearchDocuments implements SearchDocuments {
     query: Namespace & DocumentBound & { readonly prefix: string; readonly after: string | null; readonly limit: number },
   ): Promise<readonly SearchDocument[]> {
     const { prefix, after, limit, maxBytes } = query;
-    const rows = await atPlace(this.database, query, ({ table, namespace }) =>
+    const rows = await inNamespace(this.database, query, ({ table, namespace }) =>
       this.database.query(
         once(
           withinBytes(
@@ -165,7 +165,7 @@ class PostgresSearchDocuments implements SearchDocuments {
   async search(
     query: Namespace & DocumentBound & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
   ): Promise<readonly FoundDocument[]> {
-    return (await atPlace(this.database, query, (place) => rankedSearch(this.database, place, query))) ?? [];
+    return (await inNamespace(this.database, query, (stored) => rankedSearch(this.database, stored, query))) ?? [];
   }
 
   async remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number> {
@@ -225,15 +225,15 @@ class PostgresSearchDocuments implements SearchDocuments {
   /** Removes documents. `which` is a condition on the ids, with values from $2 on. */
   private async removeWhere({ indexId, namespace }: Namespace, which: string, values: readonly SqlValue[]): Promise<number> {
     return this.database.transaction(async (session) => {
-      const place = await lockPlace(session, indexId, namespace);
-      if (!place) return 0;
+      const stored = await lockNamespace(session, indexId, namespace);
+      if (!stored) return 0;
       const sql = `WITH removed AS (
-        DELETE FROM ${place.table} WHERE namespace = $1 AND ${which.replaceAll('TABLE', place.table)} RETURNING ${BYTES} AS bytes)
+        DELETE FROM ${stored.table} WHERE namespace = $1 AND ${which.replaceAll('TABLE', stored.table)} RETURNING ${BYTES} AS bytes)
         SELECT count(*) AS documents, coalesce(sum(bytes), 0)::bigint AS bytes FROM removed`;
-      const [row] = await session.query(once(sql), [place.namespace, ...values]);
+      const [row] = await session.query(once(sql), [stored.namespace, ...values]);
       if (!row) return 0;
       const removed = integer(row, 'documents');
-      session.send(COUNT, [place.namespace, -removed, -integer(row, 'bytes')]);
+      session.send(COUNT, [stored.namespace, -removed, -integer(row, 'bytes')]);
       return removed;
     });
   }
@@ -259,7 +259,7 @@ class PostgresSearchDocuments implements SearchDocuments {
 
   /** Returns the ids of matching documents among the next ones after `after`; `next` is null when none are left. */
   private async matching(query: Namespace, filter: Filter, after: string) {
-    const found = await atPlace(this.database, query, async ({ table, namespace }) => {
+    const found = await inNamespace(this.database, query, async ({ table, namespace }) => {
       const some = `SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${FILTERED_AT_ONCE}`;
       const [end] = await this.database.query(once(`SELECT max(id) AS id FROM (${some}) d`), [namespace, after]);
       const next = end ? textOrNull(end, 'id') : null;

@@ -9,7 +9,7 @@ import type { DocumentBound, Filter, FoundDocument, SearchDocument } from '../..
 import type { RequiredTags } from '../../shared/search/required-tags.js';
 import { integer, type Row, text, textOrNull } from '../connection/columns.js';
 import { type Session, statement } from '../connection/connection.js';
-import { once, type Place } from './collection.js';
+import { once, type StoredNamespace } from './collection.js';
 import { lexeme, tagQuery, tagsOf, tagsOfFilter } from './document-text.js';
 import { filterSql, Values } from './filter-sql.js';
 import { termsOf } from './words.js';
@@ -80,7 +80,7 @@ function rarest(words: readonly Word[]): readonly Word[] {
 }
 
 interface Asked {
-  readonly place: Place;
+  readonly stored: StoredNamespace;
   readonly words: readonly Word[];
   readonly filter: Filter | null;
   /** Condition on the tags of a document for it to match the filter. */
@@ -90,9 +90,9 @@ interface Asked {
 }
 
 /** Returns a statement for the best of the first documents that match, with any or all of the words. */
-function scored({ place, words, filter, required, limit, maxBytes }: Asked, matching: readonly Word[], operator: '|' | '&') {
+function scored({ stored, words, filter, required, limit, maxBytes }: Asked, matching: readonly Word[], operator: '|' | '&') {
   const values = new Values();
-  const { table, namespace, documents } = place;
+  const { table, namespace, documents } = stored;
   const query = (terms: readonly Word[]): string => terms.map(({ term }) => lexeme(namespace, term)).join(` ${operator} `);
   const conditions = [`d.terms @@ ${values.add(query(matching), 'tsquery')}`];
   if (required) conditions.push(`d.tags @@ ${values.add(tagQuery(namespace, required), 'tsquery')}`);
@@ -148,7 +148,12 @@ function boundOf(required: RequiredTags, documentsOf: (tag: string) => number): 
 }
 
 /** Returns the approximate numbers of documents with words and tags; 0 for those that are not in the statistics. */
-async function frequencies(session: Session, { table, namespace }: Place, terms: readonly string[], tags: readonly string[]) {
+async function frequencies(
+  session: Session,
+  { table, namespace }: StoredNamespace,
+  terms: readonly string[],
+  tags: readonly string[],
+) {
   const bare = (word: string): string => lexeme(namespace, word).slice(1, -1);
   const rows = await session.query(STATISTICS, [table, terms.map(bare), tags.map(bare)]);
   const known = new Map(rows.map((row) => [text(row, 'lexeme'), Number(row.documents)]));
@@ -157,18 +162,18 @@ async function frequencies(session: Session, { table, namespace }: Place, terms:
 
 export async function rankedSearch(
   session: Session,
-  place: Place,
+  stored: StoredNamespace,
   query: DocumentBound & { readonly text: string; readonly limit: number; readonly filter: Filter | null },
 ): Promise<readonly FoundDocument[]> {
   const { filter, limit, maxBytes } = query;
   const terms = [...new Set(termsOf(query.text))].slice(0, MAX_QUERY_WORDS);
   if (terms.length === 0) return [];
   const required = filter && tagsOfFilter(filter);
-  const isSmall = place.documents <= MAX_SCORED;
-  const documentsOf = isSmall ? () => 0 : await frequencies(session, place, terms, required ? tagsOf(required) : []);
+  const isSmall = stored.documents <= MAX_SCORED;
+  const documentsOf = isSmall ? () => 0 : await frequencies(session, stored, terms, required ? tagsOf(required) : []);
   const words = terms.map((term): Word => ({ term, documents: documentsOf(term) })).sort((a, b) => a.documents - b.documents);
   const ask = async (matching: readonly Word[], operator: '|' | '&') => {
-    const { statement: sent, values } = scored({ place, words, filter, required, limit, maxBytes }, matching, operator);
+    const { statement: sent, values } = scored({ stored, words, filter, required, limit, maxBytes }, matching, operator);
     return (await session.query(sent, values)).map(foundOf);
   };
   const isNarrow = isSmall || (required !== null && boundOf(required, documentsOf) <= MAX_SCORED);

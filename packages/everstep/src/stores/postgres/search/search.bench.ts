@@ -6,7 +6,7 @@
  * Prints a line per kind of query, in ms, and the times of deletion. Without a URL it starts its own server.
  */
 import { performance } from 'node:perf_hooks';
-import { fill, measureSearches, place } from '../../shared/search/search-load.fixture.js';
+import { fill, measureSearches, target } from '../../shared/search/search-load.fixture.js';
 import { Database } from '../connection/connection.js';
 import { migrate } from '../connection/migrate.js';
 import { startTestServer } from '../testing/server.js';
@@ -26,15 +26,15 @@ await fill(documents, count);
 await measureSearches(documents);
 
 const started = performance.now();
-await documents.upsert({ ...place, namespace: 'other', documents: [{ id: 'a', content: '{"title":"w0x"}', metadata: null }] });
-await documents.removeNamespace(place);
+await documents.upsert({ ...target, namespace: 'other', documents: [{ id: 'a', content: '{"title":"w0x"}', metadata: null }] });
+await documents.removeNamespace(target);
 console.log(`a namespace was hidden in ${(performance.now() - started).toFixed(1)} ms`);
-await documents.resume(place);
-const { diskBytes } = await documents.info(place);
+await documents.resume(target);
+const { diskBytes } = await documents.info(target);
 const seconds = ((performance.now() - started) / 1000).toFixed(1);
 console.log(`its space was released after ${seconds} s: ${Math.round(diskBytes / 2 ** 20)} MiB are left`);
 const dropped = performance.now();
-await documents.drop(place);
+await documents.drop(target);
 console.log(`the index was dropped in ${(performance.now() - dropped).toFixed(1)} ms`);
 await documents.close();
 await server?.stop();

@@ -39,7 +39,7 @@ if (typeof schemas === 'string') {
 
   describe('PostgreSQL as storage of documents', () => searchDocumentsConformance(opened));
 
-  const place = { indexId: 'idx_a', namespace: 'n' } as const;
+  const target = { indexId: 'idx_a', namespace: 'n' } as const;
   const numbered = (count: number, text: (n: number) => object) =>
     Array.from({ length: count }, (_, n) => sampleDocument(`d${String(n).padStart(6, '0')}`, text(n)));
   const world = async (t: TestContext) => {
@@ -60,9 +60,9 @@ if (typeof schemas === 'string') {
   describe('search in PostgreSQL', () => {
     test('a dropped index leaves no table', async (t) => {
       const documents = await world(t);
-      await documents.upsert({ ...place, documents: numbered(10, (n) => ({ n })) });
+      await documents.upsert({ ...target, documents: numbered(10, (n) => ({ n })) });
       assert.equal((await tables()).length, 1);
-      await documents.drop(place);
+      await documents.drop(target);
       assert.deepEqual(await tables(), []);
     });
 
@@ -73,18 +73,18 @@ if (typeof schemas === 'string') {
         { id: 'half', content: '{"text":"needle \\ud800","n":2}', metadata: '{"\\udc00":1}' },
         { id: 'huge', content: '{"text":"needle","n":1e999999}', metadata: null },
       ];
-      await documents.upsert({ ...place, documents: odd });
-      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...place, ids: ['zero', 'half', 'huge'] }), odd);
+      await documents.upsert({ ...target, documents: odd });
+      assert.deepEqual(await documents.fetch({ maxBytes: NO_BYTE_LIMIT, ...target, ids: ['zero', 'half', 'huge'] }), odd);
       const filter: Filter = { kind: 'compare', field: { of: 'content', steps: ['n'] }, operator: '<', value: 3 };
-      const found = await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'needle', limit: 5, filter });
+      const found = await documents.search({ maxBytes: NO_BYTE_LIMIT, ...target, text: 'needle', limit: 5, filter });
       assert.deepEqual(found.map(({ id }) => id).sort(), ['half', 'zero']);
     });
 
     test('only objects and arrays have fields, and patterns have their documented meaning', async (t) => {
       const documents = await world(t);
-      await documents.upsert({ ...place, documents: [sampleDocument('a', { w: 'x', s: 'a.b\n[c]', l: ['y'], o: { 0: 'z' } })] });
+      await documents.upsert({ ...target, documents: [sampleDocument('a', { w: 'x', s: 'a.b\n[c]', l: ['y'], o: { 0: 'z' } })] });
       const finds = async (filter: Filter) =>
-        (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'x', limit: 5, filter })).length === 1;
+        (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...target, text: 'x', limit: 5, filter })).length === 1;
       const field = (...steps: (string | number)[]) => ({ of: 'content', steps }) as const;
       const has = (...steps: (string | number)[]): Filter => ({ kind: 'has', field: field(...steps), not: false });
       for (const filter of [has('l', 0), has('l', -1), has('o', '0')]) assert.equal(await finds(filter), true);
@@ -102,10 +102,10 @@ if (typeof schemas === 'string') {
         text: `${n % 3 === 0 ? '' : 'common'} ${n % 3 === 1 ? '' : 'usual'} filler${n}`,
         title: n === 12_345 ? 'rare common' : n === 20_000 ? 'rare' : '',
       }));
-      for (let at = 0; at < made.length; at += 4000) await documents.upsert({ ...place, documents: made.slice(at, at + 4000) });
+      for (let at = 0; at < made.length; at += 4000) await documents.upsert({ ...target, documents: made.slice(at, at + 4000) });
       await database.withConnection(async (client) => client.query(`ANALYZE ${(await tables())[0]}`));
       const ids = async (text: string, limit: number, filter: Filter | null = null) =>
-        (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text, limit, filter })).map(({ id }) => id);
+        (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...target, text, limit, filter })).map(({ id }) => id);
       assert.deepEqual((await ids('common rare usual', 5)).slice(0, 2).sort(), ['d012345', 'd020000']);
       assert.equal((await ids('common', 5)).length, 5);
       assert.equal((await ids('common usual', 5)).length, 5);
@@ -114,31 +114,31 @@ if (typeof schemas === 'string') {
       assert.deepEqual(await ids('usual', 5, { kind: 'glob', field, not: false, pattern: '*filler23999' }), ['d023999']);
 
       // Most of it is removed and little is left: the space is released.
-      const other = { ...place, namespace: 'other' };
+      const other = { ...target, namespace: 'other' };
       await documents.upsert({ ...other, documents: numbered(100, (n) => ({ n })) });
-      const { diskBytes } = await documents.info(place);
-      assert.equal(await documents.removeNamespace(place), true);
-      await documents.resume(place);
-      const left = await documents.info(place);
+      const { diskBytes } = await documents.info(target);
+      assert.equal(await documents.removeNamespace(target), true);
+      await documents.resume(target);
+      const left = await documents.info(target);
       assert.deepEqual(left.namespaces, [{ name: 'other', documents: 100 }]);
       assert.ok(left.diskBytes < diskBytes / 20, `${left.diskBytes} of ${diskBytes} bytes are left`);
     });
 
     test('if much is left, removed documents are deleted in place', async (t) => {
       const documents = await world(t);
-      const [gone, kept] = [place, { ...place, namespace: 'kept' }];
+      const [gone, kept] = [target, { ...target, namespace: 'kept' }];
       for (const each of [gone, kept])
         await documents.upsert({ ...each, documents: numbered(3000, (n) => ({ text: `word${n}` })) });
       const before = await tables();
       await documents.reset(gone);
       await documents.upsert({ ...gone, documents: numbered(2, () => ({ text: 'new' })) });
       const other = open();
-      await Promise.all([other.resume(place), documents.resume(place)]);
+      await Promise.all([other.resume(target), documents.resume(target)]);
       await other.close();
       assert.deepEqual(await tables(), before);
       const { rows } = await database.withConnection((client) => client.query(`SELECT count(*)::integer AS n FROM ${before[0]}`));
       assert.deepEqual(rows, [{ n: 3002 }]);
-      assert.deepEqual((await documents.info(place)).namespaces, [
+      assert.deepEqual((await documents.info(target)).namespaces, [
         { name: 'kept', documents: 3000 },
         { name: 'n', documents: 2 },
       ]);
@@ -153,28 +153,31 @@ if (typeof schemas === 'string') {
       const nodes = [await world(t), open(), open()];
       const writes = nodes.flatMap((node, n) =>
         Array.from({ length: 6 }, (_, i) =>
-          node.upsert({ ...place, documents: numbered(20, () => ({ text: `word of ${n} ${i}` })).reverse() }),
+          node.upsert({ ...target, documents: numbered(20, () => ({ text: `word of ${n} ${i}` })).reverse() }),
         ),
       );
-      const resets = nodes.map((node) => node.reset({ indexId: place.indexId, namespace: null }));
+      const resets = nodes.map((node) => node.reset({ indexId: target.indexId, namespace: null }));
       assert.deepEqual(new Set(await Promise.all(writes)), new Set(['done']));
       await Promise.all(resets);
-      await Promise.all(nodes.map((node) => node.upsert({ ...place, documents: numbered(20, () => ({ text: 'word' })) })));
+      await Promise.all(nodes.map((node) => node.upsert({ ...target, documents: numbered(20, () => ({ text: 'word' })) })));
       const [node = open()] = nodes;
-      await node.resume(place);
-      assert.deepEqual((await node.info(place)).namespaces, [{ name: 'n', documents: 20 }]);
-      assert.equal((await node.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'word', limit: 100, filter: null })).length, 20);
+      await node.resume(target);
+      assert.deepEqual((await node.info(target)).namespaces, [{ name: 'n', documents: 20 }]);
+      assert.equal(
+        (await node.search({ maxBytes: NO_BYTE_LIMIT, ...target, text: 'word', limit: 100, filter: null })).length,
+        20,
+      );
 
       const ends = await Promise.all([
-        ...nodes.map((one) => one.upsert({ ...place, documents: numbered(20, () => ({ text: 'word' })) })),
-        node.drop(place).then(() => 'dropped'),
+        ...nodes.map((one) => one.upsert({ ...target, documents: numbered(20, () => ({ text: 'word' })) })),
+        node.drop(target).then(() => 'dropped'),
         ...nodes.map((one) =>
-          one.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'word', limit: 1, filter: null }).then(() => 'searched'),
+          one.search({ maxBytes: NO_BYTE_LIMIT, ...target, text: 'word', limit: 1, filter: null }).then(() => 'searched'),
         ),
       ]);
       assert.ok(ends.every((end) => ['done', 'gone', 'dropped', 'searched'].includes(end)));
       assert.deepEqual(await tables(), []);
-      assert.equal(await node.upsert({ ...place, documents: numbered(1, () => ({})) }), 'gone');
+      assert.equal(await node.upsert({ ...target, documents: numbered(1, () => ({})) }), 'gone');
       await Promise.all(nodes.map((one) => one.close()));
     });
   });

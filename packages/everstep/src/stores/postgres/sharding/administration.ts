@@ -1,11 +1,11 @@
 /** A connection for commands that administer the distribution of a store. */
 import pg from 'pg';
-import { placeOfUrl } from '../connection/errors.js';
+import { locationOfUrl } from '../connection/errors.js';
 import { checkTls } from '../connection/tls.js';
 import { openPostgresStore } from '../index.js';
 
 export { DistributionError, type DistributionState, distribute, distributionState } from './distribute.js';
-export { moveInstance, placesOf, serversOf } from './placement.js';
+export { locationsOf, moveInstance, serversOf } from './placement.js';
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -16,7 +16,7 @@ export async function createTables(url: string): Promise<void> {
 
 /** Runs `work` on a connection of its own. */
 export async function administer<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
-  checkTls(url, placeOfUrl(url));
+  checkTls(url, locationOfUrl(url));
   const client = new pg.Client({ connectionString: url, application_name: 'everstep' });
   await client.connect();
   try {

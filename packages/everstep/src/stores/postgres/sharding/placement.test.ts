@@ -9,7 +9,7 @@ import { verifyDatabase } from '../storage/consistency.js';
 import { NO_CLUSTER, onCluster } from '../testing/citus.js';
 import { openTestSchemas } from '../testing/schemas.js';
 import { DistributionError, distribute, distributionState } from './distribute.js';
-import { moveInstance, placesOf, serversOf } from './placement.js';
+import { locationsOf, moveInstance, serversOf } from './placement.js';
 
 const schemas = NO_CLUSTER || (await openTestSchemas());
 const log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -75,8 +75,8 @@ describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && sch
     await fill(store);
     let instanceId = '';
     await onCluster(url, async (client) => {
-      const places = await placesOf(client, { limit: 100 });
-      const shared = places.find((one) => places.some((other) => other !== one && other.shard === one.shard));
+      const locations = await locationsOf(client, { limit: 100 });
+      const shared = locations.find((one) => locations.some((other) => other !== one && other.shard === one.shard));
       instanceId = shared?.instanceId ?? assert.fail('no instances share a shard');
     });
     const moved = runs.find((run) => run.instanceId === instanceId);
@@ -90,7 +90,7 @@ describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && sch
     })();
     await onCluster(url, async (client) => {
       const servers = (await serversOf(client)).map(({ server }) => server);
-      const from = (await placesOf(client, { only: instanceId, limit: 1 }))[0]?.server ?? assert.fail();
+      const from = (await locationsOf(client, { only: instanceId, limit: 1 }))[0]?.server ?? assert.fail();
       const to = servers.find((server) => server !== from) ?? assert.fail('the cluster has one server');
       await assert.rejects(moveInstance(client, { instanceId, to: 'nowhere:1' }), DistributionError);
       await assert.rejects(moveInstance(client, { instanceId: 'qi_unknown', to }), DistributionError);
@@ -98,7 +98,7 @@ describe('tables on a Citus cluster', { skip: typeof schemas === 'string' && sch
         const alone = await moveInstance(client, { instanceId, to });
         assert.equal(alone.server, to);
         assert.ok(
-          (await placesOf(client, { limit: 100 })).every((one) => one.instanceId === instanceId || one.shard !== alone.shard),
+          (await locationsOf(client, { limit: 100 })).every((one) => one.instanceId === instanceId || one.shard !== alone.shard),
         );
         assert.deepEqual(await moveInstance(client, { instanceId, to }), alone, 'the instance is already there');
         // The instance moves back, with a shard of its own.

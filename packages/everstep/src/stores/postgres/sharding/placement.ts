@@ -11,7 +11,7 @@ export interface ServerStatus {
   readonly shards: number;
 }
 
-export interface InstancePlace {
+export interface InstanceLocation {
   readonly instanceId: string;
   /** Number of its shard of the table `run`. Its shards of the other tables are on the same server. */
   readonly shard: string;
@@ -31,11 +31,11 @@ export async function serversOf(client: pg.ClientBase): Promise<readonly ServerS
   return rows;
 }
 
-/** Returns the places of instances in the order of their ids: at most `limit` after the given one, or only one. */
-export async function placesOf(
+/** Returns the locations of instances in the order of their ids: at most `limit` after the given one, or only one. */
+export async function locationsOf(
   client: pg.ClientBase,
   { only, after = '', limit }: { readonly only?: string; readonly after?: string; readonly limit: number },
-): Promise<readonly InstancePlace[]> {
+): Promise<readonly InstanceLocation[]> {
   const { rows } = await client.query<{ id: string; shard: string; server: string }>(
     `SELECT i.instance_id AS id, i.shard::text AS shard, ${SERVER} AS server
      FROM (SELECT instance_id, get_shard_id_for_distribution_column('${TABLE}', instance_id) AS shard
@@ -47,21 +47,21 @@ export async function placesOf(
   return rows.map(({ id, shard, server }) => ({ instanceId: id, shard, server }));
 }
 
-async function placeOf(client: pg.ClientBase, instanceId: string): Promise<InstancePlace> {
-  const [place] = await placesOf(client, { only: instanceId, limit: 1 });
-  if (!place) throw new DistributionError(`there is no queue instance ${instanceId}, or the tables are not distributed`);
-  return place;
+async function locationOf(client: pg.ClientBase, instanceId: string): Promise<InstanceLocation> {
+  const [location] = await locationsOf(client, { only: instanceId, limit: 1 });
+  if (!location) throw new DistributionError(`there is no queue instance ${instanceId}, or the tables are not distributed`);
+  return location;
 }
 
 /**
  * Moves an instance to another server with all its rows, while nodes use it. If its shard contains other instances, it first gets
  * one of its own: the writes of all of them wait while the rows of the shard are copied. Its own writes wait for a moment at the
- * end of the move. Returns the new place.
+ * end of the move. Returns the new location.
  */
 export async function moveInstance(
   client: pg.ClientBase,
   { instanceId, to }: { readonly instanceId: string; readonly to: string },
-): Promise<InstancePlace> {
+): Promise<InstanceLocation> {
   const servers = await serversOf(client);
   if (!servers.some(({ server }) => server === to)) {
     const known = servers.map(({ server }) => server).join(', ');
@@ -69,23 +69,23 @@ export async function moveInstance(
   }
   // There is no timeout, because all rows of the shard are copied.
   await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
-  let place = await placeOf(client, instanceId);
-  if (!(await isAlone(client, place.shard))) {
+  let location = await locationOf(client, instanceId);
+  if (!(await isAlone(client, location.shard))) {
     await client.query(
       // Logical replication into a new shard can stop at the first update of a row.
       `SELECT isolate_tenant_to_new_shard('${TABLE}', $1::text, 'CASCADE', shard_transfer_mode => 'block_writes')`,
       [instanceId],
     );
-    place = await placeOf(client, instanceId);
+    location = await locationOf(client, instanceId);
   }
-  if (place.server === to) return place;
-  const [from, target] = [place.server, to].map(addressOf);
+  if (location.server === to) return location;
+  const [from, target] = [location.server, to].map(addressOf);
   await client.query(`SELECT citus_move_shard_placement($1::bigint, $2, $3, $4, $5, 'force_logical')`, [
-    place.shard,
+    location.shard,
     ...(from ?? []),
     ...(target ?? []),
   ]);
-  return placeOf(client, instanceId);
+  return locationOf(client, instanceId);
 }
 
 function addressOf(server: string): readonly [host: string, port: number] {

@@ -10,7 +10,7 @@ import { openPostgresNode, openPostgresStore } from '../index.js';
 import { verifyDatabase } from '../storage/consistency.js';
 import { NO_CLUSTER, onCluster } from '../testing/citus.js';
 import { type ClusterDatabase, makeClusterDatabase } from '../testing/cluster-database.js';
-import { placesOf } from './placement.js';
+import { locationsOf } from './placement.js';
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 const facts = { host: 'test', version: '0' };
@@ -31,7 +31,7 @@ describe('a server of a Citus cluster that is down', { skip: NO_CLUSTER || false
     store = await openPostgresStore({ url: cluster.url, log });
     for (const id of INSTANCES) await store.accounts.createInstance(sampleInstance(id));
     await onCluster(cluster.url, async (client) => {
-      const [first, ...places] = await placesOf(client, { limit: 100 });
+      const [first, ...places] = await locationsOf(client, { limit: 100 });
       const second = places.find((place) => place.server !== first?.server);
       [stopped, other, server] = [first?.instanceId ?? '', second?.instanceId ?? '', first?.server ?? ''];
     });

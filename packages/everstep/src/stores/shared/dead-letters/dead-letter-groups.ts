@@ -157,7 +157,7 @@ interface GroupPosition {
 
 const START: GroupPosition = { part: REGRESSED, lastSeenAt: Number.MAX_SAFE_INTEGER, fingerprint: '' };
 
-function placeOf(position: string): GroupPosition {
+function positionFrom(position: string): GroupPosition {
   const [part = '', lastSeenAt = '', fingerprint = ''] = position.split('-');
   return { part: Number(part), lastSeenAt: Number(lastSeenAt), fingerprint };
 }
@@ -214,7 +214,7 @@ export function* groupsFrom(
 
 export function* list(page: DeadLetterGroupPage, own: OwnGroups): Procedure<Listing<DeadLetterGroupRecord>> {
   const { instanceId, now, after, limit } = page;
-  const found = yield* groupsFrom(page, after === null ? undefined : placeOf(after));
+  const found = yield* groupsFrom(page, after === null ? undefined : positionFrom(after));
   const fingerprints = found.slice(0, limit).map(({ fingerprint }) => fingerprint);
   const last = found.length > limit ? found[limit - 1] : undefined;
   return {

@@ -26,7 +26,7 @@ function word(): string {
 const words = (many: number): string => Array.from({ length: many }, word).join(' ');
 
 /** The measured index. */
-export const place = { indexId: 'idx_bench', namespace: 'bench' } as const;
+export const target = { indexId: 'idx_bench', namespace: 'bench' } as const;
 
 /** Fills the index with `count` documents, and prints how long it took. */
 export async function fill(documents: SearchDocuments, count: number): Promise<void> {
@@ -42,10 +42,10 @@ export async function fill(documents: SearchDocuments, count: number): Promise<v
       }),
       metadata: JSON.stringify({ tenant: `t${numbers(1000)}` }),
     }));
-    await documents.upsert({ ...place, documents: batch });
+    await documents.upsert({ ...target, documents: batch });
   }
   const seconds = (performance.now() - started) / 1000;
-  const { diskBytes } = await documents.info(place);
+  const { diskBytes } = await documents.info(target);
   const perSecond = Math.round(count / seconds);
   console.log(`filled with ${count} in ${seconds.toFixed(1)} s, ${perSecond} per second, ${Math.round(diskBytes / 2 ** 20)} MiB`);
 }
@@ -91,7 +91,7 @@ export async function measureSearches(documents: SearchDocuments): Promise<void>
     for (let i = 0; i < QUERIES_PER_KIND; i++) {
       const [text, filter] = query();
       const started = performance.now();
-      found += (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text, limit: 10, filter })).length;
+      found += (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...target, text, limit: 10, filter })).length;
       times.push(performance.now() - started);
     }
     all.push(...times);

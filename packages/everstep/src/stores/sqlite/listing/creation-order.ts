@@ -74,10 +74,10 @@ export class CreationOrder {
   }
 
   private last(): { readonly seq: number; readonly listedAt: number } {
-    this.newest ??= placeOf(this.selectNewest.get());
+    this.newest ??= positionOf(this.selectNewest.get());
     return this.newest;
   }
 }
 
-const placeOf = (row: Row | undefined) =>
+const positionOf = (row: Row | undefined) =>
   row ? { seq: integer(row, 'seq'), listedAt: integer(row, 'listed_at') } : { seq: 0, listedAt: 0 };

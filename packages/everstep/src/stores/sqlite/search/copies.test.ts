@@ -7,7 +7,7 @@ import { sampleDocument } from '../../conformance/search-documents.js';
 import { inspectDocuments } from '../connection/store-at-rest.js';
 import { openSearchDocuments } from './index.js';
 
-const place = { indexId: 'idx_a', namespace: 'n' } as const;
+const target = { indexId: 'idx_a', namespace: 'n' } as const;
 const numbered = (from: number, count: number) =>
   Array.from({ length: count }, (_, n) =>
     sampleDocument(`d${String(from + n).padStart(6, '0')}`, { text: 'word '.repeat(200), n }),
@@ -25,9 +25,9 @@ async function opened(t: TestContext) {
 
 test('the documents of an index are copied while more are written', async (t) => {
   const { documents, copy } = await opened(t);
-  await documents.upsert({ ...place, documents: numbered(0, 3000) });
-  const copied = documents.copyTo({ indexId: place.indexId, file: copy });
-  await documents.upsert({ ...place, documents: numbered(3000, 10) });
+  await documents.upsert({ ...target, documents: numbered(0, 3000) });
+  const copied = documents.copyTo({ indexId: target.indexId, file: copy });
+  await documents.upsert({ ...target, documents: numbered(3000, 10) });
   assert.equal(await copied, true);
   const found = inspectDocuments(copy);
   assert.deepEqual(found.problems, []);
@@ -41,18 +41,18 @@ test('an index without documents has nothing to copy', async (t) => {
 
 test('an index that is deleted while it is copied is gone at once, and has nothing to copy', async (t) => {
   const { documents, copy } = await opened(t);
-  await documents.upsert({ ...place, documents: numbered(0, 3000) });
-  const [copied] = await Promise.all([documents.copyTo({ indexId: place.indexId, file: copy }), documents.drop(place)]);
+  await documents.upsert({ ...target, documents: numbered(0, 3000) });
+  const [copied] = await Promise.all([documents.copyTo({ indexId: target.indexId, file: copy }), documents.drop(target)]);
   assert.equal(copied, false);
 });
 
 test('an aborted copy rejects, and so does a copy in progress when the documents are closed', async (t) => {
   const { documents, copy } = await opened(t);
-  await documents.upsert({ ...place, documents: numbered(0, 3000) });
-  const ended = assert.rejects(documents.copyTo({ indexId: place.indexId, file: copy }), /the copy was aborted/);
+  await documents.upsert({ ...target, documents: numbered(0, 3000) });
+  const ended = assert.rejects(documents.copyTo({ indexId: target.indexId, file: copy }), /the copy was aborted/);
   await documents.endCopy({ file: copy });
   await ended;
-  const closed = assert.rejects(documents.copyTo({ indexId: place.indexId, file: `${copy}.2` }), /the documents are closed/);
+  const closed = assert.rejects(documents.copyTo({ indexId: target.indexId, file: `${copy}.2` }), /the documents are closed/);
   await documents.close();
   await closed;
 });

@@ -9,13 +9,13 @@ const [directory] = process.argv.slice(2);
 if (directory === undefined) throw new Error('the path of the directory is missing');
 
 const documents = openSearchDocuments({ directory });
-const place = { indexId: 'idx_a', namespace: 'n' } as const;
+const target = { indexId: 'idx_a', namespace: 'n' } as const;
 for (let round = 1; ; round++) {
   const made = Array.from({ length: DOCUMENTS_PER_ROUND }, (_, n) =>
     sampleDocument(`d${n}`, { text: `word round${round} ${n}` }),
   );
-  await documents.upsert({ ...place, documents: made });
-  await documents.reset({ indexId: place.indexId, namespace: place.namespace });
-  await documents.upsert({ ...place, documents: made.slice(0, 10) });
+  await documents.upsert({ ...target, documents: made });
+  await documents.reset({ indexId: target.indexId, namespace: target.namespace });
+  await documents.upsert({ ...target, documents: made.slice(0, 10) });
   writeSync(STDOUT, `${round}\n`);
 }

@@ -10,12 +10,12 @@ import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { fill, measureSearches, place } from '../../shared/search/search-load.fixture.js';
+import { fill, measureSearches, target } from '../../shared/search/search-load.fixture.js';
 import { openSearchDocuments } from './index.js';
 
 const count = Number(process.argv[2] ?? 1_000_000);
 const directory = process.argv[3] ?? (await mkdtemp(join(tmpdir(), 'everstep-search-')));
-const isFilled = existsSync(join(directory, `${place.indexId}.db`));
+const isFilled = existsSync(join(directory, `${target.indexId}.db`));
 const documents = openSearchDocuments({ directory, onFailure: (error) => console.error(error.message) });
 
 if (!isFilled) await fill(documents, count);
@@ -33,13 +33,13 @@ const watch = setInterval(() => {
   last = performance.now();
 }, 1);
 const started = performance.now();
-await documents.reset({ indexId: place.indexId, namespace: place.namespace });
+await documents.reset({ indexId: target.indexId, namespace: target.namespace });
 console.log(`emptied in ${(performance.now() - started).toFixed(1)} ms`);
-await documents.resume(place);
-const { diskBytes } = await documents.info(place);
+await documents.resume(target);
+const { diskBytes } = await documents.info(target);
 const seconds = ((performance.now() - started) / 1000).toFixed(1);
 console.log(`its space was released after ${seconds} s: ${Math.round(diskBytes / 2 ** 20)} MiB are left`);
-await documents.drop(place);
+await documents.drop(target);
 console.log(`free disk space grew by ${Math.round(((await free()) - before) / 2 ** 20)} MiB`);
 clearInterval(watch);
 console.log(`the thread of the service was blocked for at most ${longest.toFixed(1)} ms`);

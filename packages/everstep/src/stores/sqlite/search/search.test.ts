@@ -47,15 +47,15 @@ async function opened(t: TestContext) {
   return world;
 }
 
-const place = { indexId: 'idx_a', namespace: 'n' } as const;
+const target = { indexId: 'idx_a', namespace: 'n' } as const;
 const numbered = (count: number, text: (n: number) => object) =>
   Array.from({ length: count }, (_, n) => sampleDocument(`d${String(n).padStart(6, '0')}`, text(n)));
 
 test('a dropped index leaves no file', async (t) => {
   const { directory, documents } = await opened(t);
-  await documents.upsert({ ...place, documents: numbered(10, (n) => ({ n })) });
+  await documents.upsert({ ...target, documents: numbered(10, (n) => ({ n })) });
   assert.ok(existsSync(join(directory, 'idx_a.db')));
-  await documents.drop(place);
+  await documents.drop(target);
   assert.deepEqual(readdirSync(directory), []);
 });
 
@@ -63,7 +63,7 @@ test('only the user of the service can read the files', async (t) => {
   const { directory } = await opened(t);
   const within = join(directory, 'search');
   const documents = openSearchDocuments({ directory: within });
-  await documents.upsert({ ...place, documents: numbered(1, (n) => ({ n })) });
+  await documents.upsert({ ...target, documents: numbered(1, (n) => ({ n })) });
   const modes = ['', 'idx_a.db', 'idx_a.db-wal'].map((name) => statSync(join(within, name)).mode & 0o777);
   assert.deepEqual(modes, [0o700, 0o600, 0o600]);
   await documents.close();
@@ -92,17 +92,17 @@ test('among very many documents, a rare word beside frequent ones finds its docu
     text: `${n % 3 === 0 ? '' : 'common'} ${n % 3 === 1 ? '' : 'usual'} filler${n}`,
     title: n === 12_345 ? 'rare common' : n === 20_000 ? 'rare' : '',
   }));
-  await documents.upsert({ ...place, documents: made });
+  await documents.upsert({ ...target, documents: made });
   const ids = async (text: string, limit: number) =>
-    (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text, limit, filter: null })).map(({ id }) => id);
+    (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...target, text, limit, filter: null })).map(({ id }) => id);
   assert.deepEqual((await ids('common rare usual', 5)).slice(0, 2).sort(), ['d012345', 'd020000']);
   assert.equal((await ids('common', 5)).length, 5);
   assert.equal((await ids('common usual', 5)).length, 5);
   const filter = { kind: 'compare', field: { of: 'content', steps: ['text'] }, operator: '>=', value: 'z' } as const;
-  assert.deepEqual(await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'common', limit: 5, filter }), []);
+  assert.deepEqual(await documents.search({ maxBytes: NO_BYTE_LIMIT, ...target, text: 'common', limit: 5, filter }), []);
   const one = { kind: 'glob', field: { of: 'content', steps: ['text'] }, not: false, pattern: '*filler29999' } as const;
   assert.deepEqual(
-    (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'usual', limit: 5, filter: one })).map(({ id }) => id),
+    (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...target, text: 'usual', limit: 5, filter: one })).map(({ id }) => id),
     ['d029999'],
   );
 });
@@ -110,9 +110,9 @@ test('among very many documents, a rare word beside frequent ones finds its docu
 test('a filter that examines very many documents yields to other work, and ends with its namespace', async (t) => {
   const documents = openSearchDocuments({ directory: null });
   t.after(() => documents.close());
-  await documents.upsert({ ...place, documents: numbered(6_000, (n) => ({ text: 'word', n })) });
+  await documents.upsert({ ...target, documents: numbered(6_000, (n) => ({ text: 'word', n })) });
   const filter = { kind: 'compare', field: { of: 'content', steps: ['n'] }, operator: '<', value: 0 } as const;
-  const search = { maxBytes: NO_BYTE_LIMIT, ...place, text: 'word', limit: 5, filter };
+  const search = { maxBytes: NO_BYTE_LIMIT, ...target, text: 'word', limit: 5, filter };
   let turns = 0;
   let searching = true;
   const looking = documents.search(search).finally(() => (searching = false));
@@ -123,7 +123,7 @@ test('a filter that examines very many documents yields to other work, and ends 
   assert.deepEqual(await looking, []);
   assert.ok(turns > 8, `others had ${turns} turns`);
   const ended = documents.search({ ...search, filter: { ...filter, value: 100_000 } });
-  await documents.removeNamespace(place);
+  await documents.removeNamespace(target);
   assert.deepEqual(await ended, []);
 });
 
@@ -141,14 +141,14 @@ test('a service that is killed while it removes rows continues where it stopped,
     await once(child, 'close');
   }
   const again = await reopen();
-  await again.resume(place);
-  const [info] = (await again.info(place)).namespaces;
-  const ids = (await again.range({ maxBytes: NO_BYTE_LIMIT, ...place, prefix: '', after: null, limit: 2000 })).map(
+  await again.resume(target);
+  const [info] = (await again.info(target)).namespaces;
+  const ids = (await again.range({ maxBytes: NO_BYTE_LIMIT, ...target, prefix: '', after: null, limit: 2000 })).map(
     ({ id }) => id,
   );
   assert.equal(info?.documents, ids.length);
   assert.equal(
-    (await again.search({ maxBytes: NO_BYTE_LIMIT, ...place, text: 'word', limit: 2000, filter: null })).length,
+    (await again.search({ maxBytes: NO_BYTE_LIMIT, ...target, text: 'word', limit: 2000, filter: null })).length,
     ids.length,
   );
   await again.close();

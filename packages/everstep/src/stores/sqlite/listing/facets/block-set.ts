@@ -105,11 +105,11 @@ export class BlockSet {
       this.count++;
     } else if (list) {
       // New rows have the largest offset, so this ends at once.
-      let place = list.length;
-      while (place > 0 && (list[place - 1] ?? 0) > offset) place--;
-      if (place > 0 && list[place - 1] === offset) return;
-      if (place === list.length) list.push(offset);
-      else list.splice(place, 0, offset);
+      let index = list.length;
+      while (index > 0 && (list[index - 1] ?? 0) > offset) index--;
+      if (index > 0 && list[index - 1] === offset) return;
+      if (index === list.length) list.push(offset);
+      else list.splice(index, 0, offset);
       this.count++;
       if (this.count >= BITMAP_FROM) this.toBitmap(list);
     }
@@ -124,9 +124,9 @@ export class BlockSet {
       bitmap[offset >> 5] = word & ~bit;
       this.count--;
     } else if (list) {
-      const place = list.indexOf(offset);
-      if (place < 0) return;
-      list.splice(place, 1);
+      const index = list.indexOf(offset);
+      if (index < 0) return;
+      list.splice(index, 1);
       this.count--;
     }
   }
