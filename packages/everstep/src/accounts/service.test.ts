@@ -176,7 +176,7 @@ test('after an instance moves to a team, its members see it with the same tokens
   assert.deepEqual([moved.instance.accountId, moved.token], [people.otherTeamId, token]);
   assert.equal(changed.at(-1), instance.instanceId);
   await addMember(service, as('stranger'), as('owner'), { teamId: people.otherTeamId, role: 'dev' });
-  // The owner of one team is a dev in the other: this suffices to give away from the own team and to receive.
+  // The owner of one team is a dev in the other: this permits giving away from one team and receiving in the other.
   assert.equal((await service.moveToTeam(as('owner'), { instanceId, teamId: people.otherTeamId })).kind, 'done');
   assert.equal((await service.findInstance(as('admin'), instanceId)).kind, 'not-found');
   assert.equal((await service.findInstance(as('stranger'), instanceId)).kind, 'done');

@@ -19,7 +19,7 @@ const PATTERNS = {
     pattern: '^[^\\s@:\\u0000-\\u001f]+@[^\\s@:\\u0000-\\u001f]+$',
     words: 'must be an email address such as ada@example.com, without whitespace and colons',
   },
-  /** Without quotes, comments and line breaks. */
+  /** An email address without the quotes and comments that RFC 5322 allows. */
   mailAddress: {
     pattern: MAIL_ADDRESS,
     words: "must be an email address such as ops@example.com: letters, digits and . _ + ' = & ~ - before the @",

@@ -72,7 +72,7 @@ interface Exchange {
 
 /** A frame that is sent at the end of the turn. `exchange`: it is the request of this exchange. */
 interface OutgoingFrame {
-  /** In parts if it is long: then it is a message of its own. */
+  /** Text of the frame. A long frame is in parts, and is sent as a separate message. */
   readonly text: string | readonly string[];
   readonly exchange: Exchange | null;
 }

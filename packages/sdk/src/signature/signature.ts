@@ -32,7 +32,7 @@ export type SignatureCheck =
 /** Keys that verify signatures: signing keys, public keys, or both. */
 export interface SignatureKeys {
   readonly currentSigningKey?: string;
-  /** Also accepted, so that keys can be rotated. */
+  /** Second accepted key, which makes rotation possible. */
   readonly nextSigningKey?: string;
   /** Public keys of the queue instance, from its key set. */
   readonly publicKeys?: readonly PublicSigningKey[];

@@ -52,7 +52,7 @@ export function Invitations({ team }: InvitationsProps) {
           variant="danger"
           small
           disabledReason={undefined}
-          aria-label={`Revoke invitation of ${invitation.member_email}`}
+          aria-label={`Revoke invitation for ${invitation.member_email}`}
           onClick={() => setRevoking(invitation)}
         >
           Revoke
@@ -77,7 +77,7 @@ export function Invitations({ team }: InvitationsProps) {
         estimatedHeight={60}
       />
       <ConfirmDialog
-        title={`Revoke invitation of ${revoking?.member_email ?? ''}?`}
+        title={`Revoke invitation for ${revoking?.member_email ?? ''}?`}
         open={revoking !== null}
         onClose={() => setRevoking(null)}
         confirmText="Revoke invitation"
@@ -87,7 +87,7 @@ export function Invitations({ team }: InvitationsProps) {
             method: 'DELETE',
             url: path`/v2/invitations/${revoking?.id ?? ''}`,
             topics: ['account'],
-            done: `Revoked the invitation of ${revoking?.member_email ?? ''}`,
+            done: `Revoked the invitation for ${revoking?.member_email ?? ''}`,
           })
         }
       >

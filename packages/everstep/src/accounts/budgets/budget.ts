@@ -13,6 +13,7 @@ import { costOf } from './prices.js';
 export interface BudgetExceeded {
   /** Amount spent in dollars. */
   readonly spent: number;
+  /** Limit in dollars. */
   readonly budget: number;
   /** End of the month in Unix ms. */
   readonly until: number;
@@ -24,8 +25,9 @@ export interface BudgetStanding {
   /** The billed account; null: none. */
   readonly accountId: string | null;
   readonly messages: number;
-  /** In dollars. A budget of 0 means no limit. */
+  /** Dollars spent in the month. */
   readonly spent: number;
+  /** Limit in dollars; 0 means no limit. */
   readonly budget: number;
   readonly alertUrl: string | null;
   /** End of the month in Unix ms. */

@@ -13,7 +13,7 @@ export interface MappedRoles {
 
 /** Verified identity from the identity provider. */
 export interface VerifiedIdentity extends Identity {
-  /** In lower case, verified by the identity provider. */
+  /** Email address in lower case, verified by the identity provider. */
   readonly email: string;
   readonly roles: MappedRoles;
 }

@@ -13,9 +13,9 @@ import { isPrivateAddress, networkOf } from './client-network.js';
 const SHARED_BY = 2;
 
 export interface FailedLoginLimits {
-  /** For one account from one address. */
+  /** Limit for one account from one address. */
   readonly perAccountAndAddress: number;
-  /** For one account from all addresses, and for all accounts from one address. */
+  /** Limit for one account from all addresses, and for all accounts from one address. */
   readonly perAccountOrAddress: number;
   readonly windowMs: number;
   /** Maximum number of accounts and addresses in memory. */

@@ -158,7 +158,7 @@ describe('account pages', { skip }, () => {
       '{"mail":2}',
       '{"mail":3}',
     ]);
-    await button('Change mail').click();
+    await button('Edit mail').click();
     await dialog().getByLabel('Parallelism (1 delivers messages in order)').fill('7');
     await inDialog('Save').click();
     await dialogClosed();
@@ -281,7 +281,7 @@ describe('account pages', { skip }, () => {
     await inDialog('Invite').click();
     await inDialog('Done').click();
     await dialogClosed();
-    await button('Revoke invitation of ivy@shop.example').click();
+    await button('Revoke invitation for ivy@shop.example').click();
     await inDialog('Revoke invitation').click();
     await dialogClosed();
     await row('ivy@shop.example').waitFor({ state: 'detached' });

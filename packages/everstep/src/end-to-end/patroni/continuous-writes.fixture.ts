@@ -107,7 +107,7 @@ export class ContinuousWrites {
     assert.deepEqual(entries.sort(), acknowledged.map(({ runId }) => runId).sort(), 'one run per id');
   }
 
-  /** What is not acknowledged yet is abandoned. */
+  /** Stops all writes. Unacknowledged ones are abandoned. */
   close(): void {
     this.closed = true;
     this.stopped = true;

@@ -74,7 +74,7 @@ export const noStepCounts = (): StepCounts => ({ finished: 0, failures: 0, total
 
 export const startOfMinute = (at: number): number => at - (at % MINUTE_MS);
 export const startOfHour = (at: number): number => at - (at % HOUR_MS);
-/** In UTC. */
+/** Returns the start of the UTC day. */
 export const startOfDay = (at: number): number => at - (at % DAY_MS);
 
 /** Returns the name in the form that stores accept: well-formed and without U+0000. */

@@ -101,7 +101,7 @@ const hasOnlySession = ({ headers }: FastifyRequest): boolean =>
 
 interface NamedInstance {
   readonly instanceId: string;
-  /** Without the parameter that named the instance. */
+  /** The target without the parameter that named the instance. */
   readonly target: Target;
 }
 

@@ -19,7 +19,7 @@ export type UnitOutcome = CommitResult | { readonly kind: 'failed'; readonly err
 /** A batch was written in several transactions, some of which failed. Its message is that of the first failure. */
 export class PartialCommitError extends Error {
   override readonly name = 'PartialCommitError';
-  /** In the order of the units. */
+  /** Outcome of each unit, in the order of the units. */
   readonly outcomes: readonly UnitOutcome[];
   constructor(outcomes: readonly UnitOutcome[], cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause });

@@ -48,15 +48,15 @@ if (typeof schemas === 'string') {
       const held = new Promise<void>((resolve) => {
         release = resolve;
       });
-      let begun = (): void => {};
-      const beginning = new Promise<void>((resolve) => {
-        begun = resolve;
+      let reportStart = (): void => {};
+      const started = new Promise<void>((resolve) => {
+        reportStart = resolve;
       });
       const first = one.tryExclusively('retention', () => {
-        begun();
+        reportStart();
         return held;
       });
-      await beginning;
+      await started;
       const never = () => Promise.reject(new Error('must not run: other work is in progress'));
       assert.equal(await two.tryExclusively('retention', never), false);
       assert.equal(await one.tryExclusively('retention', never), false);

@@ -5,7 +5,7 @@ import { DatabaseTime } from './database-time.js';
 /** Milliseconds by which the database's clock is ahead of the monotonic clock. */
 const AHEAD = 1_800_000_000_000.25;
 
-/** A database whose answers take time in both directions. */
+/** A database whose requests and responses take time. */
 class Simulated {
   at = 1_000;
   ahead = AHEAD;
@@ -24,21 +24,21 @@ class Simulated {
   }
 }
 
-describe('the database’s clock as a node knows it', () => {
-  test("before the first answer it is the machine's clock", () => {
+describe('the estimate of the database clock', () => {
+  test('before the first response, it equals the clock of the machine', () => {
     const time = new DatabaseTime();
     assert.ok(Math.abs(time.now() - Date.now()) < 1_000);
     assert.equal(time.uncertaintyMs, Number.POSITIVE_INFINITY);
   });
 
-  test('an answer that was slow in one direction only has an error of at most half of that, and reports it', () => {
+  test('a response that was slow in one direction causes an error of at most half the delay, which is reported', () => {
     const simulated = new Simulated();
     simulated.ask(40, 0);
     assert.equal(simulated.time.uncertaintyMs, 20);
     assert.ok(Math.abs(simulated.error) <= 21, `${simulated.error}`);
   });
 
-  test('answers that are slow in different directions make the time exact together', () => {
+  test('responses that are slow in opposite directions together give the exact time', () => {
     const simulated = new Simulated();
     simulated.ask(40, 0.2);
     simulated.ask(0.2, 40);
@@ -46,7 +46,7 @@ describe('the database’s clock as a node knows it', () => {
     assert.ok(Math.abs(simulated.error) <= 1.3, `${simulated.error}`);
   });
 
-  test('a slow answer does not increase a small error; only time does', () => {
+  test('a slow response does not increase a small error; only the passage of time does', () => {
     const simulated = new Simulated();
     simulated.ask(0.2, 0.2);
     for (let n = 0; n < 50; n++) {
@@ -58,7 +58,7 @@ describe('the database’s clock as a node knows it', () => {
     }
   });
 
-  test('clocks that drift apart do not exceed the reported error', () => {
+  test('clocks that drift apart stay within the reported error', () => {
     const simulated = new Simulated();
     for (let n = 0; n < 500; n++) {
       simulated.at += 1_600;
@@ -69,9 +69,9 @@ describe('the database’s clock as a node knows it', () => {
     }
   });
 
-  test('when the time is known better, the clock stands still, and neither runs backwards nor stays ahead', () => {
+  test('after a better estimate, the clock pauses instead of running backwards, and does not stay ahead', () => {
     const simulated = new Simulated();
-    // Ahead by 20 ms as far as is known.
+    // The estimate is 20 ms behind.
     simulated.ask(0, 40);
     const first = simulated.time.now();
     assert.ok(simulated.error < -18);
@@ -83,14 +83,14 @@ describe('the database’s clock as a node knows it', () => {
     const ahead = new Simulated();
     ahead.ask(40, 0);
     assert.ok(ahead.error > 18);
-    const told = ahead.time.now();
+    const reported = ahead.time.now();
     ahead.ask(0.1, 0.1);
-    assert.equal(ahead.time.now(), told);
+    assert.equal(ahead.time.now(), reported);
     ahead.at += 40;
     assert.ok(Math.abs(ahead.error) <= 1.3, `${ahead.error}`);
   });
 
-  test('a database whose clock was set is followed at once', () => {
+  test('a change of the database clock is followed at once', () => {
     const simulated = new Simulated();
     for (const ms of [-60_000, 45_000]) {
       simulated.ask(0.2, 0.2);

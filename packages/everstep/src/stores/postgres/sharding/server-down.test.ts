@@ -31,8 +31,8 @@ describe('a server of a Citus cluster that is down', { skip: NO_CLUSTER || false
     store = await openPostgresStore({ url: cluster.url, log });
     for (const id of INSTANCES) await store.accounts.createInstance(sampleInstance(id));
     await onCluster(cluster.url, async (client) => {
-      const [first, ...places] = await locationsOf(client, { limit: 100 });
-      const second = places.find((place) => place.server !== first?.server);
+      const [first, ...others] = await locationsOf(client, { limit: 100 });
+      const second = others.find((one) => one.server !== first?.server);
       [stopped, other, server] = [first?.instanceId ?? '', second?.instanceId ?? '', first?.server ?? ''];
     });
     assert.ok(stopped && other);
@@ -65,7 +65,7 @@ describe('a server of a Citus cluster that is down', { skip: NO_CLUSTER || false
   test('refuses the units of its instances only, and they continue when it is back', async () => {
     const [mine, others] = [await start(stopped), await start(other)];
     await whileDown(async () => {
-      // The first call finds out, the second one knows.
+      // The first call detects the failure, and the second one uses that.
       for (const index of [0, 1]) {
         await assert.rejects(store.commit([record(mine, 0), record(others, index)]), (error) => {
           assert.ok(error instanceof PartialCommitError);
@@ -89,7 +89,7 @@ describe('a server of a Citus cluster that is down', { skip: NO_CLUSTER || false
   test('does not keep runs of other instances from starting, failing and being read', async () => {
     await whileDown(async () => {
       const keys = [];
-      // Whatever their keys are.
+      // Several runs, because the key decides which directory shard a run uses.
       for (let n = 0; n < 20; n++) keys.push(await start(other));
       for (const key of keys) assert.equal((await store.loadRun({ runKey: key }))?.key, key);
       const failed = sampleRun(++made, { instanceId: other });
@@ -119,7 +119,7 @@ describe('a server of a Citus cluster that is down', { skip: NO_CLUSTER || false
       await store.accounts.nextBudgetAlertAt({ after: 0 });
       await store.invokerOf({ childRunKey: others });
       await store.removeStagedSteps();
-      // Whether it exists is not known.
+      // The store cannot know whether the run exists.
       await assert.rejects(store.loadRun({ runKey: 'unknown' }), unavailable(server));
     });
     assert.deepEqual(await instancesOf(), new Set([stopped, other]));

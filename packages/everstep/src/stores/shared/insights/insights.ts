@@ -41,7 +41,7 @@ interface Source {
   readonly instanceId: string;
   readonly parts: Parts;
   readonly index?: Sql;
-  /** Of the rows. */
+  /** Condition of the rows that are read. */
   readonly condition: Sql;
   /** Columns of the rows besides `start`, and what a row of a commit has instead. */
   readonly columns: Sql;

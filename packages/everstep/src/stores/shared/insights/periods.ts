@@ -4,7 +4,7 @@ import type { InsightPeriod, InsightTime } from '../../../ports/stores/insights/
 import { isOneOfNumbers, withIndex } from '../sql/dialect.js';
 import { type Sql, sql } from '../sql/sql.js';
 
-/** As they are stored. */
+/** Number that is stored for each period. */
 export const PERIODS = { minute: 0, hour: 1, day: 2 } as const satisfies Record<InsightPeriod, number>;
 /** The totals of all workflows, those of plain messages, and one workflow. */
 export const SCOPES = { runs: 0, messages: 1, workflow: 2 } as const;
