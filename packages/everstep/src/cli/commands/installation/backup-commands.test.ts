@@ -84,7 +84,7 @@ describe('backup commands', () => {
     assert.deepEqual((await readdir(at('bare'))).sort(), ['everstep.db', 'manifest.json', 'secrets.key']);
     assert.equal((await everstep('restore', '--from', at('bare'), '--data-dir', at('from-bare'))).code, 0);
     const service = await started(at('from-bare'));
-    assert.match(service.stdout, /New ones are in/);
+    await service.printed(/New ones are in/);
     await service.end();
   });
 
