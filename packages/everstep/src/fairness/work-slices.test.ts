@@ -45,6 +45,13 @@ test('short slices, and slices of a single account, run without a pause', async 
   }
 });
 
+test('short slices of several accounts add up until there is a pause', async () => {
+  const { work, waits } = world('a1', 'b1');
+  const all = Array.from({ length: 5 }, () => work('a1', 1));
+  await Promise.all(all);
+  assert.deepEqual(waits.slice(0, 4), [0, 6, 0, 6]);
+});
+
 test('unhurried slices of a single account are paced, too', async () => {
   const { work, waits } = world('a1');
   await Promise.all([work('a1', 100, true), work('a1', 100, true)]);

@@ -13,8 +13,8 @@ export const LONG_BYTES = 256 * 1024;
 
 const PAUSE_RATIO = 3;
 const MAX_PAUSE_MS = 1_000;
-/** Maximum time of a slice without a pause after it. */
-const MIN_BUSY_MS = 2;
+/** Maximum time that slices take together without a pause. */
+const MAX_UNPAUSED_MS = 2;
 /** Maximum time that a slice delays others while it waits for a database. */
 const MAX_ALONE_MS = 50;
 
@@ -54,14 +54,17 @@ export class WorkSlices {
 
   private async workThrough(): Promise<void> {
     this.isWorking = true;
+    // Short slices add up, so that many of them do not occupy the process without a pause either.
+    let unpausedMs = 0;
     for (let next = this.turns.next(this.waiting); next; next = this.turns.next(this.waiting)) {
       this.waiting.delete(next);
       const before = this.time.busyMs();
       // The time limit starts after the first part of the work, which may itself take longer.
       await Promise.race([next.start(), this.time.wait(MAX_ALONE_MS)]);
-      const busyMs = this.time.busyMs() - before;
-      const isLong = (this.owners.isShared || next.unhurried) && busyMs >= MIN_BUSY_MS;
-      await this.time.wait(isLong ? Math.min(MAX_PAUSE_MS, busyMs * PAUSE_RATIO) : 0);
+      if (this.owners.isShared || next.unhurried) unpausedMs += this.time.busyMs() - before;
+      const isPaused = unpausedMs >= MAX_UNPAUSED_MS;
+      await this.time.wait(isPaused ? Math.min(MAX_PAUSE_MS, unpausedMs * PAUSE_RATIO) : 0);
+      if (isPaused) unpausedMs = 0;
     }
     this.isWorking = false;
   }
