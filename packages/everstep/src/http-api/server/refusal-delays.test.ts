@@ -19,11 +19,21 @@ test('up to 50 refusals of a caller in a second are sent at once, and more of th
   refuse('a', 3);
   assert.deepEqual(waits, [20, 40, 60]);
   refuse('a', 1_000);
-  assert.equal(Math.max(...waits), 5_000);
+  assert.equal(Math.max(...waits), 10_000);
   // Another caller, and the next second.
   assert.deepEqual(refuse('b', 1), [null]);
   pass(1_000);
   assert.deepEqual(refuse('a', 1), [null]);
+});
+
+test('thousands of refusals in a second are sent spread over time', () => {
+  const { waits, refuse } = world();
+  refuse('a', 3_000);
+  for (let second = 0; second < 10; second++) {
+    const sent = waits.filter((ms) => ms >= second * 1_000 && ms < (second + 1) * 1_000);
+    assert.ok(sent.length < 600, `${sent.length} in second ${second}`);
+  }
+  assert.ok(Math.max(...waits) <= 10_000);
 });
 
 test('a refusal over the rate of the plan is sent after its delay', async (t) => {

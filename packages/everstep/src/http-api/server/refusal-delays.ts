@@ -7,8 +7,12 @@ import type { LoopTime } from '../../ports/loop-time.js';
 /** Refusals of a caller in a second that are sent at once. */
 const IMMEDIATE = 50;
 const DELAY_PER_REFUSAL_MS = 20;
-const MAX_DELAY_MS = 5_000;
+const MAX_DELAY_MS = 10_000;
 const WINDOW_MS = 1_000;
+
+/** Spreads delays over the maximum evenly. If all of them had the maximum, thousands of refusals would be sent at one moment. */
+const delayMs = (wantedMs: number): number =>
+  wantedMs <= MAX_DELAY_MS ? wantedMs : MAX_DELAY_MS / 2 + (wantedMs % (MAX_DELAY_MS / 2));
 
 export class RefusalDelays {
   private readonly time: Pick<LoopTime, 'wait'>;
@@ -31,6 +35,6 @@ export class RefusalDelays {
     }
     const count = (this.counts.get(caller) ?? 0) + 1;
     this.counts.set(caller, count);
-    return count <= IMMEDIATE ? null : this.time.wait(Math.min(MAX_DELAY_MS, (count - IMMEDIATE) * DELAY_PER_REFUSAL_MS));
+    return count <= IMMEDIATE ? null : this.time.wait(delayMs((count - IMMEDIATE) * DELAY_PER_REFUSAL_MS));
   }
 }
