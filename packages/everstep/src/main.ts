@@ -120,7 +120,7 @@ async function openParts(prepared: Prepared, closers: Closers) {
       owners: limits.owners,
       slices,
       random,
-      budgetOf: (instanceId) => limits.budgets.standingNow(instanceId),
+      budgetOf: (instanceId) => limits.budgets.storedStatus(instanceId),
       observer: tracing.observer,
       writes,
       log,

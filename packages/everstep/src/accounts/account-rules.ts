@@ -34,7 +34,7 @@ const RIGHT_TEXTS: Readonly<Record<Right, string>> = {
   change: 'change this',
   pay: 'change the billing settings',
   'manage-members': 'manage the members',
-  'give-away': 'move or delete what the account owns',
+  transfer: 'move or delete what the account owns',
 };
 
 /** The caller's role if it has the right, else the reason for the refusal. */

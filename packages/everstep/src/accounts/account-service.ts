@@ -142,7 +142,7 @@ export interface InstanceStats {
   readonly months: readonly UsagePoint[];
   readonly budgetDollars: number;
   readonly spentDollars: number;
-  readonly storage: StorageStanding;
+  readonly storage: StorageUsage;
   /** Messages about what is currently refused; empty if nothing is. */
   readonly refused: readonly string[];
   readonly requestsToday: number;
@@ -151,7 +151,7 @@ export interface InstanceStats {
 }
 
 /** Stored bytes and active runs, with the limits of the account. Null: no limit. */
-export interface StorageStanding {
+export interface StorageUsage {
   readonly instanceBytes: number;
   /** Includes the search indexes of the account. */
   readonly accountBytes: number;
@@ -350,11 +350,11 @@ export interface AccountService extends IdentityRules {
 }
 
 /** What a role may do in an account. */
-export type Right = 'see' | 'use' | 'change' | 'pay' | 'manage-members' | 'give-away';
+export type Right = 'see' | 'use' | 'change' | 'pay' | 'manage-members' | 'transfer';
 
 export const RIGHTS: Readonly<Record<Role, readonly Right[]>> = Object.freeze({
-  owner: ['see', 'use', 'change', 'pay', 'manage-members', 'give-away'],
-  admin: ['see', 'use', 'change', 'pay', 'manage-members', 'give-away'],
+  owner: ['see', 'use', 'change', 'pay', 'manage-members', 'transfer'],
+  admin: ['see', 'use', 'change', 'pay', 'manage-members', 'transfer'],
   dev: ['see', 'use', 'change'],
   finance: ['see', 'pay'],
 });

@@ -60,7 +60,7 @@ const ON_INSTANCE: readonly (readonly [what: string, right: Right, ask: (person:
   ['rotate tokens', 'change', (person) => service.rotateTokens(as(person), instanceId)],
   ['budget', 'pay', (person) => service.setBudget(as(person), { instanceId, dollars: 20 })],
   ['alert', 'pay', (person) => service.setBudgetAlert(as(person), { instanceId, url: 'https://hooks.w.test/a' })],
-  ['move', 'give-away', (person) => service.moveToTeam(as(person), { instanceId, teamId: people.teamId })],
+  ['move', 'transfer', (person) => service.moveToTeam(as(person), { instanceId, teamId: people.teamId })],
 ];
 const ON_TEAM: typeof ON_INSTANCE = [
   ['members', 'see', (person) => service.listMembers(as(person), people.teamId)],
@@ -71,7 +71,7 @@ const ON_TEAM: typeof ON_INSTANCE = [
   ],
   ['remove', 'manage-members', (person) => service.removeMember(as(person), { teamId: people.teamId, email: 'nobody@w.test' })],
   ['create', 'change', (person) => service.createInstance(as(person), { name: 'n', region: EUROPE, teamId: people.teamId })],
-  ['delete', 'give-away', (person) => service.deleteTeam(as(person), people.teamId)],
+  ['delete', 'transfer', (person) => service.deleteTeam(as(person), people.teamId)],
 ];
 
 test('each role has exactly the rights in the table, and everyone else gets not-found', async (t) => {
@@ -176,14 +176,14 @@ test('after an instance moves to a team, its members see it with the same tokens
   assert.deepEqual([moved.instance.accountId, moved.token], [people.otherTeamId, token]);
   assert.equal(changed.at(-1), instance.instanceId);
   await addMember(service, as('stranger'), as('owner'), { teamId: people.otherTeamId, role: 'dev' });
-  // The owner of one team is a dev in the other: this permits giving away from one team and receiving in the other.
+  // A user who owns one team and is a dev in another may move instances from the first to the second.
   assert.equal((await service.moveToTeam(as('owner'), { instanceId, teamId: people.otherTeamId })).kind, 'done');
   assert.equal((await service.findInstance(as('admin'), instanceId)).kind, 'not-found');
   assert.equal((await service.findInstance(as('stranger'), instanceId)).kind, 'done');
   assert.equal(
     (await service.moveToTeam(as('owner'), { instanceId, teamId: people.teamId })).kind,
     'forbidden',
-    'a dev cannot give away an instance',
+    'a dev cannot transfer an instance',
   );
 });
 
@@ -382,7 +382,7 @@ test('checking for the operator role takes one lookup, whatever the number of us
   assert.deepEqual([await one.isOperator(as('operator')), await one.isOperator(as('owner'))], [true, false]);
 });
 
-test('of two concurrent revocations one leaves a valid key', async () => {
+test('of two concurrent revocations, one is refused so that a valid key remains', async () => {
   const { record } = doneValue(await service.createApiKey(as('dev'), 'laptop'));
   const both = await Promise.all(['key_dev', record.apiKeyId].map((id) => service.revokeApiKey(as('dev'), id)));
   assert.deepEqual(

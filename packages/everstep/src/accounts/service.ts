@@ -4,7 +4,7 @@ import type { Log } from '../ports/log.js';
 import type { Random } from '../ports/random.js';
 import type { AccountStore } from '../ports/stores/account-store.js';
 import { AccountRules } from './account-rules.js';
-import type { AccountService, StorageStanding } from './account-service.js';
+import type { AccountService, StorageUsage } from './account-service.js';
 import { createDeletion } from './instances/delete-instance.js';
 import { createInstanceRules } from './instances/instance-rules.js';
 import type { Plans } from './plans/plans.js';
@@ -36,7 +36,7 @@ export interface AccountServiceOptions {
   /** Returns messages about what the instance is currently refused. Default: none. */
   readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;
   /** Returns what the account of an instance stores. Default: unknown. */
-  readonly storage?: (instanceId: string) => Promise<StorageStanding | null>;
+  readonly storage?: (instanceId: string) => Promise<StorageUsage | null>;
   /** Logs failed logins that belong to no account. */
   readonly log?: Pick<Log, 'warn'>;
 }

@@ -40,7 +40,7 @@ export const WORKER_LIMITS = Object.freeze({
   minWorkerReadBytesPerS: 64 * KiB,
   /** Time to read the rest of a request after the service abandoned it. */
   unreadRequestTimeoutMs: 5 * SECOND_MS,
-  /** A connection without a frame for three times as long is closed. */
+  /** Interval of heartbeats. A connection without a frame for three intervals is closed. */
   workerHeartbeatMs: 10 * SECOND_MS,
   /** Interval at which the tokens of connected workers are verified again. Revocations are noticed earlier. */
   workerTokenCheckMs: 10 * SECOND_MS,

@@ -11,7 +11,7 @@ import { SEARCH_OPERATIONS } from './search/index.js';
 import { pathsOf } from './server/routing.js';
 import { SESSION_COOKIE } from './sessions/cookie.js';
 import type { Answered, SentRequest } from './testing/api-world.js';
-import { MARK, Things } from './testing/isolation-objects.js';
+import { MARK, TestObjects } from './testing/isolation-objects.js';
 import type { Asked, IndexRow, TokenRow } from './testing/isolation-rows.js';
 import { ISOLATION } from './testing/isolation-table.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './upstash/index.js';
@@ -30,14 +30,14 @@ interface Login {
   readonly csrf: string;
 }
 
-let things: Things;
+let objects: TestObjects;
 let logins: Readonly<Record<Person, Login>>;
 /** Another instance of the owner. */
 const OTHER = 'qi_2';
 
 async function logIn(person: Person): Promise<Login> {
   const payload = JSON.stringify({ email: emailOf(person), api_key: apiKeyOf(person) });
-  const answer = await things.world.send<{ csrf_token: string }>({
+  const answer = await objects.world.send<{ csrf_token: string }>({
     method: 'POST',
     url: '/v2/session',
     headers: { 'content-type': 'application/json' },
@@ -49,11 +49,11 @@ async function logIn(person: Person): Promise<Login> {
 }
 
 before(async () => {
-  things = await Things.open();
-  const { accounts } = things.world.store;
-  const { owner } = things.people.principals;
-  const second = doneValue(await things.world.accounts.createTeam(owner, 'second'));
-  await accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: things.people.teamId } });
+  objects = await TestObjects.open();
+  const { accounts } = objects.world.store;
+  const { owner } = objects.people.principals;
+  const second = doneValue(await objects.world.accounts.createTeam(owner, 'second'));
+  await accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: objects.people.teamId } });
   await accounts.changeInstance({ instanceId: OTHER, change: { accountId: second.teamId } });
   logins = {
     operator: await logIn('operator'),
@@ -64,7 +64,7 @@ before(async () => {
     stranger: await logIn('stranger'),
   };
 });
-after(() => things.world.close());
+after(() => objects.world.close());
 
 function requestOf({ method }: Operation, path: string, asked: Asked): SentRequest {
   const { params = {}, query, headers = {}, body } = asked;
@@ -95,7 +95,7 @@ function send(request: SentRequest, { who, queue, csrf, more = {} }: Sent): Prom
     ...(queue === undefined ? {} : { 'x-everstep-queue': queue }),
     ...more,
   };
-  return things.world.send<unknown>({ ...request, headers });
+  return objects.world.send<unknown>({ ...request, headers });
 }
 
 const codeOf = ({ headers }: Answered<unknown>): string =>
@@ -128,7 +128,7 @@ async function assertLetIn(request: SentRequest, sent: Sent): Promise<void> {
 }
 
 async function walkToken(operation: Operation, row: TokenRow, path: string): Promise<void> {
-  const request = requestOf(operation, path, await row.ask(things));
+  const request = requestOf(operation, path, await row.ask(objects));
   const own: Sent = { who: 'owner', queue: 'qi_1' };
   await assertNeedsCsrf(operation, request, own);
   const nameless = await send(request, { who: 'owner' });
@@ -159,14 +159,14 @@ async function walkToken(operation: Operation, row: TokenRow, path: string): Pro
 }
 
 async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
-  const { index } = await things.index();
+  const { index } = await objects.index();
   const target = { indexId: index.indexId, namespace: 'n' };
-  await things.world.search.documents.upsert({
+  await objects.world.search.documents.upsert({
     ...target,
     documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }],
   });
-  const request = requestOf(operation, path, { ...(await row.ask(things)), params: target });
-  const nowhere = requestOf(operation, path, { ...(await row.ask(things)), params: { ...target, indexId: 'idx_none' } });
+  const request = requestOf(operation, path, { ...(await row.ask(objects)), params: target });
+  const nowhere = requestOf(operation, path, { ...(await row.ask(objects)), params: { ...target, indexId: 'idx_none' } });
   await assertNeedsCsrf(operation, request, { who: 'dev' });
   for (const who of ['stranger', 'operator'] as const) {
     const [hidden, unknown] = [await send(request, { who }), await send(nowhere, { who })];
@@ -202,7 +202,7 @@ test('each operation responds to the session of each role as the table says, and
             return walkIndex(operation, row, path);
           case 'account':
             for (const who of PEOPLE) {
-              const request = requestOf(operation, path, await row.ask(things));
+              const request = requestOf(operation, path, await row.ask(objects));
               if (row.people[who] === 200) await assertNeedsCsrf(operation, request, { who });
               const answer = await send(request, { who });
               assert.equal(answer.status, row.people[who], `${who}: ${JSON.stringify(answer.body)}`);
@@ -220,7 +220,7 @@ test('rejects an invalid session cookie without a password prompt', async () => 
   for (const url of ['/v2/account', '/v2/workflows/logs', '/v2/session', '/search/idx_1/info']) {
     for (const secret of secrets) {
       const headers = { cookie: `${SESSION_COOKIE}=${secret}`, 'x-everstep-queue': 'qi_1' };
-      const answer = await things.world.api.inject({ method: url.endsWith('info') ? 'POST' : 'GET', url, headers });
+      const answer = await objects.world.api.inject({ method: url.endsWith('info') ? 'POST' : 'GET', url, headers });
       assert.deepEqual([answer.statusCode, answer.headers['svc-error-code']], [401, 'session-ended'], `${url} ${secret}`);
       assert.equal(answer.headers['www-authenticate'], 'Everstep-Session');
     }

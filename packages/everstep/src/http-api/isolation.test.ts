@@ -13,7 +13,7 @@ import { SEARCH_OPERATIONS } from './search/index.js';
 import { pathsOf, routerPath } from './server/routing.js';
 import { type Answered, ApiWorld, type SentRequest } from './testing/api-world.js';
 import { type Credentials, createCredentials, type Headers } from './testing/isolation-credentials.js';
-import { MARK, REGION, Things } from './testing/isolation-objects.js';
+import { MARK, REGION, TestObjects } from './testing/isolation-objects.js';
 import type { Asked, IndexRow, Row } from './testing/isolation-rows.js';
 import { ISOLATION } from './testing/isolation-table.js';
 import { UPSTASH_API, UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './upstash/index.js';
@@ -28,7 +28,7 @@ const ALL: readonly Operation[] = [
   ...dashboardOperations(null),
 ];
 
-let things: Things;
+let objects: TestObjects;
 let credentials: Credentials;
 let attempts = 0;
 /** The clock of the accounts is far ahead, so that failed logins of one operation do not block the next. */
@@ -37,10 +37,10 @@ let aheadMs = 0;
 before(async () => {
   // One account creates many objects.
   const plans = withPlanOfNewInstances(BUILT_IN_PLANS, DEFAULT_PLAN_NAME) ?? BUILT_IN_PLANS;
-  things = await Things.open({ plans, accountNow: () => Date.now() + aheadMs });
-  credentials = await createCredentials(things);
+  objects = await TestObjects.open({ plans, accountNow: () => Date.now() + aheadMs });
+  credentials = await createCredentials(objects);
 });
-after(() => things.world.close());
+after(() => objects.world.close());
 
 function requestOf({ method }: Operation, path: string, asked: Asked): SentRequest {
   const { params = {}, query, headers = {}, body } = asked;
@@ -60,7 +60,7 @@ function send(request: SentRequest, authorization: string | null, query = ''): P
   const remoteAddress = `10.${(attempts >> 16) & 255}.${(attempts >> 8) & 255}.${attempts & 255}`;
   const headers: InjectOptions['headers'] = { ...request.headers, ...(authorization === null ? {} : { authorization }) };
   const url = query === '' ? request.url : `${request.url}${request.url.includes('?') ? '&' : '?'}${query}`;
-  return things.world.send<unknown>({ ...request, url, headers, remoteAddress });
+  return objects.world.send<unknown>({ ...request, url, headers, remoteAddress });
 }
 
 /** Responses to other callers must not contain data that they did not send themselves. */
@@ -86,14 +86,14 @@ async function assertAllRefused(request: SentRequest, refused: Headers, challeng
 
 /** Credentials of the search API. */
 async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
-  const { world, people } = things;
-  const [old, other] = [await things.index(), await things.index()];
+  const { world, people } = objects;
+  const [old, other] = [await objects.index(), await objects.index()];
   const foreignRequest = { name: 'theirs', region: REGION, type: 'free', teamId: people.otherTeamId } as const;
   const foreign = doneValue(await world.search.create(people.principals.stranger, foreignRequest));
   const own = doneValue(await world.search.resetPassword(people.principals.owner, old.index.indexId));
   const target = { indexId: own.index.indexId, namespace: 'n' };
   await world.search.documents.upsert({ ...target, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });
-  const request = requestOf(operation, path, { ...(await row.ask(things)), params: target });
+  const request = requestOf(operation, path, { ...(await row.ask(objects)), params: target });
   const refused = {
     ...credentials.notOfAnIndex,
     'of before the password was reset': `Bearer ${old.token}`,
@@ -105,7 +105,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   };
   await assertAllRefused(request, refused, /^Bearer/);
   assert.equal((await send(request, null, `svc_token=${own.token}`)).status, 401, 'its own token in the query');
-  const nowhere = requestOf(operation, path, { ...(await row.ask(things)), params: { ...target, indexId: 'idx_none' } });
+  const nowhere = requestOf(operation, path, { ...(await row.ask(objects)), params: { ...target, indexId: 'idx_none' } });
   for (const { token } of [other, foreign]) {
     const [hidden, unknown] = [await send(request, `Bearer ${token}`), await send(nowhere, `Bearer ${token}`)];
     assert.deepEqual([hidden.status, hidden.body], [unknown.status, unknown.body], 'like an index that does not exist');
@@ -124,7 +124,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
 /** Runs after a successful request: its entry exists when the response arrives. */
 async function assertAudited({ operationId, audit }: Operation, request: SentRequest): Promise<void> {
   if (audit === undefined || audit.kind === 'none' || UNRECORDED.includes(operationId)) return;
-  const [entry] = await things.world.store.accounts.listAudit({ accountIds: null, after: null, limit: 1 });
+  const [entry] = await objects.world.store.accounts.listAudit({ accountIds: null, after: null, limit: 1 });
   assert.equal(entry?.request?.operation, operationId, `${request.url} is in the audit log: ${JSON.stringify(entry)}`);
   assert.equal(entry.request.outcome, 'done');
   if (audit.kind === 'change' && audit.subject !== undefined) assert.notEqual(entry.subject, '', 'it names the object');
@@ -137,18 +137,18 @@ const UNRECORDED: readonly string[] = ALL.flatMap(({ operationId, audit }) =>
 
 async function walk(operation: Operation, row: Row, path: string): Promise<void> {
   aheadMs += LIMITS.failedLoginWindowMs;
-  const fresh = async () => requestOf(operation, path, await row.ask(things));
+  const fresh = async () => requestOf(operation, path, await row.ask(objects));
   const request = await fresh();
   switch (row.access) {
     case 'open': {
       const any = { ...credentials.notOfAnInstance, ...credentials.notOfAUser, ...credentials.outsiders };
-      for (const authorization of [null, `Bearer ${things.world.token}`, ...Object.values(any)])
+      for (const authorization of [null, `Bearer ${objects.world.token}`, ...Object.values(any)])
         assert.equal((await send(await fresh(), authorization)).status, row.anybody, String(authorization));
       break;
     }
     case 'session': {
       const any = { ...credentials.notOfAnInstance, ...credentials.notOfAUser, ...credentials.outsiders };
-      for (const authorization of [null, `Bearer ${things.world.token}`, ...Object.values(any)])
+      for (const authorization of [null, `Bearer ${objects.world.token}`, ...Object.values(any)])
         assert.equal((await send(request, authorization)).status, 401, String(authorization));
       break;
     }
@@ -163,16 +163,16 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
         assert.equal(other.status, row.other, `${who}: ${JSON.stringify(other.body)}`);
         assertNothingOfOthers(request, other, who);
       }
-      const readOnly = await send(request, `Bearer ${things.world.readOnlyToken}`);
+      const readOnly = await send(request, `Bearer ${objects.world.readOnlyToken}`);
       assert.equal(readOnly.status, row.readOnly, `read-only: ${JSON.stringify(readOnly.body)}`);
-      const own = await send(request, `Bearer ${things.world.token}`);
+      const own = await send(request, `Bearer ${objects.world.token}`);
       assert.equal(own.status, row.own, `own, after all the others: ${JSON.stringify(own.body)}`);
       if (own.status < 300) await assertAudited(operation, request);
       break;
     }
     case 'account': {
       await assertAllRefused(request, credentials.notOfAUser, /^Basic/);
-      assert.equal((await send(request, null, `svc_token=${things.world.token}`)).status, 401, 'a token in the query');
+      assert.equal((await send(request, null, `svc_token=${objects.world.token}`)).status, 401, 'a token in the query');
       const outsider = async (who: string, authorization: string) => {
         const asked = await fresh();
         const answer = await send(asked, authorization);
@@ -203,7 +203,7 @@ async function walkHead(operation: Operation, path: string): Promise<void> {
     attempts += 1;
     const headers = authorization === null ? {} : { authorization };
     const remoteAddress = `10.${(attempts >> 16) & 255}.${(attempts >> 8) & 255}.${attempts & 255}`;
-    const { statusCode, payload } = await things.world.api.inject({ method: 'HEAD', url, headers, remoteAddress });
+    const { statusCode, payload } = await objects.world.api.inject({ method: 'HEAD', url, headers, remoteAddress });
     assert.deepEqual([statusCode, payload], [401, ''], `${url} with ${authorization}`);
   }
 }
@@ -222,7 +222,7 @@ test('each route responds to each credential as the isolation table says', async
       pathsOf(operation).map((path) => [`${operation.method} ${routerPath(path)}`, { operation, path }]),
     ),
   );
-  const { routes } = things.world.api;
+  const { routes } = objects.world.api;
   for (const { method, path: url } of routes) {
     await t.test(`${method} ${url}`, async () => {
       const found = declared.get(`${method === 'HEAD' ? 'GET' : method} ${url}`);
@@ -241,7 +241,7 @@ test('each route responds to each credential as the isolation table says', async
 });
 
 test('a server of one API has no other routes than the server of both', async () => {
-  const both = new Set(things.world.api.routes.map(({ method, path }) => `${method} ${path}`));
+  const both = new Set(objects.world.api.routes.map(({ method, path }) => `${method} ${path}`));
   for (const serves of ['runtime', 'management'] as const) {
     const world = await ApiWorld.open({ serves });
     const routes = world.api.routes.map(({ method, path }) => `${method} ${path}`);
@@ -256,8 +256,8 @@ test('a server of one API has no other routes than the server of both', async ()
 });
 
 test('requests for resources of another team get the same response as for unknown ones', async () => {
-  const id = await things.queue();
-  const { teamId } = things.people;
+  const id = await objects.queue();
+  const { teamId } = objects.people;
   const request = (text: string): SentRequest => {
     const [method = '', url = ''] = text.split(' ');
     return { method: method === 'POST' ? 'POST' : 'GET', url, headers: {} };

@@ -36,7 +36,7 @@ export const SETTINGS: RunSettings = {
 };
 
 /** A clock that a test moves. Turns of the event loop are real. */
-export class StandingClock implements Clock {
+export class ManualClock implements Clock {
   private time = 1_800_000_000_000;
   private timers: { at: number; fire: () => void }[] = [];
   now(): number {
@@ -142,7 +142,7 @@ export async function recordedDigest(store: Store, runKey: string, length: numbe
 
 export interface Bench {
   readonly store: Store;
-  readonly clock: StandingClock;
+  readonly clock: ManualClock;
   /** The runtime in use; another one after `restart`. */
   readonly runtime: Runtime;
   /** Stops the runtime and starts another one on the same store, as a restart of the process does. */
@@ -174,7 +174,7 @@ export async function withRuntime(
   } = {},
 ): Promise<void> {
   const store = await openSqliteStore({ file: ':memory:' });
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const open = async (): Promise<Runtime> => {
     const opened = createRuntime({
       ...{ store: wrap(store), clock, random, stepCaller: caller, messageSender: sender, log: quiet, publicUrl },

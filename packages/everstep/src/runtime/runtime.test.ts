@@ -8,6 +8,7 @@ import { openSqliteStore } from '../stores/sqlite/index.js';
 import {
   endOf,
   inARow,
+  ManualClock,
   noMessages,
   progress,
   publicUrl,
@@ -15,7 +16,6 @@ import {
   random,
   ScriptedCaller,
   SETTINGS,
-  StandingClock,
   settle,
   withRuntime,
 } from './runtime.fixture.js';
@@ -178,7 +178,7 @@ test('waiting for a result ends with the timeout, with the run, or with the serv
 
 test('continues pending work at the next start', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const hanging = new ScriptedCaller(() => new Promise<StepReply>(() => {}));
   const first = createRuntime({ store, clock, random, stepCaller: hanging, messageSender: noMessages, log: quiet, publicUrl });
   await first.start();

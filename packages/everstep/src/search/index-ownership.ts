@@ -59,7 +59,7 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
 
     transfer: (principal, { indexId, accountId }) =>
       rules.inTurn(async () => {
-        const seen = await visible.find(principal, indexId, 'give-away');
+        const seen = await visible.find(principal, indexId, 'transfer');
         if (seen.kind !== 'seen') return seen;
         // Checks only the format of the id, so that it does not reveal whether the account exists.
         if (accountId.startsWith('usr_') || accountId === principal.user.userId)
@@ -82,7 +82,7 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
       rules.inTurnOfOwner(
         () => visible.ownerOf(indexId),
         async () => {
-          const seen = await visible.find(principal, indexId, 'give-away');
+          const seen = await visible.find(principal, indexId, 'transfer');
           if (seen.kind !== 'seen') return seen;
           const { name, accountId } = seen.index;
           const entry = { action: 'search.delete', subject: indexId, details: { name }, accountIds: [accountId] };

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { observedCaller } from '../metrics/observed-calls.js';
 import { NO_OBSERVER, observers } from '../ports/observer.js';
 import type { Store } from '../ports/stores/store.js';
-import { noMessages, publicUrl, quiet, random, SETTINGS, StandingClock, settle } from '../runtime/runtime.fixture.js';
+import { ManualClock, noMessages, publicUrl, quiet, random, SETTINGS, settle } from '../runtime/runtime.fixture.js';
 import { createRuntime } from '../runtime/runtime.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { RunTraces } from './run-traces.js';
@@ -14,7 +14,7 @@ import { observeSpans } from './span-observer.js';
 import { TracedApp, treeOf } from './span-tree.fixture.js';
 
 /** Starts a process and collects its spans. What the previous process had in memory is lost. */
-async function startProcess(store: Store, clock: StandingClock, spans: Span[]) {
+async function startProcess(store: Store, clock: ManualClock, spans: Span[]) {
   const now = () => clock.now();
   const traces = new RunTraces(createSampler('parentbased_traceidratio', 1));
   const observer = observers(NO_OBSERVER, observeSpans(traces, { add: (span) => spans.push(span) }, now));
@@ -37,7 +37,7 @@ async function startProcess(store: Store, clock: StandingClock, spans: Span[]) {
 
 test('a run has one span with its real times, and every span has its parent', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const spans: Span[] = [];
   const first = await startProcess(store, clock, spans);
   await first.runs.trigger({

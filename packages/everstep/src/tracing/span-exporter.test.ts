@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import type { TracingSettings } from '../config/telemetry/tracing-settings.js';
-import { quiet, StandingClock } from '../runtime/runtime.fixture.js';
+import { ManualClock, quiet } from '../runtime/runtime.fixture.js';
 import type { Span } from './span.js';
 import { SpanExporter } from './span-exporter.js';
 
@@ -63,7 +63,7 @@ const settings = (changes: Partial<TracingSettings>): TracingSettings => ({
 
 interface World {
   readonly exporter: SpanExporter;
-  readonly clock: StandingClock;
+  readonly clock: ManualClock;
   readonly counts: Readonly<Record<string, number>>;
   readonly warnings: readonly unknown[];
   /** Resolves when this many requests have arrived. */
@@ -73,7 +73,7 @@ interface World {
 }
 
 async function withExporter(changes: Partial<TracingSettings>, work: (world: World) => Promise<void>): Promise<void> {
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const counts: Record<string, number> = {};
   const warnings: unknown[] = [];
   const turn = () => new Promise((resolve) => setImmediate(resolve));

@@ -30,7 +30,7 @@ export function createAccountReports(
   const sender = sendingWhileOpen(messageSender, writes);
   const budgetAlerts = new BudgetAlerts({
     ...{ accounts, sender, writes, clock: upkeepClock, log, shared: node !== null },
-    standing: (instanceId) => limits.budgets.standingNow(instanceId),
+    status: (instanceId) => limits.budgets.storedStatus(instanceId),
   });
   const audit = createAudit({
     ...{ accounts, audit: store.audit, now, clock: upkeepClock, random, log, writes, isShared: node !== null, sender },

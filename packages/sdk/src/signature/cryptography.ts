@@ -14,12 +14,12 @@ export interface PublicSigningKey {
   readonly kid: string;
 }
 
-/** Verifies seals and computes hashes. `seal` is the signature of `text`. An invalid key or seal never matches. */
+/** Verifies signatures and computes hashes. An invalid key or signature never matches. */
 export interface Cryptography {
-  /** Returns whether the seal is the HMAC-SHA256 of the text with the key. */
-  isSealedWith(key: string, text: string, seal: string): boolean | Promise<boolean>;
-  /** Returns whether the seal is an Ed25519 signature of the text by the owner of the key. */
-  isSealedBy(key: PublicSigningKey, text: string, seal: string): boolean | Promise<boolean>;
+  /** Returns whether the signature is the HMAC-SHA256 of the text with the key. */
+  isSignedWith(key: string, text: string, signature: string): boolean | Promise<boolean>;
+  /** Returns whether the signature is an Ed25519 signature of the text by the owner of the key. */
+  isSignedBy(key: PublicSigningKey, text: string, signature: string): boolean | Promise<boolean>;
   /** Returns the SHA-256 of a body, base64url without padding. */
   hashOf(body: Uint8Array | string): string | Promise<string>;
   /** Returns the message key that is derived from a signing key. */
@@ -79,13 +79,13 @@ function createNodeCryptography(crypto: typeof import('node:crypto')): Cryptogra
     });
   }
   return {
-    isSealedWith(key, text, seal) {
-      const [expected, given] = [hmac(key, text), Buffer.from(seal, 'base64url')];
+    isSignedWith(key, text, signature) {
+      const [expected, given] = [hmac(key, text), Buffer.from(signature, 'base64url')];
       return given.length === expected.length && crypto.timingSafeEqual(given, expected);
     },
-    isSealedBy(key, text, seal) {
+    isSignedBy(key, text, signature) {
       const publicKey = publicKeyOf(key);
-      return publicKey !== null && crypto.verify(null, Buffer.from(text), publicKey, Buffer.from(seal, 'base64url'));
+      return publicKey !== null && crypto.verify(null, Buffer.from(text), publicKey, Buffer.from(signature, 'base64url'));
     },
     hashOf: (body) => crypto.createHash('sha256').update(body).digest('base64url'),
     messageKeyOf: (signingKey) =>
@@ -113,12 +113,12 @@ function createWebCryptography(): Cryptography {
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };
   const secretOf = (key: string) => crypto.subtle.importKey('raw', encoder.encode(key), algorithm, false, ['sign', 'verify']);
   return {
-    async isSealedWith(key, text, seal) {
-      const given = fromBase64Url(seal);
+    async isSignedWith(key, text, signature) {
+      const given = fromBase64Url(signature);
       return given !== null && crypto.subtle.verify('HMAC', await secretOf(key), given, encoder.encode(text));
     },
-    async isSealedBy(key, text, seal) {
-      const given = fromBase64Url(seal);
+    async isSignedBy(key, text, signature) {
+      const given = fromBase64Url(signature);
       const raw = fromBase64Url(key.x);
       if (!isEd25519(key) || given === null || raw === null) return false;
       try {

@@ -37,7 +37,7 @@ const cases: readonly (readonly [string, Changes, RegExp | null])[] = [
   ['four parts', { signature: `${sign()}.x` }, /not a JWT/],
   ['a signature that is too long', { signature: `${sign()}${'x'.repeat(20_000)}` }, /too long/],
   ['an unknown key', { signature: sign({ key: 'other' }) }, /another key: check that EVERSTEP_CURRENT_SIGNING_KEY/],
-  ['an empty seal', { signature: `${sign().split('.').slice(0, 2).join('.')}.AA` }, /another key/],
+  ['an empty signature', { signature: `${sign().split('.').slice(0, 2).join('.')}.AA` }, /another key/],
   ['algorithm none', { signature: sign({ header: { alg: 'none' } }) }, /algorithm HS256/],
   ['another issuer', { signature: sign({ claims: { iss: 'Other' } }) }, /issued by "Other"/],
   ['a missing claim', { signature: sign({ claims: { jti: undefined } }) }, /lacks one of the claims/],

@@ -138,7 +138,7 @@ function wrongUse({ url, path, kinds }: CheckedSignature, { sub, kind }: Signatu
   return null;
 }
 
-/** Checks everything except the seal and the hash of the body. */
+/** Checks everything except the cryptographic signature and the hash of the body. */
 function checkClaims(input: CheckedSignature, payload: string): SignatureCheck {
   const claims = parseSegment(payload);
   if (!isClaims(claims)) return fault('the signature lacks one of the claims iss, sub, iat, nbf, exp, jti, body');
@@ -169,25 +169,28 @@ const FORGED = 'the signature was not made with the private key that it names';
 interface Parts {
   readonly header: Readonly<Record<string, unknown>> | null;
   readonly payload: string;
-  /** The text that the seal signs. */
+  /** The signed text: header and payload. */
   readonly text: string;
-  readonly seal: string;
+  readonly signaturePart: string;
 }
 
 function split({ signature, currentSigningKey }: SignatureInput): Parts | SignatureCheck {
   const name = NATIVE_PREFIX + (currentSigningKey === undefined ? ED25519_SIGNATURE_HEADER : SIGNATURE_HEADER);
   if (!signature) return fault(`the request has no ${name} header: only the service may call this endpoint`);
   if (signature.length > MAX_SIGNATURE_LENGTH) return fault(`the ${name} header is too long to be a signature`);
-  const [header, payload, seal, ...rest] = signature.split('.');
-  if (!header || !payload || !seal || rest.length > 0) return fault(`the ${name} header is not a JWT`);
-  return { header: parseSegment(header), payload, text: `${header}.${payload}`, seal };
+  const [header, payload, signaturePart, ...rest] = signature.split('.');
+  if (!header || !payload || !signaturePart || rest.length > 0) return fault(`the ${name} header is not a JWT`);
+  return { header: parseSegment(header), payload, text: `${header}.${payload}`, signaturePart };
 }
 
 /** Returns whether one of the keys matches. */
-function isSealedWithAny(crypto: Cryptography, keys: readonly string[], parts: Parts): boolean | Promise<boolean> {
+function isSignedWithAny(crypto: Cryptography, keys: readonly string[], parts: Parts): boolean | Promise<boolean> {
   const [key, ...others] = keys;
   if (key === undefined) return false;
-  return andThen(crypto.isSealedWith(key, parts.text, parts.seal), (sealed) => sealed || isSealedWithAny(crypto, others, parts));
+  return andThen(
+    crypto.isSignedWith(key, parts.text, parts.signaturePart),
+    (signed) => signed || isSignedWithAny(crypto, others, parts),
+  );
 }
 
 function messageKeysOf(
@@ -198,21 +201,21 @@ function messageKeysOf(
   return andThen(crypto.messageKeyOf(key), (first) => andThen(messageKeysOf(crypto, others), (rest) => [first, ...rest]));
 }
 
-/** The result of checking a seal. Null: it is valid. */
-type Seal = SignatureCheck | null;
+/** Result of checking the cryptographic signature. Null if it is valid. */
+type KeyCheck = SignatureCheck | null;
 
-function checkSharedSeal(crypto: Cryptography, input: CheckedSignature, parts: Parts): Seal | Promise<Seal> {
+function checkSharedKey(crypto: Cryptography, input: CheckedSignature, parts: Parts): KeyCheck | Promise<KeyCheck> {
   const keys = [input.currentSigningKey, input.nextSigningKey].flatMap((key) => (key ? [key] : []));
   if (keys.length === 0) return fault(NO_SHARED_KEY);
-  return andThen(isSealedWithAny(crypto, keys, parts), (sealed) => {
-    if (sealed) return null;
+  return andThen(isSignedWithAny(crypto, keys, parts), (signed) => {
+    if (signed) return null;
     if (!input.messageKeys) return fault(WRONG_KEY);
-    const byMessageKey = andThen(messageKeysOf(crypto, keys), (derived) => isSealedWithAny(crypto, derived, parts));
-    return andThen(byMessageKey, (fits): Seal => (fits ? null : fault(WRONG_KEY)));
+    const byMessageKey = andThen(messageKeysOf(crypto, keys), (derived) => isSignedWithAny(crypto, derived, parts));
+    return andThen(byMessageKey, (fits): KeyCheck => (fits ? null : fault(WRONG_KEY)));
   });
 }
 
-function checkPublicSeal(crypto: Cryptography, input: CheckedSignature, parts: Parts): Seal | Promise<Seal> {
+function checkPublicKey(crypto: Cryptography, input: CheckedSignature, parts: Parts): KeyCheck | Promise<KeyCheck> {
   const { publicKeys = [], jwksUrl } = input;
   if (publicKeys.length === 0 && jwksUrl === undefined) return fault(NO_PUBLIC_KEY);
   const kid = parts.header?.kid;
@@ -223,17 +226,20 @@ function checkPublicSeal(crypto: Cryptography, input: CheckedSignature, parts: P
     if (key === null)
       return fault(`the signature was made with the key ${shown(kid)}, which is not one of the public keys of this endpoint`);
     if ('problem' in key) return fault(key.problem);
-    return andThen(crypto.isSealedBy(key, parts.text, parts.seal), (sealed): Seal => (sealed ? null : fault(FORGED)));
+    return andThen(
+      crypto.isSignedBy(key, parts.text, parts.signaturePart),
+      (signed): KeyCheck => (signed ? null : fault(FORGED)),
+    );
   });
 }
 
-function checkSeal(crypto: Cryptography, input: CheckedSignature, parts: Parts): Seal | Promise<Seal> {
+function checkKey(crypto: Cryptography, input: CheckedSignature, parts: Parts): KeyCheck | Promise<KeyCheck> {
   // Each type of key is used only with its own algorithm, so the header cannot choose how a key is used.
   switch (parts.header?.alg) {
     case 'HS256':
-      return checkSharedSeal(crypto, input, parts);
+      return checkSharedKey(crypto, input, parts);
     case 'EdDSA':
-      return checkPublicSeal(crypto, input, parts);
+      return checkPublicKey(crypto, input, parts);
     default:
       return fault('the signature is not a JWT with algorithm HS256 or EdDSA');
   }
@@ -252,7 +258,7 @@ export function checkSignature(
 ): SignatureCheck | Promise<SignatureCheck> {
   const parts = split(input);
   if ('ok' in parts) return parts;
-  return andThen(checkSeal(crypto, input, parts), (wrong) => {
+  return andThen(checkKey(crypto, input, parts), (wrong) => {
     const check = wrong ?? checkClaims(input, parts.payload);
     if (!check.ok) return check;
     return andThen(crypto.hashOf(input.body), (hash) => {

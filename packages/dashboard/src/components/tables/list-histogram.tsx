@@ -18,11 +18,11 @@ export interface CountedField<Name extends string> {
   readonly parameter: Name;
   /** Whether the filter is a list, in which a value with a comma is written as JSON. */
   readonly isList?: boolean;
-  /** Texts of the values; absent: the values. */
+  /** Labels of the values. Default: the values. */
   readonly textOf?: Readonly<Record<string, string>>;
 }
 
-/** Lists that can be counted: the plural name of their entries, and what these are counted by. */
+/** Lists with a histogram: the plural name of their entries, and the label of the histogram. */
 const LISTS = {
   runs: { what: 'runs', label: 'Runs by creation' },
   'dead-letters': { what: 'dead letters', label: 'Dead letters by failure' },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Message, MessageAnswer } from '../../ports/message-sender.js';
 import type { AccountStore, InstanceChange } from '../../ports/stores/account-store.js';
-import { quiet, ScriptedSender, StandingClock, settle } from '../../runtime/runtime.fixture.js';
+import { ManualClock, quiet, ScriptedSender, settle } from '../../runtime/runtime.fixture.js';
 import { BUILT_IN_PLANS } from '../plans/plans.js';
 import { DECEMBER, INSTANCE, OTHER_OWNER, OWNER, openSpending } from '../spending.fixture.js';
 import { createBudgets } from './budget.js';
@@ -15,7 +15,7 @@ const answered = (status: number): MessageAnswer => ({ kind: 'answered', status,
 async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL_OF_OWNER }, shared = false) {
   const world = await openSpending(t, { budgetDollars: 20, ...more });
   const { accounts } = world.store;
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const budgets = createBudgets({ accounts, plans: BUILT_IN_PLANS, now: () => world.at });
   let status = 200;
   let hanging = false;
@@ -27,13 +27,13 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
       faulty ? () => Promise.reject(new Error('the disk is full')) : Reflect.get(target, name, receiver),
   });
   const start = () => {
-    const standing = async (instanceId: string) => {
-      const current = await budgets.standingNow(instanceId);
+    const status = async (instanceId: string) => {
+      const current = await budgets.storedStatus(instanceId);
       if (changing) await world.change(changing);
       changing = null;
       return current;
     };
-    const alerts = new BudgetAlerts({ accounts: failing, standing, sender, clock, log: quiet, shared });
+    const alerts = new BudgetAlerts({ accounts: failing, status, sender, clock, log: quiet, shared });
     alerts.start();
     return alerts;
   };

@@ -11,7 +11,7 @@ import type { Log } from '../../ports/log.js';
 import type { MessageSender } from '../../ports/message-sender.js';
 import type { AccountStore, PendingBudgetAlert } from '../../ports/stores/account-store.js';
 import { ALWAYS_OPEN, type StoreWritesState } from '../../ports/stores/store-writes.js';
-import type { BudgetStanding } from './budget.js';
+import type { BudgetStatus } from './budget.js';
 
 /** Highest first: if the whole budget is exceeded at once, only one alert is sent. */
 const PERCENTS = [100, 80] as const;
@@ -32,7 +32,7 @@ export interface BudgetAlertsOptions {
     'createBudgetAlert' | 'dueBudgetAlerts' | 'nextBudgetAlertAt' | 'rescheduleBudgetAlert' | 'findInstance'
   >;
   /** Returns the current spending, not a cached value. */
-  readonly standing: (instanceId: string) => Promise<BudgetStanding | null>;
+  readonly status: (instanceId: string) => Promise<BudgetStatus | null>;
   readonly sender: MessageSender;
   /** If closed, nothing is sent. Absent: always open. */
   readonly writes?: StoreWritesState;
@@ -87,8 +87,8 @@ export class BudgetAlerts {
   }
 
   private async look(instanceId: string): Promise<void> {
-    const { accounts, standing, clock } = this.options;
-    const current = await standing(instanceId);
+    const { accounts, status, clock } = this.options;
+    const current = await status(instanceId);
     if (!current || current.budget <= 0 || current.alertUrl === null) return;
     const { month, budget, spent, accountId } = current;
     const [percent, ...lesser] = PERCENTS.filter((each) => spent * 100 >= budget * each);

@@ -92,7 +92,7 @@ test('a price change applies only to messages counted later', async (t) => {
   await world.budgets.forget(INSTANCE);
   await world.send(1_000_000);
   assert.equal(await world.budgets.spent(INSTANCE), 20);
-  assert.equal((await world.budgets.standing(INSTANCE))?.messages, 2_388_000);
+  assert.equal((await world.budgets.status(INSTANCE))?.messages, 2_388_000);
 });
 
 test("a new owner is not charged for the former owner's usage", async (t) => {
@@ -131,5 +131,5 @@ test('usage is read again after the store failed', async (t) => {
 test('an instance that does not exist has spent nothing', async (t) => {
   const { budgets } = await open(t);
   assert.equal(await budgets.check('qi_none'), null);
-  assert.equal(await budgets.standing('qi_none'), null);
+  assert.equal(await budgets.status('qi_none'), null);
 });

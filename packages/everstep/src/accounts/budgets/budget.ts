@@ -19,7 +19,7 @@ export interface BudgetExceeded {
   readonly until: number;
 }
 
-export interface BudgetStanding {
+export interface BudgetStatus {
   /** UTC month, such as `2026-11`. */
   readonly month: string;
   /** The billed account; null: none. */
@@ -51,9 +51,9 @@ export interface Budgets {
   /** Returns the dollars spent by the current owner in this month. */
   spent(instanceId: string): Promise<number>;
   /** Returns null if the instance does not exist. */
-  standing(instanceId: string): Promise<BudgetStanding | null>;
+  status(instanceId: string): Promise<BudgetStatus | null>;
   /** Returns the spending as stored, without the cache. */
-  standingNow(instanceId: string): Promise<BudgetStanding | null>;
+  storedStatus(instanceId: string): Promise<BudgetStatus | null>;
   /** Reads the instance again. Call it after a change of its budget, plan or owner. Resolves when the new state is known. */
   forget(instanceId: string): Promise<void>;
   /** Clears the cached counts of all instances. */
@@ -94,7 +94,7 @@ export function createBudgets(options: BudgetsOptions): Budgets {
     return usage;
   }
 
-  async function standing(instanceId: string): Promise<BudgetStanding | null> {
+  async function status(instanceId: string): Promise<BudgetStatus | null> {
     const instance = await instances.find(instanceId);
     if (!instance) return null;
     const at = now();
@@ -118,21 +118,21 @@ export function createBudgets(options: BudgetsOptions): Budgets {
   }
 
   return {
-    standing,
-    async standingNow(instanceId) {
+    status,
+    async storedStatus(instanceId) {
       await forget(instanceId);
-      return standing(instanceId);
+      return status(instanceId);
     },
     async check(instanceId) {
       const instance = await instances.find(instanceId);
       if (!instance || (instance.budgetDollars ?? 0) <= 0) return null;
-      const current = await standing(instanceId);
+      const current = await status(instanceId);
       if (!current || current.budget <= 0 || current.spent < current.budget) return null;
       const { spent, budget, until } = current;
       return { spent, budget, until };
     },
     async spent(instanceId) {
-      return (await standing(instanceId))?.spent ?? 0;
+      return (await status(instanceId))?.spent ?? 0;
     },
     forget,
     forgetCounts: () => counted.clear(),

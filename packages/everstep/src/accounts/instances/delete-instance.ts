@@ -28,7 +28,7 @@ export function createDeletion({
     deleteInstance: (principal, { instanceId, confirm }) =>
       rules.inTurnOfInstance(instanceId, async () => {
         const { userId } = principal.user;
-        const seen = await findVisibleInstance(rules, principal, instanceId, 'give-away');
+        const seen = await findVisibleInstance(rules, principal, instanceId, 'transfer');
         if (seen.kind !== 'seen' && !(await isOperator(userId))) return seen;
         const instance = await accounts.findInstance({ instanceId });
         if (!instance) return notFound(INSTANCE);

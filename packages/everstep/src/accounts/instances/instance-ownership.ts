@@ -69,7 +69,7 @@ export function createInstanceOwnership(
 
     moveToTeam: (principal, { instanceId, teamId }) =>
       rules.inTurn(async () => {
-        const seen = await find(principal, instanceId, 'give-away');
+        const seen = await find(principal, instanceId, 'transfer');
         if (seen.kind !== 'seen') return seen;
         // Checks only the format of the id, so that it does not reveal whether the account exists.
         if (PERSONAL_ID.test(teamId) || teamId === principal.user.userId)

@@ -1,7 +1,7 @@
 /** Queue instances: listing, tokens, and the parts about ownership, billing, usage and outbound rules. */
 import type { TokenRecord } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound } from '../account-rules.js';
-import { type AccountService, type InstanceView, RIGHTS, type StorageStanding } from '../account-service.js';
+import { type AccountService, type InstanceView, RIGHTS, type StorageUsage } from '../account-service.js';
 import type { Plans } from '../plans/plans.js';
 import type { LimitOf } from '../quotas/account-limits.js';
 import type { Authority } from '../tokens/authority.js';
@@ -23,7 +23,7 @@ export interface InstanceRulesOptions {
   readonly instanceChanged: (instanceId: string) => unknown;
   /** Returns messages about what the instance is currently refused. */
   readonly refusedNow: (instanceId: string) => Promise<readonly string[]>;
-  readonly storage: (instanceId: string) => Promise<StorageStanding | null>;
+  readonly storage: (instanceId: string) => Promise<StorageUsage | null>;
   readonly accountsOf: AccountService['accountsOf'];
 }
 

@@ -1,6 +1,6 @@
 /** Usage of an instance: messages by month and day, refusals, costs and stored bytes. */
 import { type AccountRules, done } from '../account-rules.js';
-import type { AccountService, InstanceStats, RefusalCount, StorageStanding } from '../account-service.js';
+import type { AccountService, InstanceStats, RefusalCount, StorageUsage } from '../account-service.js';
 import { monthsBetween } from '../budgets/billed-months.js';
 import { dailyUsage } from '../budgets/daily-usage.js';
 import { dayOf, monthOf } from '../budgets/months.js';
@@ -9,7 +9,7 @@ import type { Plans } from '../plans/plans.js';
 import type { RefusalKind } from '../plans/refusals.js';
 import type { FindInstance } from './visible-instance.js';
 
-const NOTHING_STORED: StorageStanding = {
+const NOTHING_STORED: StorageUsage = {
   instanceBytes: 0,
   accountBytes: 0,
   maxBytes: null,
@@ -23,7 +23,7 @@ export interface InstanceUsageOptions {
   readonly plans: Plans;
   /** Returns messages about what the instance is currently refused. */
   readonly refusedNow: (instanceId: string) => Promise<readonly string[]>;
-  readonly storage: (instanceId: string) => Promise<StorageStanding | null>;
+  readonly storage: (instanceId: string) => Promise<StorageUsage | null>;
 }
 
 /** Counts runs and refusals on the UTC days since `from` (Unix ms). */

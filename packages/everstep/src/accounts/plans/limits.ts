@@ -8,7 +8,7 @@ import type { AccountStore } from '../../ports/stores/account-store.js';
 import { type InstanceLimits, type RunAdmission, type TickRefusal, UNBOUNDED } from '../../ports/stores/instance-limits.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 import type { SharedDailyRuns } from '../../ports/stores/shared-daily-runs.js';
-import type { Plan, StorageStanding } from '../account-service.js';
+import type { Plan, StorageUsage } from '../account-service.js';
 import { type BudgetExceeded, type Budgets, createBudgets } from '../budgets/budget.js';
 import { endOfDay, monthOf } from '../budgets/months.js';
 import { InstanceCache } from '../instances/instance-cache.js';
@@ -52,7 +52,7 @@ export interface Limits extends InstanceLimits {
   /** Checks whether a search index of the account may store this many additional bytes. Returns null if allowed. */
   refuseDocuments(accountId: string, bytes: number): Promise<Refusal | null>;
   /** Returns null if the instance does not exist or has no owner. */
-  storage(instanceId: string): Promise<StorageStanding | null>;
+  storage(instanceId: string): Promise<StorageUsage | null>;
   /** Returns messages about what is currently refused; empty if nothing is. */
   refusedNow(instanceId: string): Promise<readonly string[]>;
   /** Counts a refusal, for the owner to see. */
@@ -199,7 +199,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
     refuseSpending,
     refuseStorage: (instanceId, bytes) => quotas.refuseStorage(instanceId, bytes),
     refuseDocuments: (accountId, bytes) => quotas.refuseDocuments(accountId, bytes),
-    storage: (instanceId) => quotas.standing(instanceId),
+    storage: (instanceId) => quotas.usage(instanceId),
     async admitSearchCall(accountId) {
       const limit = storedTotals.limit(await storedTotals.of(accountId), 'apiCallsPerSecond');
       return rates.admit(`search ${accountId}`, limit);

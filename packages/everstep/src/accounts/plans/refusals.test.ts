@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { CountOfDay } from '../../ports/stores/account-store.js';
-import { quiet, StandingClock, settle } from '../../runtime/runtime.fixture.js';
+import { ManualClock, quiet, settle } from '../../runtime/runtime.fixture.js';
 import { DECEMBER, INSTANCE, openSpending } from '../spending.fixture.js';
 import { Refusals } from './refusals.js';
 
 async function open(t: TestContext) {
   const world = await openSpending(t);
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   let writes = 0;
   let faulty = false;
   const countOfDay = async (counts: readonly Omit<CountOfDay, 'kind'>[]) => {

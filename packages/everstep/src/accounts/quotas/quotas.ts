@@ -3,7 +3,7 @@
  * continues.
  * Keeps invariant 44.
  */
-import type { StorageStanding } from '../account-service.js';
+import type { StorageUsage } from '../account-service.js';
 import type { InstanceCache } from '../instances/instance-cache.js';
 import type { Plans } from '../plans/plans.js';
 import { bytesText } from './account-limits.js';
@@ -49,7 +49,7 @@ export class Quotas {
   }
 
   /** Returns null if the instance does not exist or has no owner. */
-  async standing(instanceId: string): Promise<StorageStanding | null> {
+  async usage(instanceId: string): Promise<StorageUsage | null> {
     const accountId = (await this.options.instances.find(instanceId))?.accountId;
     if (accountId === undefined) return null;
     const { totals } = this.options;

@@ -54,7 +54,7 @@ export function createTeamRules(rules: AccountRules, invitations: Pick<Invitatio
 
     deleteTeam: (principal, teamId) =>
       rules.inTurn(async () => {
-        const allowed = await inTeam(principal, teamId, 'give-away');
+        const allowed = await inTeam(principal, teamId, 'transfer');
         if (allowed.kind !== 'allowed') return allowed;
         // The deleted account has no members, so the entry also belongs to the user who deleted it.
         const accountIds = [teamId, principal.user.userId];

@@ -6,19 +6,19 @@ import type { InstanceRecord } from '../../contract/management.js';
 import type { TriggeredRun } from '../../contract/runs.js';
 import type { Method } from '../operation.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';
-import { REGION, Things } from '../testing/isolation-objects.js';
+import { REGION, TestObjects } from '../testing/isolation-objects.js';
 
-let things: Things;
+let objects: TestObjects;
 before(async () => {
-  things = await Things.open();
+  objects = await TestObjects.open();
 });
-after(() => things.world.close());
+after(() => objects.world.close());
 
 const call = <Body = ErrorAnswer>(person: Person, method: Method, url: string): Promise<Answered<Body>> =>
-  things.world.send<Body>({ method, url, headers: { authorization: basicOf(person) } });
+  objects.world.send<Body>({ method, url, headers: { authorization: basicOf(person) } });
 
 test('a deleted queue instance is 404 and its tokens get 401; deleting requires its name', async () => {
-  const { world, people } = things;
+  const { world, people } = objects;
   const request = { name: 'my app', region: REGION, teamId: people.teamId };
   const made = doneValue(await world.accounts.createInstance(people.principals.owner, request));
   const { instanceId } = made.instance;
@@ -52,13 +52,13 @@ test('a deleted queue instance is 404 and its tokens get 401; deleting requires 
 });
 
 test('members see an instance as deleting until its rows are removed', async () => {
-  const { instanceId } = await things.queueRecord();
-  const { store, accounts } = things.world;
+  const { instanceId } = await objects.queueRecord();
+  const { store, accounts } = objects.world;
   // The removal of its rows is not started in this test.
   await store.accounts.deleteInstance({ instanceId, at: Date.now() });
   const listed = (await call<InstanceRecord[]>('finance', 'GET', '/v2/queue/users')).body.find(({ id }) => id === instanceId);
   assert.deepEqual([listed?.state, listed?.token], ['deleting', undefined]);
-  assert.deepEqual(await accounts.listDeletedInstances(things.people.principals.stranger), []);
+  assert.deepEqual(await accounts.listDeletedInstances(objects.people.principals.stranger), []);
   await store.accounts.noteEmptied({ instanceId, at: Date.now() });
   const { body } = await call<InstanceRecord[]>('finance', 'GET', '/v2/queue/users');
   assert.ok(!body.some(({ id }) => id === instanceId));

@@ -21,21 +21,21 @@ import type { Role } from '../../ports/stores/account-store.js';
 import type { Method } from '../operation.js';
 import { pathsOf } from '../server/routing.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';
-import { Things } from '../testing/isolation-objects.js';
+import { TestObjects } from '../testing/isolation-objects.js';
 import { MANAGEMENT_OPERATIONS } from './index.js';
 import { managementOpenApiDocument } from './openapi.js';
 
-let things: Things;
+let objects: TestObjects;
 let queueId: string;
 before(async () => {
-  things = await Things.open({ plans: BUILT_IN_PLANS });
-  queueId = await things.queue();
+  objects = await TestObjects.open({ plans: BUILT_IN_PLANS });
+  queueId = await objects.queue();
 });
-after(() => things.world.close());
+after(() => objects.world.close());
 
 function call<Body = ErrorAnswer>(person: Person, method: Method, url: string, body?: unknown): Promise<Answered<Body>> {
   const headers = { authorization: basicOf(person), ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
-  return things.world.send<Body>({ method, url, headers, ...(body === undefined ? {} : { payload: JSON.stringify(body) }) });
+  return objects.world.send<Body>({ method, url, headers, ...(body === undefined ? {} : { payload: JSON.stringify(body) }) });
 }
 
 test('creates, lists and returns an instance with its tokens, and the tokens work', async () => {
@@ -60,7 +60,7 @@ test('creates, lists and returns an instance with its tokens, and the tokens wor
     url: '/v2/trigger/http://w.test/ok',
     headers: { host, authorization: `Bearer ${token}` },
   } as const;
-  assert.equal((await things.world.send<unknown>(run)).status, 200);
+  assert.equal((await objects.world.send<unknown>(run)).status, 200);
   assert.deepEqual((await call<InstanceRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body, {
     ...made.body,
     requests_today: 1,
@@ -74,7 +74,7 @@ test('creates, lists and returns an instance with its tokens, and the tokens wor
 });
 
 test('the operations of the specification return the JSON string OK', async () => {
-  const id = await things.queue();
+  const id = await objects.queue();
   const { body: team } = await call<TeamEntry>('owner', 'POST', '/v2/team', { team_name: 'next' });
   const moved = await call<string>('owner', 'POST', '/v2/queue/move-to-team', { queue_id: id, target_team_id: team.id });
   assert.deepEqual([moved.status, moved.body], [200, 'OK']);
@@ -92,7 +92,7 @@ test('rejects moving to a personal account with 400 and to an unknown or foreign
   const personal = await move(userIdOf('owner'));
   assert.deepEqual([personal.status, personal.headers['svc-error-code']], [400, 'bad-body']);
   assert.match(personal.body.error, /moving to a personal account is not supported/);
-  const [foreign, unknown] = [await move(things.people.otherTeamId), await move('team_none')];
+  const [foreign, unknown] = [await move(objects.people.otherTeamId), await move('team_none')];
   assert.deepEqual([foreign.status, foreign.body], [404, unknown.body]);
 });
 
@@ -135,12 +135,12 @@ test('rejects invalid names, emails, regions and roles and says what to send', a
 });
 
 test('rotates tokens: rejects the old ones immediately and returns the new ones', async () => {
-  const id = await things.queue();
+  const id = await objects.queue();
   const { body: before } = await call<InstanceRecord>('dev', 'GET', `/v2/queue/user/${id}`);
   const { body: rotated } = await call<InstanceRecord>('dev', 'POST', `/v2/queue/rotate-token/${id}`);
   const status = async (token = '') => {
     const headers = { authorization: `Bearer ${token}` };
-    return (await things.world.send<unknown>({ method: 'GET', url: '/v2/flowControl', headers })).status;
+    return (await objects.world.send<unknown>({ method: 'GET', url: '/v2/flowControl', headers })).status;
   };
   assert.deepEqual([await status(before.token), await status(before.read_only_token)], [401, 401]);
   assert.deepEqual([await status(rotated.token), await status(rotated.read_only_token)], [200, 200]);
@@ -179,12 +179,12 @@ test('all users can list plans and operators can set them', async () => {
 test('the stats count messages and accept a period of 1h to 30d', async () => {
   const { body: record } = await call<InstanceRecord>('dev', 'GET', `/v2/queue/user/${queueId}`);
   const headers = { authorization: `Bearer ${record.token}` };
-  await things.world.send<unknown>({ method: 'POST', url: '/v2/trigger/http://w.test/ok', headers });
+  await objects.world.send<unknown>({ method: 'POST', url: '/v2/trigger/http://w.test/ok', headers });
   for (const period of ['', '?period=1h', '?period=30d', '?period=7d']) {
     const { status, body } = await call<QueueStats>('dev', 'GET', `/v2/queue/stats/${queueId}${period}`);
     assert.equal(status, 200, period);
     assert.ok((body.months[0]?.messages ?? 0) >= 1, period);
-    assert.deepEqual([body.id, body.customer_id, body.budget, body.refused], [queueId, things.people.teamId, 0, []]);
+    assert.deepEqual([body.id, body.customer_id, body.budget, body.refused], [queueId, objects.people.teamId, 0, []]);
   }
   for (const period of ['59m', '31d', 'soon', '', '-1h', '1.5h']) {
     const refused = await call('dev', 'GET', `/v2/queue/stats/${queueId}?period=${period}`);
@@ -203,14 +203,14 @@ test('creates, lists and deletes a team, and adds, changes and removes its membe
   const added = await call<TeamMember>('dev', 'POST', '/v2/teams/member', { ...member, member_role: 'dev' });
   assert.equal(added.body.member_email, 'neil@w.test');
   assert.equal(added.headers['cache-control'], 'no-store');
-  const accepted = await things.world.send<JoinedTeam>({
+  const accepted = await objects.world.send<JoinedTeam>({
     method: 'POST',
     url: '/v2/invitations/accept',
     payload: { secret: added.body.invitation_secret },
   });
   assert.deepEqual([accepted.body.team_name, accepted.body.member_role], ['apollo', 'dev']);
   const headers = { authorization: `Basic ${Buffer.from(`neil@w.test:${accepted.body.api_key}`).toString('base64')}` };
-  const who = await things.world.send<{ readonly email: string }>({ method: 'GET', url: '/v2/account', headers });
+  const who = await objects.world.send<{ readonly email: string }>({ method: 'GET', url: '/v2/account', headers });
   assert.equal(who.body.email, 'neil@w.test');
   const changed = await call<TeamMember>('dev', 'POST', '/v2/teams/member', { ...member, member_role: 'finance' });
   assert.deepEqual([changed.body.member_role, changed.body.status], ['finance', 'member']);
@@ -228,7 +228,7 @@ test('creates, lists and deletes a team, and adds, changes and removes its membe
   assert.ok(teams.some(({ id, role }) => id === team.id && role === 'owner'));
   assert.equal((await call<string>('dev', 'DELETE', `/v2/team/${team.id}`)).body, 'OK');
   assert.equal((await call('dev', 'GET', `/v2/teams/${team.id}`)).status, 404);
-  const conflict = await call('owner', 'DELETE', `/v2/team/${things.people.teamId}`);
+  const conflict = await call('owner', 'DELETE', `/v2/team/${objects.people.teamId}`);
   assert.deepEqual([conflict.status, conflict.headers['svc-error-code']], [409, 'conflict']);
 });
 
@@ -237,7 +237,7 @@ test('returns the current user, and creates, lists without the keys, and revokes
   assert.deepEqual([me.id, me.customer_id, me.email], [userIdOf('admin'), userIdOf('admin'), emailOf('admin')]);
   assert.deepEqual(me.accounts, [
     { id: userIdOf('admin'), role: 'owner' },
-    { id: things.people.teamId, role: 'admin' },
+    { id: objects.people.teamId, role: 'admin' },
   ]);
   const { body: made } = await call<ApiKeyEntry>('admin', 'POST', '/v2/apikeys', { name: 'ci' });
   assert.match(made.api_key ?? '', /^ek_/);
@@ -245,7 +245,7 @@ test('returns the current user, and creates, lists without the keys, and revokes
   const refused = await call('admin', 'GET', '/v2/account');
   assert.deepEqual([refused.status, refused.headers['svc-error-code']], [401, 'bad-credential']);
   const headers = { authorization: `Basic ${Buffer.from(`${emailOf('admin')}:${made.api_key}`).toString('base64')}` };
-  const { body: keys } = await things.world.send<ApiKeyEntry[]>({ method: 'GET', url: '/v2/apikeys', headers });
+  const { body: keys } = await objects.world.send<ApiKeyEntry[]>({ method: 'GET', url: '/v2/apikeys', headers });
   assert.deepEqual(
     keys.map(({ name, api_key, revocation_time }) => [name, api_key, revocation_time === undefined]),
     [
@@ -306,7 +306,7 @@ test('searches the audit log for words, page by page', async () => {
 
 test('blocks an account after too many failed logins and returns the time to wait', async () => {
   const headers = { authorization: `Basic ${Buffer.from(`${emailOf('stranger')}:wrong`).toString('base64')}` };
-  const attempt = () => things.world.send({ method: 'GET', url: '/v2/account', headers, remoteAddress: '203.0.113.9' });
+  const attempt = () => objects.world.send({ method: 'GET', url: '/v2/account', headers, remoteAddress: '203.0.113.9' });
   for (let i = 0; i < LIMITS.maxFailedLogins; i++) assert.equal((await attempt()).status, 401);
   const waits = await attempt();
   assert.deepEqual([waits.status, waits.headers['svc-error-code']], [429, 'rate-limited']);
@@ -316,10 +316,10 @@ test('blocks an account after too many failed logins and returns the time to wai
 });
 
 test('each API names the credential that it requires when it gets that of the other', async () => {
-  const headers = { authorization: `Bearer ${things.world.token}` };
-  const management = await things.world.send({ method: 'GET', url: '/v2/account', headers });
+  const headers = { authorization: `Bearer ${objects.world.token}` };
+  const management = await objects.world.send({ method: 'GET', url: '/v2/account', headers });
   assert.match(management.body.error, /requires HTTP Basic: not the scheme "Bearer"; send "Authorization: Basic/);
-  const runtime = await things.world.send({
+  const runtime = await objects.world.send({
     method: 'GET',
     url: '/v2/flowControl',
     headers: { authorization: basicOf('owner') },
@@ -328,7 +328,7 @@ test('each API names the credential that it requires when it gets that of the ot
 });
 
 test('the document is OpenAPI 3.1, requires no credential, and contains every field of the specification', async () => {
-  const { status, body } = await things.world.send<Record<string, unknown>>({ method: 'GET', url: '/openapi-management.json' });
+  const { status, body } = await objects.world.send<Record<string, unknown>>({ method: 'GET', url: '/openapi-management.json' });
   assert.equal(status, 200);
   assert.match(String(body.openapi), /^3\.1\./);
   const text = JSON.stringify(body);
@@ -370,7 +370,7 @@ test('one table of the guides lists the rights of the roles, as implemented', ()
   assert.deepEqual(tables, ['accounts.md']);
   const rows = (text('accounts.md').split(head)[1] ?? '').split('\n\n')[0]?.trim().split('\n').slice(1) ?? [];
   const shown = rows.map((row) => roles.filter((_, column) => row.split('|')[column + 2]?.trim() === 'yes'));
-  const ofAccounts: readonly Right[] = ['see', 'use', 'change', 'pay', 'manage-members', 'give-away'];
+  const ofAccounts: readonly Right[] = ['see', 'use', 'change', 'pay', 'manage-members', 'transfer'];
   // In the dashboard, `see` includes reading runs, and `use` includes changing them.
   const rights: readonly Right[] = [...ofAccounts.slice(0, 2), 'see', 'use', ...ofAccounts.slice(2)];
   assert.deepEqual(
@@ -381,7 +381,7 @@ test('one table of the guides lists the rights of the roles, as implemented', ()
 
 test('keys, emails and bodies are not logged', async () => {
   await call('owner', 'POST', '/v2/team', { team_name: 'a-name-nobody-should-log' });
-  const text = JSON.stringify(things.world.logged);
+  const text = JSON.stringify(objects.world.logged);
   assert.match(text, /"route":"\/v2\/team"/);
   for (const word of [apiKeyOf('owner'), basicOf('owner'), emailOf('owner'), 'a-name-nobody-should-log'])
     assert.ok(!text.includes(word), word);

@@ -24,7 +24,7 @@ import type { Operation } from '../operation.js';
 import { OPERATIONS } from '../operations/index.js';
 import { SEARCH_OPERATIONS } from '../search/index.js';
 import { PathTable } from '../server/routing.js';
-import { REGION, Things } from '../testing/isolation-objects.js';
+import { REGION, TestObjects } from '../testing/isolation-objects.js';
 
 /** Ignores whether a field is read-only. */
 type Read<T> = T extends readonly (infer Each)[]
@@ -42,11 +42,11 @@ export type Requests = [
   Accepted<RepairStartOptions, Repairs.StartRepair>,
 ];
 
-let things: Things;
+let objects: TestObjects;
 before(async () => {
-  things = await Things.open();
+  objects = await TestObjects.open();
 });
-after(() => things.world.close());
+after(() => objects.world.close());
 
 /** Sends requests to the API in this process, validates the responses and records the operations. */
 function fetchNoting(operations: readonly Operation[], noted: Set<string>): typeof fetch {
@@ -57,7 +57,7 @@ function fetchNoting(operations: readonly Operation[], noted: Set<string>): type
     const found = table.at(pathname).find(({ operation }) => operation.method === asked.method);
     noted.add(found?.operation.operationId ?? `${asked.method} ${pathname}`);
     const payload = await asked.text();
-    const { status, headers, body } = await things.world.send<unknown>({
+    const { status, headers, body } = await objects.world.send<unknown>({
       method: found?.operation.method ?? assert.fail(`no operation takes ${asked.method} ${pathname}`),
       url: `${pathname}${search}`,
       headers: Object.fromEntries(asked.headers),
@@ -84,7 +84,7 @@ test('the AdminClient has a call for every operation of the management API', asy
       fetch: fetchNoting(MANAGEMENT_OPERATIONS, noted),
     });
   const admin = as('owner');
-  const { teamId } = things.people;
+  const { teamId } = objects.people;
 
   const { accounts } = await admin.account();
   assert.ok(accounts.some(({ id }) => id === teamId));
@@ -143,7 +143,7 @@ test('the AdminClient has a call for every operation of the management API', asy
   await as('operator').instances.delete(queue.id, { confirm: request.name });
 
   const login = { email: emailOf('owner'), apiKey: apiKeyOf('owner'), address: '' };
-  for (let n = 0; n < 2; n++) assert.equal((await things.world.accounts.beginSession(login)).kind, 'in');
+  for (let n = 0; n < 2; n++) assert.equal((await objects.world.accounts.beginSession(login)).kind, 'in');
   const [session] = await admin.sessions.list();
   assert.equal(session?.current, false);
   await admin.sessions.end(session.id);
@@ -175,7 +175,7 @@ test('the AdminClient has a call for every operation of the management API', asy
 
 test('the SearchClient has a call for every operation of a search index', async () => {
   const noted = new Set<string>();
-  const { endpoint, token } = await things.index();
+  const { endpoint, token } = await objects.index();
   const index = new SearchClient({ url: endpoint, token: token ?? '', fetch: fetchNoting(SEARCH_OPERATIONS, noted) });
   const stored = { id: 'a', content: { title: 'Alien' }, metadata: { seen: true } };
   for (const name of ['', 'a b', 'ü/ß?#']) {
@@ -205,10 +205,10 @@ test('the Client has a call for every operation on repairs', async () => {
   const noted = new Set<string>();
   const client = new Client({
     baseUrl: 'http://everstep.test',
-    token: things.world.token,
+    token: objects.world.token,
     fetch: fetchNoting(OPERATIONS, noted),
   });
-  const dlqIds = [await things.deadLetter(), await things.deadLetter()];
+  const dlqIds = [await objects.deadLetter(), await objects.deadLetter()];
   const { repairId, counts } = await client.repairs.plan('resume', { filter: { dlqIds }, overrides: { retries: 0 } });
   assert.equal(counts.total, 2);
   assert.equal((await client.repairs.get(repairId)).state, 'planned');
@@ -238,10 +238,10 @@ const WITHOUT_CALL: readonly string[] = [
 test('the Client has a call for every operation of the runtime API', async () => {
   const noted = new Set<string>();
   const fetch = fetchNoting(OPERATIONS, noted);
-  const client = new Client({ baseUrl: 'http://everstep.test', token: things.world.token, fetch });
+  const client = new Client({ baseUrl: 'http://everstep.test', token: objects.world.token, fetch });
   const { runs, dlq, alerts, schedules, flowControl, destinations } = client;
 
-  const { workflowRunId } = await client.trigger('http://w.test/steps', { runId: things.name() });
+  const { workflowRunId } = await client.trigger('http://w.test/steps', { runId: objects.name() });
   await client.triggerMany([{ workflowUrl: 'http://w.test/ok' }]);
   assert.equal((await runs.result(workflowRunId)).workflowState, 'RUN_SUCCESS');
   assert.equal((await runs.get(workflowRunId)).steps.length, 2);
@@ -254,15 +254,15 @@ test('the Client has a call for every operation of the runtime API', async () =>
   assert.equal((await runs.lineage(workflowRunId)).complete, true);
   assert.equal((await runs.list({ workflowRunId })).runs.length, 1);
   assert.equal((await runs.search({ workflowRunId })).runs.length, 1);
-  await runs.cancel(await things.run());
-  assert.equal((await runs.cancelMany({ workflowRunIds: [await things.run()] })).cancelled, 1);
+  await runs.cancel(await objects.run());
+  assert.equal((await runs.cancelMany({ workflowRunIds: [await objects.run()] })).cancelled, 1);
 
   await client.waiters('e');
   await client.allWaiters();
   await client.notify({ eventId: 'e', eventData: 1 });
-  await client.notify({ eventId: 'e', eventData: 1, workflowRunId: await things.run('wait') });
+  await client.notify({ eventId: 'e', eventData: 1, workflowRunId: await objects.run('wait') });
 
-  const fingerprint = await things.deadLetterGroup();
+  const fingerprint = await objects.deadLetterGroup();
   assert.ok((await dlq.list()).messages.length > 0);
   assert.ok((await dlq.groups()).groups.length > 0);
   assert.equal((await dlq.group(fingerprint)).fingerprint, fingerprint);
@@ -274,16 +274,16 @@ test('the Client has a call for every operation of the runtime API', async () =>
   assert.ok((await dlq.acknowledgeGroup(fingerprint)).acknowledgedAt);
   assert.ok((await dlq.resolveGroup(fingerprint)).resolvedAt);
   await dlq.check({ count: 1 });
-  const dlqIds = [await things.deadLetter()];
+  const dlqIds = [await objects.deadLetter()];
   assert.equal((await dlq.get(dlqIds[0] ?? '')).dlqId, dlqIds[0]);
   assert.equal((await dlq.resumeMany({ dlqIds })).workflowRuns.length, 1);
-  assert.equal((await dlq.restartMany({ dlqIds: [await things.deadLetter()] })).workflowRuns.length, 1);
-  assert.equal((await dlq.deleteMany({ dlqIds: [await things.deadLetter()] })).deleted, 1);
-  await dlq.resume(await things.deadLetter());
-  await dlq.restart(await things.deadLetter());
-  await dlq.delete(await things.deadLetter());
-  await dlq.retryCallback(await things.refusedCallback());
-  await dlq.cancelCallback(await things.deadLetter({ 'svc-failure-callback': 'http://w.test/hang' }));
+  assert.equal((await dlq.restartMany({ dlqIds: [await objects.deadLetter()] })).workflowRuns.length, 1);
+  assert.equal((await dlq.deleteMany({ dlqIds: [await objects.deadLetter()] })).deleted, 1);
+  await dlq.resume(await objects.deadLetter());
+  await dlq.restart(await objects.deadLetter());
+  await dlq.delete(await objects.deadLetter());
+  await dlq.retryCallback(await objects.refusedCallback());
+  await dlq.cancelCallback(await objects.deadLetter({ 'svc-failure-callback': 'http://w.test/hang' }));
 
   await alerts.destinations.put('hook', { kind: 'webhook', url: 'http://w.test/ok' });
   assert.equal((await alerts.destinations.list()).length, 1);
@@ -306,7 +306,7 @@ test('the Client has a call for every operation of the runtime API', async () =>
   assert.equal((await schedules.run(scheduleId)).started, 1);
   await schedules.delete(scheduleId);
 
-  const key = await things.flowControlKey();
+  const key = await objects.flowControlKey();
   assert.ok((await flowControl.list()).some(({ flowControlKey }) => flowControlKey === key));
   assert.equal((await flowControl.get(key)).parallelismMax, 1);
   await flowControl.waiting(key);

@@ -22,16 +22,16 @@ function knownKeysOf(store: ControlStore): Set<string> {
 }
 
 type Context = Pick<ApiContext, 'limits' | 'reads'>;
-type Thing = 'queue' | 'url-group' | 'flow-control';
+type ObjectKind = 'queue' | 'url-group' | 'flow-control';
 
-interface Kind {
+interface KindLimit {
   readonly limit: 'maxQueues' | 'maxUrlGroups' | 'maxFlowControlKeys';
   readonly code: RefusalKind & ErrorCode;
   readonly words: string;
   readonly exists: (store: ControlStore, instanceId: string, name: string) => Promise<boolean>;
 }
 
-const KINDS: Readonly<Record<Thing, Kind>> = {
+const KINDS: Readonly<Record<ObjectKind, KindLimit>> = {
   queue: {
     limit: 'maxQueues',
     code: 'too-many-queues',
@@ -59,12 +59,12 @@ const KINDS: Readonly<Record<Thing, Kind>> = {
 };
 
 /** Checks the limit for an object. Throws ApiError when the object does not exist and the plan allows no more of its kind. */
-export async function allowNamed({ limits, reads }: Context, instanceId: string, thing: Thing, name: string): Promise<void> {
-  const { limit, code, words, exists } = KINDS[thing];
+export async function allowNamed({ limits, reads }: Context, instanceId: string, kind: ObjectKind, name: string): Promise<void> {
+  const { limit, code, words, exists } = KINDS[kind];
   const plan = limits?.plan(instanceId);
   const most = plan?.[limit] ?? null;
   if (!limits || !plan || most === null || (await exists(reads.control, instanceId, name))) return;
-  const count = await reads.control.countObjects({ instanceId, thing });
+  const count = await reads.control.countObjects({ instanceId, objectKind: kind });
   if (count < most) return;
   limits.refused(instanceId, code);
   throw new ApiError(

@@ -16,7 +16,7 @@ import { OPERATIONS } from '../operations/index.js';
 import { SEARCH_OPERATIONS, searchOpenApiDocument } from '../search/index.js';
 import type { Answered, ErrorAnswer } from '../testing/api-world.js';
 import { BadBodies, type BodySchema } from '../testing/bad-bodies.js';
-import { Things } from '../testing/isolation-objects.js';
+import { TestObjects } from '../testing/isolation-objects.js';
 import { ISOLATION } from '../testing/isolation-table.js';
 
 interface Documented {
@@ -40,7 +40,7 @@ interface Taker {
   send(payload: string | Buffer | undefined, contentType?: string, query?: string): Promise<Answered<ErrorAnswer>>;
 }
 
-let things: Things;
+let objects: TestObjects;
 let takers: readonly Taker[];
 
 const documents: readonly (readonly [Documented, readonly Operation[]])[] = [
@@ -56,8 +56,8 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
   const schema = described?.content['application/json']?.schema;
   const row = ISOLATION[operationId];
   if (!described || !schema || !row) return null;
-  const index = await things.index();
-  const asked = await row.ask(things);
+  const index = await objects.index();
+  const asked = await row.ask(objects);
   const params: Readonly<Record<string, string>> =
     access === 'index' ? { indexId: index.index.indexId, namespace: 'n' } : (asked.params ?? {});
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? 'none');
@@ -65,7 +65,7 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
   const authorization = {
     account: basicOf(person),
     index: `Bearer ${index.token}`,
-    token: `Bearer ${things.world.token}`,
+    token: `Bearer ${objects.world.token}`,
     open: '',
     session: '',
   };
@@ -81,14 +81,14 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
         authorization: authorization[access],
         ...(contentType === undefined ? {} : { 'content-type': contentType }),
       };
-      return things.world.send({ method, url: `${filled}${query}`, headers, ...(payload === undefined ? {} : { payload }) });
+      return objects.world.send({ method, url: `${filled}${query}`, headers, ...(payload === undefined ? {} : { payload }) });
     },
   };
 }
 
 before(async () => {
   // The rate limit is not part of this test.
-  things = await Things.open({ plans: withPlanOfNewInstances(BUILT_IN_PLANS, DEFAULT_PLAN_NAME) ?? BUILT_IN_PLANS });
+  objects = await TestObjects.open({ plans: withPlanOfNewInstances(BUILT_IN_PLANS, DEFAULT_PLAN_NAME) ?? BUILT_IN_PLANS });
   const found: Taker[] = [];
   for (const [document, operations] of documents) {
     for (const operation of operations) {
@@ -98,7 +98,7 @@ before(async () => {
   }
   takers = found;
 });
-after(() => things.world.close());
+after(() => objects.world.close());
 
 /** Names of all fields in a schema. */
 function patternsOf(schema: unknown): string[] {

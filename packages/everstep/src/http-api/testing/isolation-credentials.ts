@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { decodeJwt, type JWTPayload, SignJWT } from 'jose';
 import { addNewMember, basicOf, doneValue, emailOf, PEOPLE } from '../../accounts/people.fixture.js';
-import { REGION, type Things } from './isolation-objects.js';
+import { REGION, type TestObjects } from './isolation-objects.js';
 
 /** `Authorization` headers by name. */
 export type Headers = Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ const sign = (claims: JWTPayload, secret: string): Promise<string> =>
   new SignJWT(claims).setProtectedHeader({ alg: 'HS256', typ: 'JWT' }).sign(new TextEncoder().encode(secret));
 
 /** Logs in users outside the team. The table calls them `stranger`, whatever role they have in another team. */
-async function outsidersOf({ world, people }: Things): Promise<Headers> {
+async function outsidersOf({ world, people }: TestObjects): Promise<Headers> {
   const { owner, stranger } = people.principals;
   const left = { teamId: people.teamId, email: 'left@w.test' };
   const { apiKey } = await addNewMember(world.accounts, owner, { ...left, role: 'admin' });
@@ -40,7 +40,7 @@ async function outsidersOf({ world, people }: Things): Promise<Headers> {
   };
 }
 
-async function badTokens({ world, people }: Things): Promise<Headers> {
+async function badTokens({ world, people }: TestObjects): Promise<Headers> {
   const { accounts, authority, store, token } = world;
   const { owner } = people.principals;
   const secret = await store.accounts.secret({ name: 'token-signing-key', value: 'unused' });
@@ -69,18 +69,18 @@ async function badTokens({ world, people }: Things): Promise<Headers> {
 /** Credentials of users with all rights of their role, but of the wrong kind. */
 const logins: Headers = Object.fromEntries(PEOPLE.map((person) => [`the login of ${person}`, basicOf(person)]));
 
-export async function createCredentials(things: Things): Promise<Credentials> {
-  const { world, people } = things;
+export async function createCredentials(objects: TestObjects): Promise<Credentials> {
+  const { world, people } = objects;
   const { accounts, authority, token, readOnlyToken } = world;
   const { dev, stranger, owner } = people.principals;
   const revoked = doneValue(await accounts.createApiKey(dev, 'to be revoked'));
   doneValue(await accounts.revokeApiKey(dev, revoked.record.apiKeyId));
-  const index = await things.index();
+  const index = await objects.index();
   const others = { name: 'theirs', region: REGION, teamId: people.otherTeamId };
   const foreign = doneValue(await accounts.createInstance(stranger, others));
   const own = { name: 'ours', region: REGION, teamId: people.teamId };
   const team = doneValue(await accounts.createInstance(owner, own));
-  const tokens = await badTokens(things);
+  const tokens = await badTokens(objects);
   const indexTokens = { 'of a search index': bearer(index.token), 'of a search index, read-only': bearer(index.readOnlyToken) };
   return {
     notOfAnInstance: { ...tokens, ...indexTokens, ...logins },
@@ -107,6 +107,6 @@ export async function createCredentials(things: Things): Promise<Credentials> {
       'another instance': bearer(await authority.issueToken({ instanceId: 'qi_2', access: 'read-write' })),
       'an instance of another team': bearer(foreign.token),
     },
-    outsiders: await outsidersOf(things),
+    outsiders: await outsidersOf(objects),
   };
 }

@@ -22,7 +22,7 @@ export const REGION = 'eu-central-1';
 /** Headers that the published SDK sends with every request. */
 export const SDK = { 'upstash-workflow-sdk-version': '1' };
 
-export class Things {
+export class TestObjects {
   readonly world: ApiWorld;
   readonly people: People;
   private readonly loginLinks: LoginLinks;
@@ -34,10 +34,10 @@ export class Things {
     this.loginLinks = loginLinks;
   }
 
-  static async open(options: WorldOptions = {}): Promise<Things> {
+  static async open(options: WorldOptions = {}): Promise<TestObjects> {
     const loginLinks = new LoginLinks(() => 0, { bytes: (count) => randomBytes(count) });
     const world = await ApiWorld.open({ loginLinks }, options);
-    return new Things(world, await createPeople(world.store.accounts, world.accounts), loginLinks);
+    return new TestObjects(world, await createPeople(world.store.accounts, world.accounts), loginLinks);
   }
 
   name(): string {

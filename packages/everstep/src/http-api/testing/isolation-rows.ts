@@ -1,6 +1,6 @@
 /** Rows of the isolation table: the request of an operation, and the expected status by caller. */
 import type { Person } from '../../accounts/people.fixture.js';
-import type { Things } from './isolation-objects.js';
+import type { TestObjects } from './isolation-objects.js';
 
 export interface Asked {
   readonly params?: Readonly<Record<string, string>>;
@@ -10,7 +10,7 @@ export interface Asked {
   readonly body?: unknown;
 }
 /** Creates the object of the request and returns the request. */
-export type Ask = (things: Things) => Promise<Asked> | Asked;
+export type Ask = (objects: TestObjects) => Promise<Asked> | Asked;
 
 export interface TokenRow {
   readonly access: 'token';

@@ -42,57 +42,57 @@ const account = (ask: Ask, may: readonly Person[], members: readonly Person[] = 
 const MEMBERS: readonly Person[] = ['owner', 'admin', 'dev', 'finance'];
 const EVERYBODY: readonly Person[] = [...MEMBERS, 'operator', 'stranger'];
 
-const run: Ask = async (things) => ({ params: { workflowRunId: await things.run() } });
-const deadLetter: Ask = async (things) => ({ params: { dlqId: await things.deadLetter() } });
-const group: Ask = async (things) => ({ params: { fingerprint: await things.deadLetterGroup() } });
-const namedDeadLetter: Ask = async (things) => ({ query: `dlqIds=${await things.deadLetter()}` });
+const run: Ask = async (objects) => ({ params: { workflowRunId: await objects.run() } });
+const deadLetter: Ask = async (objects) => ({ params: { dlqId: await objects.deadLetter() } });
+const group: Ask = async (objects) => ({ params: { fingerprint: await objects.deadLetterGroup() } });
+const namedDeadLetter: Ask = async (objects) => ({ query: `dlqIds=${await objects.deadLetter()}` });
 const repair =
   (state: 'planned' | 'running' | 'paused', body?: unknown): Ask =>
-  async (things) => ({ params: { repairId: await things.repair(state) }, ...(body === undefined ? {} : { body }) });
-const schedule: Ask = async (things) => ({ params: { scheduleId: await things.schedule() } });
-const flowControl: Ask = async (things) => ({ params: { flowControlKey: await things.flowControlKey() } });
-const alertDestination: Ask = async (things) => ({ params: { name: await things.alertDestination() } });
-const alertRule: Ask = async (things) => ({ params: { name: await things.alertRule() } });
-const lifecycleWebhook: Ask = async (things) => ({ params: { name: await things.lifecycleWebhook() } });
-const sdkRun: Ask = async (things) => ({ params: { workflowRunId: await things.sdkRun() }, headers: SDK });
+  async (objects) => ({ params: { repairId: await objects.repair(state) }, ...(body === undefined ? {} : { body }) });
+const schedule: Ask = async (objects) => ({ params: { scheduleId: await objects.schedule() } });
+const flowControl: Ask = async (objects) => ({ params: { flowControlKey: await objects.flowControlKey() } });
+const alertDestination: Ask = async (objects) => ({ params: { name: await objects.alertDestination() } });
+const alertRule: Ask = async (objects) => ({ params: { name: await objects.alertRule() } });
+const lifecycleWebhook: Ask = async (objects) => ({ params: { name: await objects.lifecycleWebhook() } });
+const sdkRun: Ask = async (objects) => ({ params: { workflowRunId: await objects.sdkRun() }, headers: SDK });
 const hook: Ask = () => ({ params: { userId: 'qi_1', workflowRunId: 'none', eventId: 'evt_none' } });
 /** Steps that an endpoint submits for its own run: for a run of another instance the response is that for an unknown run. */
 const submits = (ask: Ask, own: number): TokenRow => ({ access: 'token', ask, own, readOnly: 403, other: 400 });
-const message: Ask = async (things) => ({ params: { messageId: await things.message() } });
-const messageQueue: Ask = async (things) => ({ params: { queueName: await things.messageQueue() } });
-const urlGroup: Ask = async (things) => ({ params: { urlGroupName: await things.urlGroup() } });
+const message: Ask = async (objects) => ({ params: { messageId: await objects.message() } });
+const messageQueue: Ask = async (objects) => ({ params: { queueName: await objects.messageQueue() } });
+const urlGroup: Ask = async (objects) => ({ params: { urlGroupName: await objects.urlGroup() } });
 const inUpstash =
   (ask: Ask): Ask =>
-  async (things) => ({ ...(await ask(things)), headers: UPSTASH });
+  async (objects) => ({ ...(await ask(objects)), headers: UPSTASH });
 const webhook: Ask = () => ({ params: { eventId: 'whk_none.x' } });
-const queue: Ask = async (things) => ({ params: { id: await things.queue() } });
-const user: Ask = async (things) => ({ params: { id: (await things.user()).id } });
-const searchIndex: Ask = async (things) => ({ params: { id: await things.searchIndex() } });
-const namedToken: Ask = async (things) => ({ params: await things.namedToken() });
+const queue: Ask = async (objects) => ({ params: { id: await objects.queue() } });
+const user: Ask = async (objects) => ({ params: { id: (await objects.user()).id } });
+const searchIndex: Ask = async (objects) => ({ params: { id: await objects.searchIndex() } });
+const namedToken: Ask = async (objects) => ({ params: await objects.namedToken() });
 const withBody =
   (ask: Ask, body: unknown): Ask =>
-  async (things) => ({ ...(await ask(things)), body });
+  async (objects) => ({ ...(await ask(objects)), body });
 
 export const ISOLATION: Readonly<Record<string, Row>> = {
   triggerRun: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' } })),
   triggerRuns: changesOwn(() => ({ body: [{ destination: 'http://w.test/ok' }] })),
   getRun: reads(run),
-  getRunStep: reads(async (things) => ({
-    params: { workflowRunId: await things.run('steps', { 'svc-wait-for-result': 'true' }), stepId: '1' },
+  getRunStep: reads(async (objects) => ({
+    params: { workflowRunId: await objects.run('steps', { 'svc-wait-for-result': 'true' }), stepId: '1' },
   })),
-  getRunResult: reads(async (things) => ({ params: { workflowRunId: await things.run('ok') }, query: 'timeout=60s' })),
+  getRunResult: reads(async (objects) => ({ params: { workflowRunId: await objects.run('ok') }, query: 'timeout=60s' })),
   listRunAttempts: reads(run),
   explainRun: reads(run),
-  compareRuns: reads(async (things) => ({
-    params: { workflowRunId: await things.run('ok') },
-    query: `with=${await things.run('ok')}`,
+  compareRuns: reads(async (objects) => ({
+    params: { workflowRunId: await objects.run('ok') },
+    query: `with=${await objects.run('ok')}`,
   })),
   getRunLineage: reads(run),
   checkRun: { access: 'token', ask: run, own: 200, readOnly: 403, other: 404 },
-  checkDeadLetters: changesOwn(async (things) => ({ body: { filter: { dlqIds: [await things.deadLetter()] } } })),
+  checkDeadLetters: changesOwn(async (objects) => ({ body: { filter: { dlqIds: [await objects.deadLetter()] } } })),
   forkRun: { access: 'token', ask: withBody(run, { fromStep: 1 }), own: 201, readOnly: 403, other: 404 },
   cancelRun: changes(run),
-  cancelRuns: changesOwn(async (things) => ({ body: { workflowRunIds: [await things.run()] } })),
+  cancelRuns: changesOwn(async (objects) => ({ body: { workflowRunIds: [await objects.run()] } })),
   listRunLogs: readsOwn(),
   searchRuns: readsOwn(() => ({ query: 'q=own' })),
   listRunEvents: readsOwn(() => ({ query: 'groupBy=workflowRunId' })),
@@ -106,16 +106,16 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   assignDeadLetterGroup: changes(withBody(group, { assignee: null })),
   snoozeDeadLetterGroup: changes(withBody(group, { until: null })),
   addDeadLetterGroupNote: changes(withBody(group, { text: 'waits for the provider' })),
-  deleteDeadLetterGroupNote: changes(async (things) => ({ params: await things.groupNote() })),
+  deleteDeadLetterGroupNote: changes(async (objects) => ({ params: await objects.groupNote() })),
   deleteDeadLetter: changes(deadLetter),
   deleteDeadLetters: changes(namedDeadLetter),
   resumeDeadLetters: changes(namedDeadLetter),
   restartDeadLetters: changes(namedDeadLetter),
   resumeDeadLetter: changes(deadLetter),
   restartDeadLetter: changes(deadLetter),
-  retryFailureCallback: changes(async (things) => ({ params: { dlqId: await things.refusedCallback() } })),
-  cancelFailureCallback: changes(async (things) => ({
-    params: { dlqId: await things.deadLetter({ 'svc-failure-callback': 'http://w.test/hang' }) },
+  retryFailureCallback: changes(async (objects) => ({ params: { dlqId: await objects.refusedCallback() } })),
+  cancelFailureCallback: changes(async (objects) => ({
+    params: { dlqId: await objects.deadLetter({ 'svc-failure-callback': 'http://w.test/hang' }) },
   })),
   planRepair: { ...changesOwn(() => ({ body: { action: 'resume', filter: { label: ['nobody'] } } })), own: 201, other: 201 },
   listRepairs: readsOwn(),
@@ -128,37 +128,37 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   createSchedule: changesOwn(() => ({ params: { destination: 'http://w.test/ok' }, headers: { 'svc-cron': '0 0 1 1 *' } })),
   listSchedules: readsOwn(),
   getSchedule: reads(schedule),
-  changeSchedule: changes(async (things) => ({ ...(await schedule(things)), body: { cron: '0 0 2 1 *' } })),
+  changeSchedule: changes(async (objects) => ({ ...(await schedule(objects)), body: { cron: '0 0 2 1 *' } })),
   deleteSchedule: changes(schedule),
   pauseSchedule: changes(schedule),
   resumeSchedule: changes(schedule),
   listScheduleTicks: reads(schedule),
   runSchedule: changes(schedule),
   notifyEvent: changesOwn(() => ({ params: { eventId: 'e' } })),
-  notifyRun: changes(async (things) => ({ params: { workflowRunId: await things.run(), eventId: 'e' } })),
+  notifyRun: changes(async (objects) => ({ params: { workflowRunId: await objects.run(), eventId: 'e' } })),
   listWaiters: readsOwn(() => ({ params: { eventId: 'e' } })),
-  listAllWaiters: readsOwn(async (things) => {
-    await things.run('wait');
+  listAllWaiters: readsOwn(async (objects) => {
+    await objects.run('wait');
     return {};
   }),
   startWorkflow: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' }, headers: SDK })),
   getRunSteps: { access: 'token', ask: sdkRun, own: 200, readOnly: 403, other: 404 },
   endRun: changes(sdkRun),
-  waitForEvent: submits(async (things) => {
-    const runId = { 'upstash-workflow-runid': await things.sdkRun() };
+  waitForEvent: submits(async (objects) => {
+    const runId = { 'upstash-workflow-runid': await objects.sdkRun() };
     const step = { stepId: 1, stepName: 'wait', stepType: 'Wait', concurrent: 1 };
     return { params: { eventId: 'e' }, headers: { ...SDK, ...runId }, body: { step, timeout: '10s' } };
   }, 200),
-  publishBatch: submits(async (things) => {
-    const runId = { 'upstash-workflow-runid': await things.sdkRun() };
+  publishBatch: submits(async (objects) => {
+    const runId = { 'upstash-workflow-runid': await objects.sdkRun() };
     const headers = { ...SDK, ...runId, 'upstash-workflow-init': 'false' };
     const body = JSON.stringify({ stepId: 1, stepName: 'a', stepType: 'Run', concurrent: 1 });
     return { body: [{ destination: 'http://w.test/hang', headers, body }] };
   }, 200),
-  publish: submits(async (things) => {
+  publish: submits(async (objects) => {
     const headers = { ...SDK, 'upstash-workflow-init': 'true', 'upstash-workflow-invoke': 'true' };
     const step = { stepId: 1, stepName: 'invoke', stepType: 'Invoke', concurrent: 1 };
-    const body = { workflowRunId: await things.sdkRun(), step };
+    const body = { workflowRunId: await objects.sdkRun(), step };
     return { params: { destination: 'http://w.test/hang' }, headers, body };
   }, 200),
   callHookByGet: open(404, hook),
@@ -245,12 +245,12 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
 
   listInstances: account(nothing, EVERYBODY),
   createInstance: account(
-    (things) => ({ body: { name: things.name(), region: REGION, team_id: things.people.teamId } }),
+    (objects) => ({ body: { name: objects.name(), region: REGION, team_id: objects.people.teamId } }),
     ['owner', 'admin', 'dev'],
   ),
   deleteInstance: account(
-    async (things) => {
-      const { instanceId, name } = await things.queueRecord();
+    async (objects) => {
+      const { instanceId, name } = await objects.queueRecord();
       return { params: { id: instanceId }, query: `confirm=${name}` };
     },
     ['owner', 'admin', 'operator'],
@@ -262,7 +262,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   rotateToken: account(withBody(namedToken, { overlap_seconds: 60 }), ['owner', 'admin', 'dev']),
   revokeToken: account(namedToken, ['owner', 'admin', 'dev']),
   moveInstanceToTeam: account(
-    async (things) => ({ body: { queue_id: await things.queue(), target_team_id: things.people.teamId } }),
+    async (objects) => ({ body: { queue_id: await objects.queue(), target_team_id: objects.people.teamId } }),
     ['owner', 'admin'],
   ),
   updateInstanceBudget: account(withBody(queue, { budget: 20 }), ['owner', 'admin', 'finance']),
@@ -279,7 +279,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   listPlans: account(nothing, EVERYBODY),
   listSearchIndexes: account(nothing, EVERYBODY),
   createSearchIndex: account(
-    (things) => ({ body: { name: things.name(), region: REGION, type: 'free', team_id: things.people.teamId } }),
+    (objects) => ({ body: { name: objects.name(), region: REGION, type: 'free', team_id: objects.people.teamId } }),
     ['owner', 'admin', 'dev'],
   ),
   getSearchStats: account(nothing, EVERYBODY),
@@ -287,30 +287,30 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getSearchIndexStats: account(searchIndex, MEMBERS),
   renameSearchIndex: account(withBody(searchIndex, { name: 'other' }), ['owner', 'admin', 'dev']),
   transferSearchIndex: account(
-    async (things) => ({ ...(await searchIndex(things)), body: { target_account: things.people.teamId } }),
+    async (objects) => ({ ...(await searchIndex(objects)), body: { target_account: objects.people.teamId } }),
     ['owner', 'admin'],
   ),
   resetSearchIndexTokens: account(searchIndex, ['owner', 'admin', 'dev']),
   deleteSearchIndex: account(searchIndex, ['owner', 'admin']),
   listTeams: account(nothing, EVERYBODY),
   createTeam: account(() => ({ body: { team_name: 'a team' } }), EVERYBODY),
-  deleteTeam: account(async (things) => ({ params: { id: await things.emptyTeam() } }), ['owner', 'admin']),
-  listTeamMembers: account((things) => ({ params: { team_id: things.people.teamId } }), MEMBERS),
+  deleteTeam: account(async (objects) => ({ params: { id: await objects.emptyTeam() } }), ['owner', 'admin']),
+  listTeamMembers: account((objects) => ({ params: { team_id: objects.people.teamId } }), MEMBERS),
   setTeamMember: account(
-    async (things) => ({
-      body: { team_id: things.people.teamId, member_email: await things.member(), member_role: 'finance' },
+    async (objects) => ({
+      body: { team_id: objects.people.teamId, member_email: await objects.member(), member_role: 'finance' },
     }),
     ['owner', 'admin'],
   ),
   removeTeamMember: account(
-    async (things) => ({ body: { team_id: things.people.teamId, member_email: await things.member() } }),
+    async (objects) => ({ body: { team_id: objects.people.teamId, member_email: await objects.member() } }),
     ['owner', 'admin'],
   ),
-  listTeamInvitations: account((things) => ({ params: { team_id: things.people.teamId } }), ['owner', 'admin']),
-  revokeInvitation: account(async (things) => ({ params: { id: (await things.invitation()).id } }), ['owner', 'admin']),
-  acceptInvitation: open(200, async (things) => ({ body: { secret: (await things.invitation()).secret } })),
-  joinTeam: account(async (things) => ({ body: { secret: (await things.invitation()).secret } }), [], EVERYBODY),
-  declineInvitation: open(200, async (things) => ({ body: { secret: (await things.invitation()).secret } })),
+  listTeamInvitations: account((objects) => ({ params: { team_id: objects.people.teamId } }), ['owner', 'admin']),
+  revokeInvitation: account(async (objects) => ({ params: { id: (await objects.invitation()).id } }), ['owner', 'admin']),
+  acceptInvitation: open(200, async (objects) => ({ body: { secret: (await objects.invitation()).secret } })),
+  joinTeam: account(async (objects) => ({ body: { secret: (await objects.invitation()).secret } }), [], EVERYBODY),
+  declineInvitation: open(200, async (objects) => ({ body: { secret: (await objects.invitation()).secret } })),
   listUsers: account(nothing, ['operator'], EVERYBODY),
   disableUser: account(user, ['operator'], []),
   enableUser: account(user, ['operator'], []),
@@ -319,10 +319,10 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   revokeOperator: account(user, ['operator'], []),
   listUserApiKeys: account(user, ['operator'], []),
   createRecoveryLink: account(user, ['operator'], []),
-  recoverUser: open(200, async (things) => ({ body: { secret: await things.recoverySecret() } })),
+  recoverUser: open(200, async (objects) => ({ body: { secret: await objects.recoverySecret() } })),
   revokeUserApiKey: account(
-    async (things) => {
-      const { id, key } = await things.user();
+    async (objects) => {
+      const { id, key } = await objects.user();
       return { params: { id, key_id: key } };
     },
     ['operator'],
@@ -335,12 +335,12 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getAccount: account(nothing, EVERYBODY),
   listApiKeys: account(nothing, EVERYBODY),
   createApiKey: account(() => ({ body: { name: 'a key' } }), EVERYBODY),
-  revokeApiKey: account(async (things) => ({ params: { id: await things.apiKeyOfOwner() } }), ['owner'], []),
+  revokeApiKey: account(async (objects) => ({ params: { id: await objects.apiKeyOfOwner() } }), ['owner'], []),
   listAuditLogs: account(nothing, EVERYBODY),
   exportAuditLog: account(() => ({ query: 'count=1' }), ['operator'], EVERYBODY),
   verifyAuditLog: account(nothing, ['operator'], EVERYBODY),
   createSession: open(200, () => ({ body: { email: emailOf('owner'), api_key: apiKeyOf('owner') } })),
-  createSessionWithLink: open(200, (things) => ({ body: { secret: things.loginSecret() } })),
+  createSessionWithLink: open(200, (objects) => ({ body: { secret: objects.loginSecret() } })),
   getSession: { access: 'session', ask: nothing },
   getSignInMethods: open(200),
   startSignIn: open(303),
@@ -361,7 +361,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   cancelMessage: { access: 'token', ask: message, own: 202, readOnly: 403, other: 404 },
   cancelMessages: {
     access: 'token',
-    ask: async (things) => ({ query: `messageIds=${await things.message()}` }),
+    ask: async (objects) => ({ query: `messageIds=${await objects.message()}` }),
     ...{ own: 202, readOnly: 403, other: 202 },
   },
   upsertQueue: changesOwn(() => ({ body: { queueName: 'made' } })),
@@ -392,25 +392,25 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   listDlqMessages: readsOwn(),
   getDlqMessage: reads(deadLetter),
   deleteDlqMessage: changes(deadLetter),
-  deleteDlqMessages: changesOwn(async (things) => ({ query: `dlqIds=${await things.deadLetter()}` })),
+  deleteDlqMessages: changesOwn(async (objects) => ({ query: `dlqIds=${await objects.deadLetter()}` })),
   retryDlqMessage: { access: 'token', ask: deadLetter, own: 201, readOnly: 403, other: 404 },
   retryDlqMessages: {
     access: 'token',
-    ask: async (things) => ({ query: `dlqIds=${await things.deadLetter()}` }),
+    ask: async (objects) => ({ query: `dlqIds=${await objects.deadLetter()}` }),
     ...{ own: 201, readOnly: 403, other: 404 },
   },
-  cancelWorkflowRuns: changesOwn(inUpstash(async (things) => ({ query: `workflowRunIds=${await things.run()}` }))),
+  cancelWorkflowRuns: changesOwn(inUpstash(async (objects) => ({ query: `workflowRunIds=${await objects.run()}` }))),
   listWorkflowLogs: readsOwn(inUpstash(nothing)),
   listWorkflowEvents: readsOwn(inUpstash(() => ({ query: 'groupBy=workflowRunId' }))),
   notifyWorkflows: changesOwn(inUpstash(() => ({ params: { eventId: 'e' } }))),
-  notifyWorkflowRun: changes(inUpstash(async (things) => ({ params: { workflowRunId: await things.sdkRun(), eventId: 'e' } }))),
+  notifyWorkflowRun: changes(inUpstash(async (objects) => ({ params: { workflowRunId: await objects.sdkRun(), eventId: 'e' } }))),
   getWorkflowWaiters: readsOwn(inUpstash(() => ({ params: { eventId: 'e' } }))),
   listWorkflowDlq: readsOwn(inUpstash(nothing)),
   getWorkflowDlqMessage: reads(inUpstash(deadLetter)),
   resumeWorkflowDlq: changes(inUpstash(namedDeadLetter)),
   restartWorkflowDlq: changes(inUpstash(namedDeadLetter)),
   deleteWorkflowDlq: changes(inUpstash(namedDeadLetter)),
-  retryWorkflowFailureFunction: changes(inUpstash(async (things) => ({ params: { dlqId: await things.refusedCallback() } }))),
+  retryWorkflowFailureFunction: changes(inUpstash(async (objects) => ({ params: { dlqId: await objects.refusedCallback() } }))),
   listMessageEvents: readsOwn(),
   listMessageLogs: readsOwn(),
   getUpstashOpenApi: open(200),
@@ -420,7 +420,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   setQStashPlan: account(withBody(queue, { plan_name: 'default' }), ['operator']),
   getQStashStats: account(queue, MEMBERS),
   moveQStashToTeam: account(
-    async (things) => ({ body: { qstash_id: await things.queue(), target_team_id: things.people.teamId } }),
+    async (objects) => ({ body: { qstash_id: await objects.queue(), target_team_id: objects.people.teamId } }),
     ['owner', 'admin'],
   ),
   updateQStashBudget: account(withBody(queue, { budget: 20 }), ['owner', 'admin', 'finance']),

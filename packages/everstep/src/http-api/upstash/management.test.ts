@@ -4,22 +4,22 @@ import { basicOf, doneValue, type Person } from '../../accounts/people.fixture.j
 import type { InstanceRecord } from '../../contract/management.js';
 import { readCarriedToken } from '../../dialects/upstash/token.js';
 import type { Method } from '../operation.js';
-import { REGION, Things } from '../testing/isolation-objects.js';
+import { REGION, TestObjects } from '../testing/isolation-objects.js';
 
-let things: Things;
+let objects: TestObjects;
 before(async () => {
-  things = await Things.open();
+  objects = await TestObjects.open();
 });
-after(() => things.world.close());
+after(() => objects.world.close());
 
 function ask<Body>(person: Person, method: Method, url: string, body?: unknown) {
   const headers = { authorization: basicOf(person), 'content-type': 'application/json' };
   const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
-  return things.world.send<Body>({ method, url, headers, ...payload });
+  return objects.world.send<Body>({ method, url, headers, ...payload });
 }
 
 test('queue instances equal those of the native paths, with tokens in the SDK format', async () => {
-  const id = await things.queue();
+  const id = await objects.queue();
   const own = await ask<InstanceRecord>('owner', 'GET', `/v2/queue/user/${id}`);
   const theirs = await ask<InstanceRecord>('owner', 'GET', `/v2/qstash/user/${id}`);
   const { token, read_only_token: readOnly, ...record } = theirs.body;
@@ -34,20 +34,20 @@ test('queue instances equal those of the native paths, with tokens in the SDK fo
 });
 
 test('a rotated token works for the runtime API at once, and the old one does not', async () => {
-  const id = await things.queue();
+  const id = await objects.queue();
   const before = await ask<InstanceRecord>('owner', 'GET', `/v2/qstash/user/${id}`);
   const after = await ask<InstanceRecord>('owner', 'POST', `/v2/qstash/rotate-token/${id}`);
   assert.equal(after.status, 200);
   const statusWith = async (token: string | undefined) => {
     const headers = { authorization: `Bearer ${token}` };
-    return (await things.world.send({ method: 'GET', url: '/v2/topics', headers })).status;
+    return (await objects.world.send({ method: 'GET', url: '/v2/topics', headers })).status;
   };
   assert.deepEqual([await statusWith(before.body.token), await statusWith(after.body.token)], [401, 200]);
 });
 
 test('an instance can be moved to a team and given a budget with the field names of this API', async () => {
-  const { world, people } = things;
-  const request = { name: things.name(), region: REGION } as const;
+  const { world, people } = objects;
+  const request = { name: objects.name(), region: REGION } as const;
   const { instance } = doneValue(await world.accounts.createInstance(people.principals.owner, request));
   const id = instance.instanceId;
   const moved = await ask('owner', 'POST', '/v2/qstash/move-to-team', { qstash_id: id, target_team_id: people.teamId });

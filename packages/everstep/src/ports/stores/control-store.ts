@@ -22,7 +22,7 @@ export interface ControlStore {
   /** Returns the number of such objects of the instance. */
   countObjects(query: {
     readonly instanceId: string;
-    readonly thing: 'queue' | 'url-group' | 'flow-control' | 'schedule';
+    readonly objectKind: 'queue' | 'url-group' | 'flow-control' | 'schedule';
   }): Promise<number>;
   listHolds(query: { readonly instanceId: string }): Promise<readonly DestinationHold[]>;
   /** Returns the settings of the instance; null if it has set none. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CommitUnit } from '../../engine/writes.js';
 import { ownersOf } from '../../fairness/owners.fixture.js';
-import { StandingClock } from '../runtime.fixture.js';
+import { ManualClock } from '../runtime.fixture.js';
 import { CommitTurns, type Waiting } from './commit-turns.js';
 import { Committer } from './committer.js';
 
@@ -55,7 +55,7 @@ test('a unit that must wait for another one does not count', () => {
 
 for (const most of [1, 3]) {
   test(`a unit of a quiet account is in the next batch although another account has 10,000, with ${most} batches at a time`, async () => {
-    const clock = new StandingClock();
+    const clock = new ManualClock();
     const batches: (readonly string[])[] = [];
     const store = {
       concurrentBatches: { most, minUnits: 1 },

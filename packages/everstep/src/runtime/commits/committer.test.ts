@@ -6,7 +6,7 @@ import { PartialCommitError } from '../../ports/stores/commit-store.js';
 import type { Store } from '../../ports/stores/store.js';
 import { ServerUnavailableError, StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import { StandingClock, settle } from '../runtime.fixture.js';
+import { ManualClock, settle } from '../runtime.fixture.js';
 import { Committer } from './committer.js';
 
 const APPLIED: CommitResult = { kind: 'applied' };
@@ -59,7 +59,7 @@ test('if the store asks for it, the first batch waits for more units: up to a nu
   const batches: number[] = [];
   const asked: number[] = [];
   let gatherMs = 10;
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const gathering = {
     concurrentBatches: {
       most: 3,

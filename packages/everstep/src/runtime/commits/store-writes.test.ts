@@ -9,12 +9,12 @@ import {
   type Bench,
   endOf,
   inARow,
+  ManualClock,
   progress,
   quiet,
   ScriptedCaller,
   ScriptedSender,
   SETTINGS,
-  StandingClock,
   settle,
   withRuntime,
 } from '../runtime.fixture.js';
@@ -217,7 +217,7 @@ test('a plain message whose response could not be recorded is not sent again', a
 
 /** Creates only the state, on a simulated store. */
 function alone(probe: () => Promise<void> = async () => {}, servers?: StoreServers) {
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const logged: string[] = [];
   const note = (_fields: unknown, event?: string) => void logged.push(event ?? '');
   const log: Log = { ...quiet, info: note, warn: note, error: note };

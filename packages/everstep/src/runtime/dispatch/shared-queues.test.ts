@@ -10,10 +10,10 @@ import { answer, commandFor, textOf } from '../messages/plain-messages.fixture.j
 import {
   aloneInCluster,
   type Bench,
+  ManualClock,
   quiet,
   ScriptedCaller,
   SETTINGS,
-  StandingClock,
   settle,
   withRuntime,
 } from '../runtime.fixture.js';
@@ -227,7 +227,7 @@ test('a message that has ended on another node frees its position', () =>
   }));
 
 test('the rest of a page is skipped when other nodes have taken over, and claimed tasks are read again', async () => {
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const page = ['1', '2', '3'].map((runKey): DueTask => {
     const run = { runKey, instanceId: 'qi_1', workflowUrl: 'http://app', flowControlKey: null, runVersion: 0 };
     return { ...run, slot: 0, kind: 'message', dueAt: 1, queue: 'q' };

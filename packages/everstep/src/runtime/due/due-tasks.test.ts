@@ -5,7 +5,7 @@ import { ownersOf } from '../../fairness/owners.fixture.js';
 import type { DueTask, Store } from '../../ports/stores/store.js';
 import { ALWAYS_OPEN } from '../../ports/stores/store-writes.js';
 import { ReadyQueue } from '../dispatch/slots/ready-queue.js';
-import { quiet, StandingClock, settle } from '../runtime.fixture.js';
+import { ManualClock, quiet, settle } from '../runtime.fixture.js';
 import { DueTasks } from './due-tasks.js';
 
 const HOSTILE = 'hostile1';
@@ -61,7 +61,7 @@ class Tasks implements Pick<Store, 'dueTasks' | 'dueInstances' | 'nextDueAt'> {
 }
 
 function world(kind: 'alone' | 'node') {
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const tasks = new Tasks();
   const owners = ownersOf(HOSTILE, QUIET);
   const queue = new ReadyQueue({ maxInFlight: SLOTS, maxInFlightPerHost: SLOTS, owners });

@@ -11,7 +11,7 @@ import {
   T0,
 } from '../../stores/conformance/samples.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import { StandingClock } from '../runtime.fixture.js';
+import { ManualClock } from '../runtime.fixture.js';
 import type { FlowControlStatus } from '../services/workflow-service.js';
 import { keyWaitList } from './key-wait-list.js';
 
@@ -27,7 +27,7 @@ test('a node without the gates lists what is due at the key, except deliveries i
   const foreign = sampleRun(10, { settings, instanceId: OTHER_INSTANCE });
   for (const run of [other, foreign]) await apply(store, [creation(run), ...putTasks(run.key, [stepTask(1, T0)])]);
 
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   clock.move(T0 + 100 - clock.now());
   const status: FlowControlStatus = {
     key: 'k',

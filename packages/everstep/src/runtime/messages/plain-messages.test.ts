@@ -48,7 +48,7 @@ describe('a plain message', () => {
     );
   });
 
-  test('is retried by its settings, counts as one, and ends as a dead letter whose failure is reported', async () => {
+  test('is retried according to its settings, counts as one, and ends as a dead letter whose failure is reported', async () => {
     const sender = new ScriptedSender(({ url }) => (url === URL_OF ? answer(500, 'broken') : answer(200)));
     await withRuntime(
       noSteps,

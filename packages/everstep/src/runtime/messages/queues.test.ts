@@ -5,13 +5,13 @@ import type { Store } from '../../ports/stores/store.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import {
   type Bench,
+  ManualClock,
   publicUrl,
   quiet,
   random,
   ScriptedCaller,
   ScriptedSender,
   SETTINGS,
-  StandingClock,
   settle,
   withRuntime,
 } from '../runtime.fixture.js';
@@ -195,7 +195,7 @@ describe('a queue', () => {
 
 test('keeps the order of a queue across a restart: a message that waits for its retry is still first', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const begin = async () => {
     const sender = new HeldSender();
     const runtime = createRuntime({ store, clock, random, stepCaller: noSteps, messageSender: sender, log: quiet, publicUrl });

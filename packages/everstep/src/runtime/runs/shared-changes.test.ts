@@ -8,7 +8,7 @@ import { ALWAYS_OPEN } from '../../ports/stores/store-writes.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import { Queues } from '../messages/queues.js';
 import { UrlGroups } from '../messages/url-groups.js';
-import { quiet, random, StandingClock } from '../runtime.fixture.js';
+import { ManualClock, quiet, random } from '../runtime.fixture.js';
 import { command, INSTANCE, id } from '../services/schedules.fixture.js';
 import { Schedules } from '../services/schedules.js';
 
@@ -37,7 +37,7 @@ const queuesOf = (store: Store) =>
   });
 
 function schedulesOf(store: Store): Schedules {
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const context = () => ({ now: clock.now(), random, publicUrl: 'http://everstep' });
   return new Schedules({
     store,
@@ -82,7 +82,7 @@ test('two processes never create more schedules than the maximum', async (t) => 
   const [one, two] = [schedulesOf(store), schedulesOf(store)];
   const made = await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).put(command({ most: 7 }))));
   assert.equal(made.filter((schedule) => schedule !== 'too-many-schedules').length, 7);
-  assert.equal(await store.countObjects({ instanceId: INSTANCE, thing: 'schedule' }), 7);
+  assert.equal(await store.countObjects({ instanceId: INSTANCE, objectKind: 'schedule' }), 7);
   const [kept] = (await store.listSchedules({ instanceId: INSTANCE, after: null, limit: 1 })).items;
   assert.ok(kept);
   const replaced = await two.put(command({ scheduleId: kept.scheduleId, cron: '5 * * * *', most: 7 }));

@@ -15,7 +15,7 @@ import {
   unit,
 } from '../../stores/conformance/samples.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import { quiet, StandingClock } from '../runtime.fixture.js';
+import { ManualClock, quiet } from '../runtime.fixture.js';
 import { GroupUpkeep } from './group-upkeep.js';
 
 async function openStore(t: TestContext): Promise<Store> {
@@ -36,7 +36,7 @@ const failed = (n: number, message: string) => {
 };
 
 const upkeepOf = (store: Store, options: Partial<ConstructorParameters<typeof GroupUpkeep>[0]> = {}) =>
-  new GroupUpkeep({ store, clock: new StandingClock(), now: () => T0, log: quiet, ...options });
+  new GroupUpkeep({ store, clock: new ManualClock(), now: () => T0, log: quiet, ...options });
 
 const groups = async (store: Store, now = T0) => {
   const page = { instanceId: INSTANCE, filter: { kind: 'workflow', withEmpty: true }, now, after: null, limit: 100 } as const;

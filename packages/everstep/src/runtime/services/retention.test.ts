@@ -10,13 +10,13 @@ import { apply, creation, failure, INSTANCE, OTHER_INSTANCE, sampleRun, T0 } fro
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import {
   inARow,
+  ManualClock,
   noMessages,
   publicUrl,
   quiet,
   random,
   ScriptedCaller,
   SETTINGS,
-  StandingClock,
   settle,
 } from '../runtime.fixture.js';
 import { createRuntime, type Runtime } from '../runtime.js';
@@ -62,14 +62,14 @@ async function statuses(store: Store, instanceId = INSTANCE): Promise<readonly s
   return (await store.listRuns(page)).items.map(({ status }) => status);
 }
 
-function retentionOf(store: Store, clock = new StandingClock(), log: Log = quiet): Retention {
+function retentionOf(store: Store, clock = new ManualClock(), log: Log = quiet): Retention {
   return new Retention({ store, clock, log });
 }
 
 test('removes nothing without settings of the instance', async (t) => {
   const store = await openStore(t);
   for (const [n, how] of (['succeeded', 'canceled', 'dead-letter', 'active'] as const).entries()) await addRun(store, n, how);
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   clock.move(10_000 * DAY_MS);
   await retentionOf(store, clock).sweep();
   assert.deepEqual(await statuses(store), ['succeeded', 'canceled', 'failed', 'active']);
@@ -82,7 +82,7 @@ test('removes runs that ended long enough ago, each state by its own rule, and n
     await addRun(store, n + 10, how, OTHER_INSTANCE);
   }
   await keep(store, { succeeded: after(1), canceled: after(2), deadLetter: after(3) });
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const retention = retentionOf(store, clock);
   const left: (readonly string[])[] = [];
   clock.move(MINUTE_MS);
@@ -111,7 +111,7 @@ test('keeps the given number of newest runs', async (t) => {
 test('sweeps at the start and then every few minutes, until it is stopped', async (t) => {
   const store = await openStore(t);
   await keep(store, { succeeded: atMost(0) });
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const retention = retentionOf(store, clock);
   await addRun(store, 0);
   retention.start();
@@ -186,7 +186,7 @@ test('logs a failure, continues with other instances, and tries again at the nex
   };
   const errors: string[] = [];
   const log: Log = { ...quiet, error: ({ instanceId, error }) => errors.push(`${instanceId}: ${error}`) };
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const retention = retentionOf(faulty, clock, log);
   retention.start();
   await retention.settled();
@@ -200,7 +200,7 @@ test('logs a failure, continues with other instances, and tries again at the nex
 });
 
 /** A clock on which removing a run takes a given time. It records its timers and fires them immediately. */
-class WorkingClock extends StandingClock {
+class WorkingClock extends ManualClock {
   readonly pausesMs: number[] = [];
   override setTimer(at: number, fire: () => void): () => void {
     const pauseMs = at - this.now();
@@ -294,7 +294,7 @@ test('a stop ends the pause after a step', async (t) => {
   const store = await openStore(t);
   for (let n = 0; n < 30; n++) await addRun(store, n);
   await keep(store, { succeeded: atMost(0) });
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const slow: Store = {
     ...store,
     async removeEndedRuns(query) {
@@ -338,7 +338,7 @@ test('removes what is too old after a move of a virtual clock, even if the store
     },
   };
   await keep(store, { succeeded: after(7) });
-  const base = new StandingClock();
+  const base = new ManualClock();
   const clock: VirtualClock = createVirtualClock({ base, quiet: () => runtime.idle(), maxInstants: 1000, quietTimeoutMs: 1000 });
   const options = { store, clock, upkeepClock: clock.upkeep, random, messageSender: noMessages, log: quiet, publicUrl };
   const runtime: Runtime = createRuntime({ ...options, stepCaller: new ScriptedCaller(inARow(1)) });
@@ -364,7 +364,7 @@ test('removes what is too old after a move of a virtual clock, even if the store
 
 test('the bounds of a plan apply if the instance has set no retention or a longer one, but not if it has set a shorter one', async (t) => {
   const store = await openStore(t);
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   for (const [n, how] of (['succeeded', 'canceled', 'dead-letter', 'active'] as const).entries()) await addRun(store, n, how);
   await addRun(store, 9, 'succeeded', OTHER_INSTANCE);
   const bounds = (instanceId: string) =>
@@ -386,7 +386,7 @@ test('does nothing while another node sweeps, until the next time', async (t) =>
   const store = await openStore(t);
   await addRun(store, 1);
   await keep(store, { succeeded: after(1) });
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   clock.move(2 * DAY_MS);
   let busy = true;
   const tryExclusively = async (work: () => Promise<void>) => {
@@ -412,7 +412,7 @@ test('keeps repairs as long as dead letters and at least thirty days, and plans 
   };
   for (const phase of ['done', 'planned', 'paused'] as const) await add(`rep_${phase}`, phase);
   const left = async () => (await store.repairs.list({ instanceId: INSTANCE, after: null, limit: 9 })).items.length;
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const sweepAfter = async (days: number) => {
     clock.move(T0 + days * DAY_MS - clock.now());
     await retentionOf(store, clock).sweep();

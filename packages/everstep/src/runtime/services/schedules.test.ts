@@ -5,7 +5,7 @@ import { createVirtualClock, type VirtualClock } from '../../clock/virtual-clock
 import type { Clock } from '../../ports/clock.js';
 import type { Store } from '../../ports/stores/store.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import { noMessages, publicUrl, quiet, random, SETTINGS, StandingClock, settle, withRuntime } from '../runtime.fixture.js';
+import { ManualClock, noMessages, publicUrl, quiet, random, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 import { createRuntime, type Runtime } from '../runtime.js';
 import {
   caller,
@@ -96,7 +96,7 @@ test('ticks are recorded in the order of their times', async () => {
 
 test('ticks that were missed while the service was stopped start one run', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const life = () =>
     createRuntime({ store, clock, random, stepCaller: caller(), messageSender: noMessages, log: quiet, publicUrl });
   const first = life();
@@ -242,7 +242,7 @@ test('a move of a virtual clock by a week executes each tick at its time, even i
       return quick.dueSchedules(query);
     },
   };
-  const base: Clock = new StandingClock();
+  const base: Clock = new ManualClock();
   const clock: VirtualClock = createVirtualClock({ base, quiet: () => runtime.idle(), maxInstants: 1000, quietTimeoutMs: 1000 });
   const options = { store, clock, upkeepClock: clock.upkeep, random, messageSender: noMessages, log: quiet, publicUrl };
   const runtime: Runtime = createRuntime({ ...options, stepCaller: caller() });

@@ -7,7 +7,7 @@ import { ownersOf } from '../../fairness/owners.fixture.js';
 import type { Store } from '../../ports/stores/store.js';
 import { apply, creation, sampleRun, T0 } from '../../stores/conformance/samples.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
-import { quiet, StandingClock, withRuntime } from '../runtime.fixture.js';
+import { ManualClock, quiet, withRuntime } from '../runtime.fixture.js';
 import { Retention } from '../services/retention.js';
 import { caller, command, HOUR_MS, pass, scheduled } from '../services/schedules.fixture.js';
 
@@ -100,7 +100,7 @@ test('a repair is planned on time although another account has 60 repairs', asyn
 test('retention removes runs of each account in turns', async (t) => {
   const store = await openSqliteStore({ file: ':memory:' });
   t.after(() => store.close());
-  const clock = new StandingClock();
+  const clock = new ManualClock();
   const retention = { ...DEFAULT_INSTANCE_SETTINGS.retention, succeeded: { maxAgeMs: 1, maxCount: null } };
   for (const [instanceId, count] of [
     [HOSTILE, 100],

@@ -137,7 +137,7 @@ export function scheduleConformance(open: OpenStore): void {
         assert.deepEqual(await allSchedules(store, OTHER_INSTANCE), [foreign]);
         assert.deepEqual(await allSchedules(store, 'qi_nobody'), []);
         const counts = [INSTANCE, OTHER_INSTANCE, 'qi_nobody'].map((instanceId) =>
-          store.countObjects({ instanceId, thing: 'schedule' }),
+          store.countObjects({ instanceId, objectKind: 'schedule' }),
         );
         assert.deepEqual(await Promise.all(counts), [3, 1, 0]);
       }),

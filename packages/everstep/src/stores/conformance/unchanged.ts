@@ -42,7 +42,7 @@ export const guardedSchedule = (scheduleId: string, more: Partial<Schedule> = {}
   ...more,
 });
 
-interface Thing<Value> {
+interface ObjectKind<Value> {
   readonly what: string;
   readonly guard: (was: Value | null) => StoreGuard;
   readonly put: (value: Value) => StoreWrite;
@@ -52,7 +52,7 @@ interface Thing<Value> {
   readonly values: readonly [Value, ...Value[]];
 }
 
-const queues: Thing<Queue> = {
+const queues: ObjectKind<Queue> = {
   what: 'a queue',
   guard: (was) => ({ kind: 'queue-unchanged', instanceId: INSTANCE, name: 'q', was }),
   put: (queue) => ({ kind: 'put-queue', instanceId: INSTANCE, queue }),
@@ -67,7 +67,7 @@ const queues: Thing<Queue> = {
   ],
 };
 
-const groups: Thing<UrlGroup> = {
+const groups: ObjectKind<UrlGroup> = {
   what: 'a URL group',
   guard: (was) => ({ kind: 'url-group-unchanged', instanceId: INSTANCE, name: 'g', was }),
   put: (group) => ({ kind: 'put-url-group', instanceId: INSTANCE, group }),
@@ -82,7 +82,7 @@ const groups: Thing<UrlGroup> = {
   ],
 };
 
-const schedules: Thing<Schedule> = {
+const schedules: ObjectKind<Schedule> = {
   what: 'a schedule',
   guard: (was) => ({ kind: 'schedule-unchanged', instanceId: INSTANCE, scheduleId: 's', was }),
   put: (schedule) => ({ kind: 'put-schedule', schedule }),
@@ -102,7 +102,7 @@ const schedules: Thing<Schedule> = {
 const CHANGED: readonly CommitResult[] = [{ kind: 'changed' }];
 const APPLIED: readonly CommitResult[] = [{ kind: 'applied' }];
 
-function ofThing<Value>(open: OpenStore, { what, guard, put, remove, find, values }: Thing<Value>): void {
+function testObjectKind<Value>(open: OpenStore, { what, guard, put, remove, find, values }: ObjectKind<Value>): void {
   const [first] = values;
   test(
     `${what} is written only if it is still as it was read`,
@@ -145,9 +145,9 @@ function ofThing<Value>(open: OpenStore, { what, guard, put, remove, find, value
 
 export function unchangedConformance(open: OpenStore): void {
   describe('rows that are read, decided on and written', () => {
-    ofThing(open, queues);
-    ofThing(open, groups);
-    ofThing(open, schedules);
+    testObjectKind(open, queues);
+    testObjectKind(open, groups);
+    testObjectKind(open, schedules);
 
     test(
       'a queue that a message has created is a change to the missing queue that was read',
@@ -180,7 +180,7 @@ export function unchangedConformance(open: OpenStore): void {
           ...APPLIED,
           { kind: 'too-many-schedules', count: 2 },
         ]);
-        assert.equal(await store.countObjects({ instanceId: INSTANCE, thing: 'schedule' }), 2);
+        assert.equal(await store.countObjects({ instanceId: INSTANCE, objectKind: 'schedule' }), 2);
       }),
     );
   });

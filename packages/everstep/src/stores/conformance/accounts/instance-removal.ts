@@ -98,7 +98,7 @@ async function left(store: Store, instanceId: string) {
     flowControls: (await store.listFlowControls({ instanceId })).length,
     queues: (await store.listQueues({ instanceId })).length,
     urlGroups: (await store.listUrlGroups({ instanceId })).length,
-    schedules: await store.countObjects({ instanceId, thing: 'schedule' }),
+    schedules: await store.countObjects({ instanceId, objectKind: 'schedule' }),
     holds: (await store.listHolds({ instanceId })).length,
     repairs: (await store.repairs.list({ instanceId, after: null, limit: 10 })).items.length,
     tokens: (await accounts.listTokens({ instanceId })).length,

@@ -115,18 +115,18 @@ if (typeof schemas === 'string') {
       const [one, two] = [await join(), await join()];
       await start(one, [0, 0, 3_600_000]);
       await one.cluster.gateHolderOf(INSTANCE);
-      const standing = async ({ cluster }: Node) =>
+      const listed = async ({ cluster }: Node) =>
         (await cluster.nodes()).map(({ nodeId, host, version, self, leaving, runsClaimed, gates }) => ({
           is: nodeId === one.cluster.nodeId ? 'one' : 'two',
           ...{ host, version, self, leaving, runsClaimed, gates },
         }));
       const node = { host: 'test', version: '0', leaving: false };
-      assert.deepEqual(await standing(two), [
+      assert.deepEqual(await listed(two), [
         { ...node, is: 'one', self: false, runsClaimed: 2, gates: 1 },
         { ...node, is: 'two', self: true, runsClaimed: 0, gates: 0 },
       ]);
       await one.cluster.release({ tasks: [], gates: [] });
-      const [leaving, other] = await standing(one);
+      const [leaving, other] = await listed(one);
       assert.deepEqual([leaving?.leaving, leaving?.self, leaving?.runsClaimed, other?.self], [true, true, 0, false]);
       const [first] = await two.cluster.nodes();
       const now = two.cluster.now();

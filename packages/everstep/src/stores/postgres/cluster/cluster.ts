@@ -202,8 +202,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     return find(this.database, instanceId, this.nodeId);
   }
 
-  publishGateStatus(instanceId: string, standing: GateStatus): Promise<void> {
-    return publishGateStatus(this.database, instanceId, this.nodeId, standing);
+  publishGateStatus(instanceId: string, status: GateStatus): Promise<void> {
+    return publishGateStatus(this.database, instanceId, this.nodeId, status);
   }
 
   gateStatusOf(instanceId: string): Promise<GateStatus | null> {

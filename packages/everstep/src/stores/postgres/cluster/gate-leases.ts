@@ -10,8 +10,8 @@ const TAKE = statement(`
   WITH taker AS MATERIALIZED (SELECT node_id FROM node WHERE node_id = $2 AND NOT leaving FOR KEY SHARE)
   INSERT INTO gate_lease (instance_id, node_id) SELECT $1, node_id FROM taker
   ON CONFLICT (instance_id) DO NOTHING`);
-const TELL = statement('UPDATE gate_lease SET standing = $3 WHERE instance_id = $1 AND node_id = $2');
-const STANDING = statement('SELECT standing FROM gate_lease WHERE instance_id = $1');
+const UPDATE_STATUS = statement('UPDATE gate_lease SET standing = $3 WHERE instance_id = $1 AND node_id = $2');
+const SELECT_STATUS = statement('SELECT standing FROM gate_lease WHERE instance_id = $1');
 
 /** Returns the node that holds the gates; this node takes them if none does. `take` resolves with whether it took them. */
 export async function gateHolderOf(
@@ -35,17 +35,12 @@ export async function gateHolderOf(
 export const gateHolderOnServers = (database: Database, instanceId: string, nodeId: string): Promise<string> =>
   gateHolderOf(database, instanceId, nodeId, () => database.transaction((session) => takeGate(session, instanceId, nodeId)));
 
-export async function publishGateStatus(
-  session: Session,
-  instanceId: string,
-  nodeId: string,
-  standing: GateStatus,
-): Promise<void> {
-  await session.execute(TELL, [instanceId, nodeId, JSON.stringify(standing)]);
+export async function publishGateStatus(session: Session, instanceId: string, nodeId: string, status: GateStatus): Promise<void> {
+  await session.execute(UPDATE_STATUS, [instanceId, nodeId, JSON.stringify(status)]);
 }
 
 export async function gateStatusOf(session: Session, instanceId: string): Promise<GateStatus | null> {
-  const [row] = await session.query(STANDING, [instanceId]);
+  const [row] = await session.query(SELECT_STATUS, [instanceId]);
   if (!row) return null;
   return row.standing === null ? { keys: {} } : json<GateStatus>(row, 'standing');
 }

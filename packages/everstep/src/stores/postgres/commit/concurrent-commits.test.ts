@@ -197,7 +197,7 @@ if (typeof schemas === 'string') {
     });
 
     test('concurrent units do not add more schedules than allowed', async () => {
-      const before = await first.countObjects({ instanceId: INSTANCE, thing: 'schedule' });
+      const before = await first.countObjects({ instanceId: INSTANCE, objectKind: 'schedule' });
       const most = before + 10;
       const results = await Promise.all(
         Array.from({ length: 30 }, (_, n) => {
@@ -206,7 +206,7 @@ if (typeof schemas === 'string') {
         }),
       );
       assert.equal(results.flat().filter((result) => result?.kind === 'applied').length, 10);
-      assert.equal(await first.countObjects({ instanceId: INSTANCE, thing: 'schedule' }), most);
+      assert.equal(await first.countObjects({ instanceId: INSTANCE, objectKind: 'schedule' }), most);
     });
 
     test('batches with the same runs in different orders wait for each other, and none is lost', async () => {

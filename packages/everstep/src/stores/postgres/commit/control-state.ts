@@ -7,7 +7,7 @@
 import type { Queue, UrlGroup } from '../../../engine/runs/run.js';
 import type { CommitResult, CommitUnit, StoreGuard, WriteOf } from '../../../engine/writes.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
-import type { InstancesThing } from '../connection/row-sets.js';
+import type { ObjectKey } from '../connection/row-sets.js';
 import { readQueues } from '../control/queue-records.js';
 import { countSchedulesOf, digestOf, readDigests } from '../control/schedule-records.js';
 import { readUrlGroups } from '../control/url-group-records.js';
@@ -34,11 +34,11 @@ const digestOfGroup = ({ endpoints, createdAt, updatedAt }: UrlGroup): string =>
 
 /** Objects of one kind, by instance and id. */
 class Objects {
-  readonly named = new Map<string, InstancesThing>();
+  readonly named = new Map<string, ObjectKey>();
   /** Digests of the objects in `named`; null if the object does not exist. */
   readonly digests = new Map<string, string | null>();
 
-  static key = ({ instanceId, id }: InstancesThing): string => `${instanceId}\n${id}`;
+  static key = ({ instanceId, id }: ObjectKey): string => `${instanceId}\n${id}`;
 
   name(instanceId: string, id: string): void {
     const object = { instanceId, id };
@@ -46,7 +46,7 @@ class Objects {
   }
 
   /** Records the objects that exist. The others in `named` do not. */
-  learn(found: readonly (InstancesThing & { readonly digest: string })[]): void {
+  learn(found: readonly (ObjectKey & { readonly digest: string })[]): void {
     for (const key of this.named.keys()) this.digests.set(key, null);
     for (const object of found) this.digests.set(Objects.key(object), object.digest);
   }
@@ -84,7 +84,7 @@ export class ControlState {
       ...counted.map((instanceId) => `schedules ${instanceId}`),
     ].sort();
     if (locks.length === 0) return state;
-    const of = <Found>(objects: Objects, read: (named: readonly InstancesThing[]) => Promise<readonly Found[]>) =>
+    const of = <Found>(objects: Objects, read: (named: readonly ObjectKey[]) => Promise<readonly Found[]>) =>
       objects.named.size === 0 ? Promise.resolve([]) : read([...objects.named.values()]);
     // The reads follow the locks, so that each of them sees what was committed before.
     const [, foundQueues, foundGroups, foundSchedules, counts] = await Promise.all([

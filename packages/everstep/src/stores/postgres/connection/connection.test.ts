@@ -13,7 +13,7 @@ import { Database, planned, statement } from './connection.js';
 import { StoreOpenError } from './errors.js';
 import { migrate } from './migrate.js';
 import { Primary } from './primary.js';
-import type { Standing } from './server-probe.js';
+import type { ServerState } from './server-probe.js';
 
 const schemas = await openTestSchemas();
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -98,7 +98,7 @@ if (typeof schemas === 'string') {
     test('a response is discarded when its server was replaced or cannot be confirmed as the primary', async () => {
       // Two names of one server.
       const { host, port } = new URL(url);
-      let other: Standing = 'standby';
+      let other: ServerState = 'standby';
       let commits = async () => true;
       const primary = new Primary({
         url: url.replace(host, `${host},localhost:${port}`),

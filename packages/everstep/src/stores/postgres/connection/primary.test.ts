@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fakeProbe } from '../testing/fake-probe.js';
 import { locationOfUrl } from './errors.js';
 import { Primary, primaryUrl, serverUrls } from './primary.js';
-import type { ServerProbe, Standing } from './server-probe.js';
+import type { ServerProbe, ServerState } from './server-probe.js';
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 const URL_OF_TWO = 'postgres://u:p@one:1,two:2/db?sslmode=verify-full&target_session_attrs=read-write';
@@ -12,28 +12,28 @@ const [ONE, TWO] = ['postgres://u:p@one:1/db?sslmode=verify-full', 'postgres://u
 
 /** The two servers by their URLs. A server that is not named does not answer. */
 class Servers {
-  readonly standing: Record<string, Standing | Promise<Standing>>;
+  readonly state: Record<string, ServerState | Promise<ServerState>>;
   /** Whether the server acknowledges a commit. */
   readonly commits: Record<string, Promise<boolean>> = {};
   readonly asked: string[] = [];
   readonly askedForCommit: string[] = [];
 
-  constructor(standing: Record<string, Standing | Promise<Standing>>) {
-    this.standing = standing;
+  constructor(state: Record<string, ServerState | Promise<ServerState>>) {
+    this.state = state;
   }
 
   readonly probe = (url: string): ServerProbe => {
     const probe = fakeProbe(
-      () => this.standing[url] ?? 'unknown',
+      () => this.state[url] ?? 'unknown',
       async () => this.commits[url] ?? false,
     );
     return {
       get isConnected() {
         return probe.isConnected;
       },
-      standing: () => {
+      state: () => {
         this.asked.push(url);
-        return probe.standing();
+        return probe.state();
       },
       commits: () => {
         this.askedForCommit.push(url);
@@ -92,7 +92,7 @@ describe('the primary', () => {
     const primary = primaryOf(servers);
     await primary.ready();
     assert.equal(primary.isKnown, false);
-    servers.standing[TWO] = 1;
+    servers.state[TWO] = 1;
     await primary.ready();
     assert.deepEqual([primary.url, primary.isKnown], [TWO, true]);
     primary.close();
@@ -105,7 +105,7 @@ describe('the primary', () => {
     primary.onMoved(() => moves.push(primary.url));
     await primary.ready();
     assert.deepEqual([primary.url, moves], [ONE, []]);
-    servers.standing[TWO] = 2;
+    servers.state[TWO] = 2;
     await primary.find();
     assert.deepEqual([primary.url, moves], [TWO, [TWO]]);
     primary.close();
@@ -116,8 +116,8 @@ describe('the primary', () => {
     const primary = primaryOf(servers);
     const moved = new Promise<void>((resolve) => primary.onMoved(resolve));
     await primary.ready();
-    servers.standing[ONE] = new Promise(() => {});
-    servers.standing[TWO] = 2;
+    servers.state[ONE] = new Promise(() => {});
+    servers.state[TWO] = 2;
     void primary.find();
     await moved;
     assert.equal(primary.url, TWO);
@@ -128,11 +128,11 @@ describe('the primary', () => {
     const servers = new Servers({ [ONE]: 1, [TWO]: 2 });
     const primary = primaryOf(servers);
     await primary.ready();
-    servers.standing[TWO] = 'unknown';
+    servers.state[TWO] = 'unknown';
     await primary.find();
     assert.equal(primary.url, TWO);
     // The first server now follows the other one, which was promoted in turn.
-    servers.standing[ONE] = 3;
+    servers.state[ONE] = 3;
     await primary.find();
     assert.equal(primary.url, ONE);
     primary.close();
@@ -150,11 +150,11 @@ describe('the primary', () => {
 });
 
 describe('the confirmation of the primary', () => {
-  async function started(standing: Record<string, Standing>, confirmWithinMs?: number) {
+  async function started(state: Record<string, ServerState>, confirmWithinMs?: number) {
     const servers = new Servers({ [ONE]: 1, [TWO]: 'standby' });
     const primary = primaryOf(servers, confirmWithinMs);
     await primary.ready();
-    Object.assign(servers.standing, standing);
+    Object.assign(servers.state, state);
     servers.asked.length = 0;
     return { servers, primary };
   }
@@ -179,11 +179,11 @@ describe('the confirmation of the primary', () => {
   test('asks every server after the call, and once for all waiting calls', async () => {
     const { servers, primary } = await started({});
     const pending = () => {
-      let answer = (_: Standing): void => {};
-      servers.standing[TWO] = new Promise<Standing>((resolve) => {
+      let answer = (_: ServerState): void => {};
+      servers.state[TWO] = new Promise<ServerState>((resolve) => {
         answer = resolve;
       });
-      return (standing: Standing) => answer(standing);
+      return (state: ServerState) => answer(state);
     };
     const answerFirst = pending();
     const first = primary.confirm();
@@ -208,7 +208,7 @@ describe('the confirmation of the primary', () => {
 
   test('also accepts a commit if a connected server is silent', async () => {
     const { servers, primary } = await started({});
-    servers.standing[TWO] = new Promise(() => {});
+    servers.state[TWO] = new Promise(() => {});
     servers.commits[ONE] = Promise.resolve(true);
     assert.equal(await primary.confirm(), ONE);
     assert.deepEqual(servers.askedForCommit, [ONE]);
@@ -217,8 +217,8 @@ describe('the confirmation of the primary', () => {
 
   test('also accepts the response of a slow server', async () => {
     const { servers, primary } = await started({});
-    let answer = (_: Standing): void => {};
-    servers.standing[TWO] = new Promise((resolve) => {
+    let answer = (_: ServerState): void => {};
+    servers.state[TWO] = new Promise((resolve) => {
       answer = resolve;
     });
     servers.commits[ONE] = new Promise(() => {});
@@ -249,7 +249,7 @@ describe('the confirmation of the primary', () => {
       acknowledge = resolve;
     });
     const confirmed = primary.confirm();
-    servers.standing[TWO] = 2;
+    servers.state[TWO] = 2;
     await primary.find();
     acknowledge(true);
     assert.notEqual(await confirmed, ONE);

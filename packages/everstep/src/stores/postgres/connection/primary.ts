@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../../ports/log.js';
 import { SharedWork } from '../cluster/shared-work.js';
 import { locationOfUrl } from './errors.js';
-import { probeServer, type ServerProbe, type Standing } from './server-probe.js';
+import { probeServer, type ServerProbe, type ServerState } from './server-probe.js';
 import { withVerification } from './tls.js';
 
 /** Interval at which all servers are asked while there are no reads. */
@@ -66,8 +66,8 @@ interface Server {
 /** The state that each server reports, in the order of the URL. */
 interface Answers {
   /** The states without further waiting; `unknown` for a server that did not respond at once. */
-  readonly soon: readonly Standing[];
-  readonly late: Promise<readonly Standing[]>;
+  readonly soon: readonly ServerState[];
+  readonly late: Promise<readonly ServerState[]>;
 }
 
 export class Primary {
@@ -145,7 +145,7 @@ export class Primary {
     const url = this.current;
     if (this.allAgree(soon)) return url;
     const acknowledged = this.servers.find((server) => server.url === url)?.commits.run() ?? false;
-    const checks = [acknowledged, late.then((standings) => this.allAgree(standings))];
+    const checks = [acknowledged, late.then((states) => this.allAgree(states))];
     const confirmed = await Promise.race([
       ...checks.map(onlyTrue),
       Promise.all(checks).then((outcomes) => outcomes.includes(true)),
@@ -171,7 +171,7 @@ export class Primary {
   private async askConnected(): Promise<Answers> {
     const reconnects = !this.closed && performance.now() >= this.reconnectAt;
     if (reconnects) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
-    const answers = this.servers.map((server): Promise<Standing> => {
+    const answers = this.servers.map((server): Promise<ServerState> => {
       if (server.probe.isConnected) return this.ask(server);
       if (reconnects) void this.ask(server);
       return Promise.resolve('unknown');
@@ -181,36 +181,36 @@ export class Primary {
   }
 
   /** Returns whether the current server reports that it is the primary, and each of the others that it is not. */
-  private allAgree(standings: readonly Standing[]): boolean {
+  private allAgree(states: readonly ServerState[]): boolean {
     return this.servers.every(({ url }, index) => {
-      const standing = standings[index] ?? 'unknown';
-      return url === this.current ? standing === this.timeline : standing !== 'unknown';
+      const state = states[index] ?? 'unknown';
+      return url === this.current ? state === this.timeline : state !== 'unknown';
     });
   }
 
   /** Asks one server. With a newer history, it is the primary as soon as it responds, even if others do not. */
-  private async ask(server: Server): Promise<Standing> {
-    const standing = await server.probe.standing();
+  private async ask(server: Server): Promise<ServerState> {
+    const state = await server.probe.state();
     if (this.closed) return 'unknown';
-    if (this.isKnown && typeof standing === 'number' && standing > this.timeline) this.learn(server.url, standing);
-    const answers = standing !== 'unknown';
+    if (this.isKnown && typeof state === 'number' && state > this.timeline) this.learn(server.url, state);
+    const answers = state !== 'unknown';
     if (answers !== server.answers) {
       server.answers = answers;
       const fields = { server: locationOfUrl(server.url) };
       if (answers) this.log.info(fields, 'database server answered again');
       else this.log.warn(fields, 'database server did not answer, reads wait for a commit on the primary');
     }
-    return standing;
+    return state;
   }
 
   private async lookAtAll(): Promise<void> {
-    const standings = await Promise.all(this.servers.map((server) => this.ask(server)));
+    const states = await Promise.all(this.servers.map((server) => this.ask(server)));
     let found: string | null = null;
     let newest = this.timeline;
     for (const [index, { url }] of this.servers.entries()) {
-      const standing = standings[index];
-      if (typeof standing !== 'number' || standing < newest || (standing === newest && found !== null)) continue;
-      newest = standing;
+      const state = states[index];
+      if (typeof state !== 'number' || state < newest || (state === newest && found !== null)) continue;
+      newest = state;
       found = url;
     }
     if (found !== null) this.learn(found, newest);

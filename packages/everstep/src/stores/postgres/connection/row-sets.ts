@@ -19,16 +19,16 @@ export function columnArrays<Set extends Columns>(columns: Set, rows: readonly R
   return Object.keys(columns).map((name) => rows.map((row) => row[name] ?? null));
 }
 
-/** An object with a name that is unique in its instance. */
-export interface InstancesThing {
+/** Key of an object: its instance, and an id that is unique in the instance. */
+export interface ObjectKey {
   readonly instanceId: string;
   readonly id: string;
 }
 
 /** Returns the values of `unnest($1::text[], $2::text[])`. */
-export const thingArrays = (things: readonly InstancesThing[]): readonly SqlValue[] => [
-  things.map(({ instanceId }) => instanceId),
-  things.map(({ id }) => id),
+export const objectKeyArrays = (keys: readonly ObjectKey[]): readonly SqlValue[] => [
+  keys.map(({ instanceId }) => instanceId),
+  keys.map(({ id }) => id),
 ];
 
 /** Returns `INSERT INTO table` of all rows at once. */

@@ -9,13 +9,13 @@ const COMMIT_WITHIN_MS = 60_000;
 const KEEP_ALIVE_AFTER_MS = 5_000;
 
 /** The timeline of a primary, which increases with each promotion; or that it is a standby, or did not respond. */
-export type Standing = number | 'standby' | 'unknown';
+export type ServerState = number | 'standby' | 'unknown';
 
 export interface ServerProbe {
-  /** Whether `standing` can ask without connecting first. */
+  /** Whether `state` can ask without connecting first. */
   readonly isConnected: boolean;
   /** Resolves with the current state of the server, or with `unknown` if it does not respond. Never rejects. */
-  standing(): Promise<Standing>;
+  state(): Promise<ServerState>;
   /**
    * Makes a commit. Resolves with true once it is acknowledged, or with false if it fails. A commit that waits for the confirmation
    * of a standby may take forever. Never rejects.
@@ -24,7 +24,7 @@ export interface ServerProbe {
   close(): void;
 }
 
-const STANDING = `
+const SELECT_TIMELINE = `
   SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`;
 /** A statement that writes only to the log. A transaction that wrote nothing would not wait for the standby. */
 const COMMIT = `SELECT pg_logical_emit_message(true, 'everstep', ''::text)`;
@@ -116,8 +116,8 @@ export function probeServer(url: string): ServerProbe {
     get isConnected() {
       return asks.isConnected;
     },
-    async standing() {
-      const rows = await asks.query<{ timeline: string | null }>(STANDING);
+    async state() {
+      const rows = await asks.query<{ timeline: string | null }>(SELECT_TIMELINE);
       if (!rows?.[0]) return 'unknown';
       const { timeline } = rows[0];
       return timeline === null ? 'standby' : Number.parseInt(timeline, 16);

@@ -4,7 +4,7 @@ import type { StoreWrite } from '../../../ports/stores/store.js';
 import { QUEUE } from '../../shared/control/queues.js';
 import { integer, text } from '../connection/columns.js';
 import { type Session, statement, type TransactionSession } from '../connection/connection.js';
-import { type InstancesThing, thingArrays } from '../connection/row-sets.js';
+import { type ObjectKey, objectKeyArrays } from '../connection/row-sets.js';
 
 export type QueueWrite = Extract<StoreWrite, { readonly kind: 'register-queue' | 'put-queue' | 'delete-queue' }>;
 
@@ -79,8 +79,8 @@ export function writeQueues(session: TransactionSession, writes: readonly QueueW
 }
 
 /** Returns the queues that exist, with their instances. */
-export async function readQueues(session: Session, references: readonly InstancesThing[]) {
-  const rows = await session.query(SELECT_SOME, thingArrays(references));
+export async function readQueues(session: Session, references: readonly ObjectKey[]) {
+  const rows = await session.query(SELECT_SOME, objectKeyArrays(references));
   return rows.map((row) => ({ instanceId: text(row, 'instance_id'), queue: QUEUE.read(row) }));
 }
 

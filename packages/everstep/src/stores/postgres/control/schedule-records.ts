@@ -5,7 +5,7 @@ import type { StoreWrite } from '../../../ports/stores/store.js';
 import { storedSql } from '../../../ports/stores/stored-bytes.js';
 import { integer, integerOrNull, text } from '../connection/columns.js';
 import { inForms, type Session, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
-import { type InstancesThing, thingArrays } from '../connection/row-sets.js';
+import { type ObjectKey, objectKeyArrays } from '../connection/row-sets.js';
 import { addBytes, charged } from '../storage/stored-bytes.js';
 
 export type ScheduleWrite = Extract<StoreWrite, { readonly kind: 'put-schedule' | 'delete-schedule' }>;
@@ -157,8 +157,8 @@ export function digestOf(schedule: Schedule): string {
 }
 
 /** Returns the digests of the schedules that exist. */
-export async function readDigests(session: Session, references: readonly InstancesThing[]) {
-  const rows = await session.query(SELECT_SOME, thingArrays(references));
+export async function readDigests(session: Session, references: readonly ObjectKey[]) {
+  const rows = await session.query(SELECT_SOME, objectKeyArrays(references));
   return rows.map((row) => ({
     instanceId: text(row, 'instance_id'),
     scheduleId: text(row, 'schedule_id'),

@@ -9,7 +9,7 @@ const deletion = (table: string) =>
   DELETE FROM ${table} WHERE instance_id = $1 AND ctid = ANY(ARRAY(
     SELECT ctid FROM ${table} WHERE instance_id = $1 LIMIT $2))`);
 
-/** `run` last: it has the keys that are in the directory. */
+/** `run` is emptied last, because it contains the keys of the rows in the directory. */
 const DELETIONS = [...FIRST, ...TABLES_OF_INSTANCE, ...TABLES_OF_RUN.filter((table) => table !== 'run')].map(deletion);
 const SELECT_RUNS = statement('SELECT run_key FROM run WHERE instance_id = $1 ORDER BY run_key LIMIT $2');
 const DELETE_DIRECTORY = statement('DELETE FROM run_directory WHERE run_key = ANY($1::text[]) AND instance_id = $2');

@@ -1,25 +1,25 @@
 /** Probes of simulated servers. */
-import type { ServerProbe, Standing } from '../connection/server-probe.js';
+import type { ServerProbe, ServerState } from '../connection/server-probe.js';
 
 export interface FakeProbe extends ServerProbe {
   /** How often the server was asked for its state, and for a commit. */
-  readonly asked: { standings: number; commits: number };
+  readonly asked: { states: number; commits: number };
 }
 
-/** Returns a probe. A server whose standing is `unknown` is not connected. `commits` says whether a commit is acknowledged. */
+/** Returns a probe. A server whose state is `unknown` is not connected. `commits` says whether a commit is acknowledged. */
 export function fakeProbe(
-  standing: () => Standing | Promise<Standing>,
+  state: () => ServerState | Promise<ServerState>,
   commits: () => Promise<boolean> = async () => true,
 ): FakeProbe {
-  const asked = { standings: 0, commits: 0 };
+  const asked = { states: 0, commits: 0 };
   return {
     asked,
     get isConnected() {
-      return standing() !== 'unknown';
+      return state() !== 'unknown';
     },
-    async standing() {
-      asked.standings++;
-      return standing();
+    async state() {
+      asked.states++;
+      return state();
     },
     commits() {
       asked.commits++;

@@ -19,8 +19,8 @@ const TABLES = {
   schedule: raw('schedule'),
 };
 
-export function* countObjects({ instanceId, thing }: CountQuery): Procedure<number> {
-  const found = yield* row(sql`SELECT count(*) AS objects FROM ${TABLES[thing]} WHERE ${ofInstance(instanceId)}`);
+export function* countObjects({ instanceId, objectKind }: CountQuery): Procedure<number> {
+  const found = yield* row(sql`SELECT count(*) AS objects FROM ${TABLES[objectKind]} WHERE ${ofInstance(instanceId)}`);
   return found ? integer(found, 'objects') : 0;
 }
 

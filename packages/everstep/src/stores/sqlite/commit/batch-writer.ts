@@ -126,7 +126,7 @@ export class BatchWriter {
       case 'schedule-unchanged':
         return this.isUnchanged(findSchedule(guard.instanceId, guard.scheduleId), guard.was) ? null : CHANGED;
       case 'schedules-below': {
-        const count = this.parts.sql.run(countObjects({ instanceId: guard.instanceId, thing: 'schedule' }));
+        const count = this.parts.sql.run(countObjects({ instanceId: guard.instanceId, objectKind: 'schedule' }));
         return count < guard.most ? null : { kind: 'too-many-schedules', count };
       }
     }

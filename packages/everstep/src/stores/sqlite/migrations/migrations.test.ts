@@ -137,7 +137,7 @@ describe('a file of version 3', () => {
     return openSqliteStore({ file });
   }
 
-  test('has instances without an owner, which are counted and can be given away, and valid keys', async () => {
+  test('has instances without an owner, which are counted and can be transferred, and valid keys', async () => {
     const opened = await open(`(1, 'usr_1', 'Me@Example.com', ${T0})`);
     try {
       const { accounts } = opened;
