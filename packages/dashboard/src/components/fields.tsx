@@ -1,4 +1,4 @@
-/** Labeled fields of forms. Attributes that are not named here are those of the HTML control. */
+/** Labeled fields of forms. All other attributes are passed to the HTML control. */
 import { type ComponentProps, type ReactNode, useId } from 'react';
 
 interface OwnProps {

@@ -46,8 +46,8 @@ async function namesIn(directory: string): Promise<readonly string[]> {
 }
 
 async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<Verified> {
-  const belongings = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
-  const store = inspectLiveStore(storeFile, belongings);
+  const companionFiles = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
+  const store = inspectLiveStore(storeFile, companionFiles);
   if (!store) throw new BackupError(`There is no store at ${storeFile}. Set the data directory with --data-dir.`);
   const { schema, counts, problems, doubts } = store;
   assertSound(STORE_FILE, problems);

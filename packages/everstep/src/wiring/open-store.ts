@@ -58,7 +58,7 @@ export async function openFile(
       file,
       acceptLoss,
       // Credentials belong to this file only if it is in the data directory.
-      belongings: dirname(file) === dataDir ? [credentialsFile(dataDir)] : [],
+      companionFiles: dirname(file) === dataDir ? [credentialsFile(dataDir)] : [],
       onDiskFailure,
       onSync: (durationMs) => observer.logSynced(durationMs),
       onNotice: ({ event, fields }) => log.warn(fields, event),

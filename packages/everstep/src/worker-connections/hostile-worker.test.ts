@@ -177,7 +177,7 @@ test('closes a connection that reads nothing for too long, but not one that read
   for (let n = 0; n < 20; n++) {
     // The worker reads, although some bytes are always unsent.
     ask(worker).abort();
-    worker.link.tell({ kind: 'cancel', id: 1_000 });
+    worker.link.sendFrame({ kind: 'cancel', id: 1_000 });
     worker.unsentBytes = 10;
     await world.pass(HEARTBEAT_MS);
     worker.send({ kind: 'pong' });

@@ -14,7 +14,7 @@ const MAX_FRAME_BYTES = 1024 * 1024;
 
 type Listener = Parameters<SocketLike['addEventListener']>[1];
 
-/** What accepts the workers of a node. */
+/** The parts of a node that accept workers. */
 export interface NodeOfNetwork {
   readonly instanceId: string;
   readonly pools: WorkerPools;
@@ -47,7 +47,7 @@ export class InProcessNetwork {
   serve(node: NodeOfNetwork): void {
     node.cluster.onNodesChange(() => {
       const frame: ServiceFrame = { kind: 'nodes', nodeId: node.nodeId(), nodes: node.cluster.connectionNodes };
-      for (const [link, { node: of }] of this.open) if (of === node) link.tell(frame);
+      for (const [link, { node: of }] of this.open) if (of === node) link.sendFrame(frame);
     });
   }
 
@@ -84,14 +84,14 @@ export class InProcessNetwork {
 
       send(data: string): void {
         if (this.link) this.link.receive(data);
-        else if (this.node) this.greet(this.node, data);
+        else if (this.node) this.acceptHello(this.node, data);
       }
 
       close(): void {
         if (this.readyState !== CLOSED) this.closed('');
       }
 
-      private greet(node: NodeOfNetwork, data: string): void {
+      private acceptHello(node: NodeOfNetwork, data: string): void {
         const read = readHello(data);
         assert.ok(read.ok, data);
         const deliver = (message: string) =>
@@ -106,7 +106,7 @@ export class InProcessNetwork {
           ...{ kind: 'welcome', connectionId: link.connectionId, nodeId: node.nodeId(), nodes: node.cluster.connectionNodes },
           ...{ heartbeatMs: HEARTBEAT_MS, maxFrameBytes: MAX_FRAME_BYTES },
         };
-        link.tell(welcome);
+        link.sendFrame(welcome);
         node.pools.add(link);
       }
 

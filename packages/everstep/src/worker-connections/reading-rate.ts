@@ -4,16 +4,16 @@ import { LIMITS } from '../config/limits.js';
 const SECOND_MS = 1_000;
 
 export class ReadingRate {
-  private readonly patienceMs: number;
+  private readonly graceMs: number;
   private sentLength = 0;
   private readLength = 0;
   /** Time when the worker last read something, or had read everything, Unix ms. */
   private lastReadAt: number;
 
-  /** Creates the check. `patienceMs`: how long the worker may read nothing, in addition to the time for the unsent bytes. */
-  constructor(now: number, patienceMs: number) {
+  /** Creates the check. `graceMs`: how long the worker may read nothing, in addition to the time for the unsent bytes. */
+  constructor(now: number, graceMs: number) {
     this.lastReadAt = now;
-    this.patienceMs = patienceMs;
+    this.graceMs = graceMs;
   }
 
   sent(length: number): void {
@@ -31,7 +31,7 @@ export class ReadingRate {
       this.lastReadAt = now;
       return true;
     }
-    const allowedMs = this.patienceMs + (unsentBytes / LIMITS.minWorkerReadBytesPerS) * SECOND_MS;
+    const allowedMs = this.graceMs + (unsentBytes / LIMITS.minWorkerReadBytesPerS) * SECOND_MS;
     return now - this.lastReadAt <= allowedMs;
   }
 }

@@ -126,7 +126,7 @@ it('does not accept that a worker has started an unsent request', async () => {
 it('sends other unsent frames when it closes, but no requests', async () => {
   const worker = new ConnectedWorkers().connect();
   const asked = ask(worker);
-  worker.link.tell({ kind: 'ping' });
+  worker.link.sendFrame({ kind: 'ping' });
   worker.link.close(1008, 'a reason');
   await settled();
   assert.deepEqual(

@@ -166,7 +166,7 @@ export class WorkerLink {
   }
 
   /** Sends a frame that expects no reply. */
-  tell(frame: Exclude<ServiceFrame, { readonly kind: WorkerRequest['kind'] }>): void {
+  sendFrame(frame: Exclude<ServiceFrame, { readonly kind: WorkerRequest['kind'] }>): void {
     this.send({ text: JSON.stringify(frame), exchange: null });
   }
 
@@ -180,7 +180,7 @@ export class WorkerLink {
       const cancel = (outcome: ExchangeOutcome) => {
         if (exchange.unsent) this.outgoing = this.outgoing.filter((frame) => frame.exchange !== exchange);
         else {
-          this.tell({ kind: 'cancel', id });
+          this.sendFrame({ kind: 'cancel', id });
           this.unexpected.expectLate(id);
           this.expectToBeRead();
         }
@@ -230,7 +230,7 @@ export class WorkerLink {
   drain(): void {
     if (this.closed || this.serviceDrains) return;
     this.serviceDrains = true;
-    this.tell({ kind: 'drain' });
+    this.sendFrame({ kind: 'drain' });
     this.options.changed(this);
     this.closeIfDrained();
   }
@@ -411,7 +411,7 @@ export class WorkerLink {
       }
       if (now - this.lastSentAt >= heartbeatMs || now - this.lastReceivedAt >= heartbeatMs) {
         this.pings++;
-        this.tell({ kind: 'ping' });
+        this.sendFrame({ kind: 'ping' });
       }
       this.cancelHeartbeat = this.nextHeartbeat();
     });

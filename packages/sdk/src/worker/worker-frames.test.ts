@@ -74,14 +74,14 @@ class ServiceSocket implements SocketLike {
     for (const listener of this.listeners.get(type) ?? []) listener(event);
   }
 
-  tell(...frames: readonly ServiceFrame[]): void {
+  sendFrame(...frames: readonly ServiceFrame[]): void {
     this.emit('message', { data: JSON.stringify(frames) });
   }
   welcome(maxFrameBytes = 1_000): void {
     this.readyState = 1;
     this.emit('open');
     const nodes = [{ nodeId: 'n' }];
-    this.tell({ kind: 'welcome', connectionId: 'c', nodeId: 'n', nodes, heartbeatMs: HEARTBEAT_MS, maxFrameBytes });
+    this.sendFrame({ kind: 'welcome', connectionId: 'c', nodeId: 'n', nodes, heartbeatMs: HEARTBEAT_MS, maxFrameBytes });
   }
   /** The frames after the first one. */
   get frames(): readonly (WorkerFrame | HelloFrame)[] {
@@ -132,7 +132,7 @@ it('answers work in one message for each turn, without a separate frame for its 
   const { worker, socket, time } = start();
   socket().welcome();
   await worker.connected;
-  socket().tell(stepFrame(1), stepFrame(2));
+  socket().sendFrame(stepFrame(1), stepFrame(2));
   await time.settle();
   assert.deepEqual(kinds(socket().frames), ['answer 1', 'answer 2']);
   assert.equal(socket().messages.length, 2);
@@ -143,10 +143,10 @@ it('answers work in one message for each turn, without a separate frame for its 
 it('reports work that takes longer as started', async () => {
   const { worker, socket, time } = start(() => new Promise(() => {}));
   socket().welcome();
-  socket().tell(stepFrame(1), stepFrame(2));
+  socket().sendFrame(stepFrame(1), stepFrame(2));
   await time.settle();
   assert.deepEqual([kinds(socket().frames), worker.inFlight], [['received 2'], 2]);
-  socket().tell({ kind: 'cancel', id: 1 });
+  socket().sendFrame({ kind: 'cancel', id: 1 });
   assert.equal(worker.inFlight, 1);
   await Promise.all([worker.close(0), time.pass(1)]);
 });
@@ -154,7 +154,7 @@ it('reports work that takes longer as started', async () => {
 it('replaces an answer that is too long for the service', async () => {
   const { worker, socket, time } = start(async () => 'x'.repeat(2_000));
   socket().welcome();
-  socket().tell(stepFrame(1));
+  socket().sendFrame(stepFrame(1));
   await time.settle();
   assert.deepEqual(kinds(socket().frames), ['too-long 1']);
   await worker.close(0);
@@ -165,7 +165,7 @@ it('gives up a connection on which nothing arrives for three heartbeats', async 
   socket().welcome();
   for (let beat = 0; beat < 10; beat++) {
     await time.pass(HEARTBEAT_MS);
-    socket().tell({ kind: 'ping' });
+    socket().sendFrame({ kind: 'ping' });
   }
   assert.deepEqual([kinds(socket().frames), problems], [Array.from({ length: 10 }, () => 'pong'), []]);
   await time.pass(3 * HEARTBEAT_MS + 200);

@@ -75,7 +75,7 @@ const MALFORMED: TokenVerdict = Object.freeze({
   message: 'the token is not valid: it is malformed, expired, revoked, or was not issued by this installation',
 });
 
-function judge(caller: Caller, region: string): TokenVerdict {
+function verdictOf(caller: Caller, region: string): TokenVerdict {
   if (caller.region === region) return { ok: true, caller };
   return {
     ok: false,
@@ -216,11 +216,11 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     ...createRevocations({ accounts, ring, callers, instances, now, sharing }),
     recall(token, region) {
       const caller = callers.recall(token);
-      return caller && judge(caller, region);
+      return caller && verdictOf(caller, region);
     },
     async verify(token, region) {
       const caller = await callers.find(token);
-      return caller ? judge(caller, region) : MALFORMED;
+      return caller ? verdictOf(caller, region) : MALFORMED;
     },
     async isValid(token, instanceId) {
       return (await callers.find(token))?.instanceId === instanceId;

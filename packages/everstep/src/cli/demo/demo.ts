@@ -15,7 +15,7 @@ const RETRY_DELAY = '400 * (1 + retried)';
 const THINKING_MS = 2_000;
 const CUSTOMER = 'ada@example.com';
 /** Maximum wait for the failure function of the demo. */
-const CALLBACK_PATIENCE_MS = 10_000;
+const CALLBACK_TIMEOUT_MS = 10_000;
 /** Maximum number of earlier runs that the demo follows; further ones are only counted. */
 const MAX_FOLLOWED = 5;
 const MAX_COUNTED = 500;
@@ -244,7 +244,7 @@ class Show {
   /** Waits for the failure function of the workflow and prints its result. */
   private async showFailureFunction({ dlqId, workflowRunId }: DeadLetterEntry): Promise<void> {
     const { app, signal } = this.stage;
-    const giveUpAt = performance.now() + CALLBACK_PATIENCE_MS;
+    const giveUpAt = performance.now() + CALLBACK_TIMEOUT_MS;
     let entry = await this.client.dlq.get(dlqId);
     while (entry.failureFunctionState === 'CALLBACK_INPROGRESS' && performance.now() < giveUpAt) {
       await this.pauseBetweenPolls();

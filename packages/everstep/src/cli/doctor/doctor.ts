@@ -12,9 +12,16 @@ import type { Config } from '../../config/config.js';
 import { descriptorLimitIn } from '../../config/connection-limits.js';
 import { SERVICE_VERSION } from '../../step-calls/version.js';
 import { type Finding, findingsOf } from './findings.js';
-import { type FileFacts, judgeBackups, judgeDescriptors, judgeDisk, judgeFiles, judgeMemory } from './machine-checks.js';
-import { judgeSettings } from './risky-settings.js';
-import { judgeAddress, judgeCertificate, judgeServerClock, judgeService, judgeVersions, versionIn } from './service-checks.js';
+import { assessBackups, assessDescriptors, assessDisk, assessFiles, assessMemory, type FileFacts } from './machine-checks.js';
+import { assessSettings } from './risky-settings.js';
+import {
+  assessAddress,
+  assessCertificate,
+  assessServerClock,
+  assessService,
+  assessVersions,
+  versionIn,
+} from './service-checks.js';
 import type { Probe } from './service-probe.js';
 import { checkDatabase, checkFile, findBackups } from './store-checks.js';
 
@@ -62,7 +69,7 @@ async function checkFiles({ dataDir, envFile, tls, store }: Config): Promise<rea
   const elsewhere = [...(envFile === null ? [] : [envFile]), ...(tls ? [tls.key] : [])];
   const stores = store.kind === 'file' ? [store.file, `${store.file}-wal`, `${store.file}-mark`] : [];
   const paths = new Set([dataDir, ...inDataDir, ...stores, ...elsewhere]);
-  return judgeFiles(await Promise.all([...paths].map(fileFacts)));
+  return assessFiles(await Promise.all([...paths].map(fileFacts)));
 }
 
 async function checkDisk({ dataDir, store }: Config): Promise<Finding> {
@@ -70,7 +77,7 @@ async function checkDisk({ dataDir, store }: Config): Promise<Finding> {
   const disk = await statfs(location).catch(() => null);
   if (!disk) return findingsOf('disk').skipped(`${location} does not exist yet`);
   const storeBytes = store.kind === 'file' ? ((await stat(store.file).catch(() => null))?.size ?? 0) : 0;
-  return judgeDisk({ path: location, freeBytes: disk.bavail * disk.bsize, totalBytes: disk.blocks * disk.bsize, storeBytes });
+  return assessDisk({ path: location, freeBytes: disk.bavail * disk.bsize, totalBytes: disk.blocks * disk.bsize, storeBytes });
 }
 
 /** Checks the certificate in the files of this server, and the one that the public URL presents. */
@@ -81,7 +88,7 @@ async function checkTls({ tls, publicUrl }: Config, probe: Probe): Promise<reado
     try {
       const { cert } = await readTlsFiles(tls);
       const { validFrom, validTo } = new X509Certificate(cert);
-      found.push(judgeCertificate(tls.cert, { validFrom: Date.parse(validFrom), validTo: Date.parse(validTo) }, Date.now()));
+      found.push(assessCertificate(tls.cert, { validFrom: Date.parse(validFrom), validTo: Date.parse(validTo) }, Date.now()));
     } catch (error) {
       found.push(
         problem(error instanceof Error ? error.message : String(error), 'Correct the files, then start the server again.'),
@@ -91,7 +98,7 @@ async function checkTls({ tls, publicUrl }: Config, probe: Probe): Promise<reado
   if (publicUrl?.startsWith('https:')) {
     // Also shows a certificate that is not trusted.
     const reply = await probe(`${publicUrl}/health`, { verifies: false });
-    if (reply.kind === 'replied' && reply.certificate) found.push(judgeCertificate(publicUrl, reply.certificate, Date.now()));
+    if (reply.kind === 'replied' && reply.certificate) found.push(assessCertificate(publicUrl, reply.certificate, Date.now()));
   }
   return found.length > 0 ? found : [skipped('neither the server nor the public URL uses TLS')];
 }
@@ -102,7 +109,7 @@ async function checkAddresses(config: Config, version: string | null, probe: Pro
     ['EVERSTEP_NODE_URL', config.nodeUrl],
   ] as const;
   const found: Finding[] = [];
-  for (const [name, url] of named) if (url !== null) found.push(judgeAddress(name, url, await probe(`${url}/health`), version));
+  for (const [name, url] of named) if (url !== null) found.push(assessAddress(name, url, await probe(`${url}/health`), version));
   if (found.length > 0) return found;
   return [
     findingsOf('addresses').warning(
@@ -121,22 +128,22 @@ export async function examine(config: Config, { backups, maxBackupAgeMs, probe }
   if (!health || !ready) throw new RangeError('two requests have two results');
   const version = versionIn(health);
   const isPostgres = store.kind === 'postgres';
-  const clock = version === null ? null : judgeServerClock(url, health);
+  const clock = version === null ? null : assessServerClock(url, health);
   const inspected = isPostgres ? await checkDatabase(store.url) : checkFile(store.file, dataDir, version !== null);
   const found = backups === null ? null : await findBackups(backups);
   const limits = systemText('/proc/self/limits');
   return [
-    judgeService(url, health, ready),
-    judgeVersions(SERVICE_VERSION, version),
+    assessService(url, health, ready),
+    assessVersions(SERVICE_VERSION, version),
     ...inspected,
     await checkDisk(config),
     ...(await checkFiles(config)),
-    judgeBackups(found, { now: Date.now(), maxAgeMs: maxBackupAgeMs, isPostgres }),
+    assessBackups(found, { now: Date.now(), maxAgeMs: maxBackupAgeMs, isPostgres }),
     ...(clock ? [clock] : []),
     ...(await checkTls(config, probe)),
     ...(await checkAddresses(config, version, probe)),
-    ...judgeSettings(config),
-    judgeDescriptors(limits === null ? null : descriptorLimitIn(limits)),
-    judgeMemory({ limitBytes: memoryLimit(), heapBytes: getHeapStatistics().heap_size_limit }),
+    ...assessSettings(config),
+    assessDescriptors(limits === null ? null : descriptorLimitIn(limits)),
+    assessMemory({ limitBytes: memoryLimit(), heapBytes: getHeapStatistics().heap_size_limit }),
   ];
 }

@@ -31,7 +31,7 @@ export interface DiskFacts {
   readonly storeBytes: number;
 }
 
-export function judgeDisk({ path, freeBytes, totalBytes, storeBytes }: DiskFacts): Finding {
+export function assessDisk({ path, freeBytes, totalBytes, storeBytes }: DiskFacts): Finding {
   const { ok, warning, problem } = findingsOf('disk');
   const free = `${size(freeBytes)} of ${size(totalBytes)} are free on the disk of ${path}`;
   const fix = 'Free space, enlarge the disk, or shorten the retention of runs. A full disk stops all deliveries.';
@@ -57,7 +57,7 @@ export interface FileFacts {
 const OTHERS = 0o077;
 
 /** All files contain secrets or payloads, so only their owner may use them. */
-export function judgeFiles(files: readonly FileFacts[]): readonly Finding[] {
+export function assessFiles(files: readonly FileFacts[]): readonly Finding[] {
   const { ok, problem } = findingsOf('files');
   const found = files.flatMap(({ path, mode, isDirectory, isUsable }): readonly Finding[] => {
     if (mode === null) return [];
@@ -79,7 +79,7 @@ export interface BackupFacts {
   readonly newest: { readonly directory: string; readonly startedAt: number } | null;
 }
 
-export function judgeBackups(
+export function assessBackups(
   backups: BackupFacts | null,
   { now, maxAgeMs, isPostgres }: { readonly now: number; readonly maxAgeMs: number; readonly isPostgres: boolean },
 ): Finding {
@@ -98,7 +98,7 @@ export function judgeBackups(
 }
 
 /** Judges the limit of open files. `limit`: file descriptors of a process; null if unknown or unlimited. */
-export function judgeDescriptors(limit: number | null): Finding {
+export function assessDescriptors(limit: number | null): Finding {
   const { ok, skipped, warning } = findingsOf('descriptors');
   if (limit === null) return skipped('the limit of open files is unknown here, or there is none');
   const text = `a process started here may open ${limit} files, enough for ${connectionLimitsFor(limit).served} client connections`;
@@ -113,7 +113,7 @@ export interface MemoryFacts {
   readonly heapBytes: number;
 }
 
-export function judgeMemory({ limitBytes, heapBytes }: MemoryFacts): Finding {
+export function assessMemory({ limitBytes, heapBytes }: MemoryFacts): Finding {
   const { ok, warning, problem } = findingsOf('memory');
   const text = `memory ${size(limitBytes)}, maximum heap ${size(heapBytes)}`;
   if (limitBytes < MIN_MEMORY_BYTES)

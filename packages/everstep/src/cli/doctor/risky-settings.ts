@@ -75,7 +75,7 @@ function risksOf(config: Config): readonly Risk[] {
   ];
 }
 
-export function judgeSettings(config: Config): readonly Finding[] {
+export function assessSettings(config: Config): readonly Finding[] {
   const { ok, warning } = findingsOf('settings');
   const found = risksOf(config).filter(({ applies }) => applies);
   if (found.length === 0) return [ok('no risky settings found')];

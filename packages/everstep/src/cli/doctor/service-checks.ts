@@ -18,7 +18,7 @@ const text = (body: unknown, field: string): string | null => {
 export const versionIn = (reply: Reply | NoReply): string | null =>
   reply.kind === 'replied' && reply.status === 200 && text(reply.body, 'status') === 'ok' ? text(reply.body, 'version') : null;
 
-export function judgeService(url: string, health: Reply | NoReply, ready: Reply | NoReply): Finding {
+export function assessService(url: string, health: Reply | NoReply, ready: Reply | NoReply): Finding {
   const { ok, warning, problem } = findingsOf('service');
   if (health.kind === 'failed')
     return warning(
@@ -40,7 +40,7 @@ export function judgeService(url: string, health: Reply | NoReply, ready: Reply 
 }
 
 /** Judges the versions of this command and of the server. `server`: version of the server; null if it did not respond. */
-export function judgeVersions(own: string, server: string | null): Finding {
+export function assessVersions(own: string, server: string | null): Finding {
   const { ok, skipped, warning } = findingsOf('versions');
   if (server === null) return skipped('the version of the server is unknown, because the server does not respond');
   if (server === own) return ok(`the server and this command have version ${own}`);
@@ -50,7 +50,7 @@ export function judgeVersions(own: string, server: string | null): Finding {
 /**
  * Compares a clock with that of this machine. `uncertainMs`: half of the time during which the other clock was read.
  */
-export function judgeClock(whose: string, skewMs: number, uncertainMs: number): Finding {
+export function assessClock(whose: string, skewMs: number, uncertainMs: number): Finding {
   const { ok, warning, problem } = findingsOf('clock');
   const certainMs = Math.max(0, Math.abs(skewMs) - uncertainMs);
   if (certainMs < SKEW_WARNING_MS) return ok(`the clock of ${whose} agrees with that of this machine`);
@@ -61,13 +61,13 @@ export function judgeClock(whose: string, skewMs: number, uncertainMs: number): 
 }
 
 /** Returns the time of the Date header, which is rounded down to a second. Null without a reply or a date. */
-export function judgeServerClock(url: string, reply: Reply | NoReply): Finding | null {
+export function assessServerClock(url: string, reply: Reply | NoReply): Finding | null {
   if (reply.kind === 'failed' || reply.date === null) return null;
   const readAt = reply.at - reply.roundTripMs / 2;
-  return judgeClock(`the server at ${url}`, reply.date + 500 - readAt, 500 + reply.roundTripMs / 2);
+  return assessClock(`the server at ${url}`, reply.date + 500 - readAt, 500 + reply.roundTripMs / 2);
 }
 
-export function judgeCertificate(where: string, { validFrom, validTo }: Certificate, now: number): Finding {
+export function assessCertificate(where: string, { validFrom, validTo }: Certificate, now: number): Finding {
   const { ok, warning, problem } = findingsOf('tls');
   const until = `${instant(validTo)} UTC`;
   const renew = 'Renew it. Everstep reads changed certificate files without a restart.';
@@ -82,7 +82,7 @@ export function judgeCertificate(where: string, { validFrom, validTo }: Certific
 }
 
 /** Judges an address at which others reach the server. `name` is the setting. */
-export function judgeAddress(name: string, url: string, health: Reply | NoReply, own: string | null): Finding {
+export function assessAddress(name: string, url: string, health: Reply | NoReply, own: string | null): Finding {
   const { ok, warning, problem } = findingsOf('addresses');
   if (health.kind === 'failed')
     return problem(

@@ -8,14 +8,14 @@ import { StoreOpenError } from '../../stores/sqlite/connection/connection.js';
 import { inspectQuickly } from '../../stores/sqlite/connection/store-at-rest.js';
 import { type Finding, findingsOf } from './findings.js';
 import type { BackupFacts } from './machine-checks.js';
-import { judgeClock } from './service-checks.js';
+import { assessClock } from './service-checks.js';
 
 const { ok, skipped, warning, problem } = findingsOf('store');
 const SLOW_DATABASE_MS = 100;
 const MAX_BACKUPS = 1_000;
 const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
 
-function judgeSchema(schema: number, currentSchema: number): Finding | null {
+function assessSchema(schema: number, currentSchema: number): Finding | null {
   if (schema > currentSchema)
     return problem(
       `the store has schema ${schema}, newer than ${currentSchema}, the latest that this version supports`,
@@ -37,7 +37,7 @@ export function checkFile(storeFile: string, dataDir: string, isRunning: boolean
     const found = inspectQuickly(storeFile, belongings);
     if (!found) return [skipped(`there is no store at ${storeFile} yet`)];
     const doubts = found.doubts.map(({ event }) => warning(event, 'See "Damaged files" in docs/operations/durability.md.'));
-    const schema = judgeSchema(found.schema, found.currentSchema);
+    const schema = assessSchema(found.schema, found.currentSchema);
     const all = schema ? [...doubts, schema] : doubts;
     return all.length > 0 ? all : [ok(`the store ${storeFile} opens; everstep verify checks all of it`)];
   } catch (error) {
@@ -55,12 +55,12 @@ export function checkFile(storeFile: string, dataDir: string, isRunning: boolean
 }
 
 /** Judges a PostgreSQL store. `now`: time of this machine in Unix ms when the facts were read. */
-export function judgeDatabase(facts: DatabaseExamination, now: number): readonly Finding[] {
+export function assessDatabase(facts: DatabaseExamination, now: number): readonly Finding[] {
   const { version, hasFsync, roundTripMs, schema, currentSchema } = facts;
   const found: (Finding | null)[] = [
     schema === 0
       ? skipped('the database has no schema of Everstep yet; the first start creates it')
-      : judgeSchema(schema, currentSchema),
+      : assessSchema(schema, currentSchema),
     hasFsync
       ? null
       : problem('fsync is off in PostgreSQL: a crash of its machine can lose acknowledged changes', 'Set fsync = on.'),
@@ -72,7 +72,7 @@ export function judgeDatabase(facts: DatabaseExamination, now: number): readonly
         ),
   ];
   const findings = found.filter((each) => each !== null);
-  const clock = judgeClock('the database', facts.now - (now - roundTripMs / 2), roundTripMs / 2);
+  const clock = assessClock('the database', facts.now - (now - roundTripMs / 2), roundTripMs / 2);
   return [
     ...(findings.length > 0 ? findings : [ok(`PostgreSQL ${version} responds within ${Math.ceil(roundTripMs)} ms`)]),
     clock,
@@ -81,7 +81,7 @@ export function judgeDatabase(facts: DatabaseExamination, now: number): readonly
 
 export async function checkDatabase(url: string): Promise<readonly Finding[]> {
   try {
-    return judgeDatabase(await examineDatabase(url, QUIET), Date.now());
+    return assessDatabase(await examineDatabase(url, QUIET), Date.now());
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return [problem(`the database cannot be used: ${reason}`, 'Check EVERSTEP_STORE, the network, and the log of PostgreSQL.')];

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const BIN = fileURLToPath(new URL('../bin.js', import.meta.url));
 const PRELOAD = /--require="[^"]*preload\.cjs"/;
 const POLL_INTERVAL_MS = 20;
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 export interface Ended {
   readonly code: number | null;
@@ -65,7 +65,7 @@ export class SpawnedCli {
 
   /** Resolves with the match once standard output contains it; rejects when the process ends first or a timeout passes. */
   async printed(pattern: RegExp): Promise<RegExpExecArray> {
-    const giveUpAt = performance.now() + PATIENCE_MS;
+    const giveUpAt = performance.now() + TIMEOUT_MS;
     for (;;) {
       const match = pattern.exec(this.stdout);
       if (match) return match;

@@ -9,7 +9,7 @@ import { type Endpoint, listen, Nodes } from '../nodes.fixture.js';
 
 const RUNS = 60;
 const RATE_PER_SECOND = 10;
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 const schemas = await openTestSchemas();
 
@@ -38,7 +38,7 @@ suite('a repair on several nodes', { skip: typeof schemas === 'string' && schema
   });
 
   async function until(look: () => Promise<boolean>, what: string): Promise<void> {
-    const giveUpAt = performance.now() + PATIENCE_MS;
+    const giveUpAt = performance.now() + TIMEOUT_MS;
     while (!(await look())) {
       assert.ok(performance.now() < giveUpAt, what);
       await pause(50);

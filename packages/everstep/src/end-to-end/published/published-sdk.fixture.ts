@@ -122,7 +122,7 @@ export async function serveApp(t: Closing, handler: FetchHandler): Promise<AppSe
   return { origin: `http://127.0.0.1:${address.port}`, received };
 }
 
-/** Resolves when `look` returns a value. */
+/** Calls `look` repeatedly, and resolves when it returns a value. */
 export async function eventually<Value>(
   look: () => Value | null | undefined | false | Promise<Value | null | undefined | false>,
 ): Promise<Value> {

@@ -203,10 +203,10 @@ const mayFail = (tried: number, maxFailurePercent: number): number =>
 /** Returns the verdict on entries of a canary: those of one group, or all. */
 export function verdictOn(counts: RepairCounts, maxFailurePercent: number): CanaryVerdict {
   // Entries that were not tried or were canceled do not count. All others may still succeed.
-  const judged = totalOf(counts) - counts.gone - counts.canceled;
-  if (counts.failed > mayFail(judged, maxFailurePercent)) return 'failed';
+  const finished = totalOf(counts) - counts.gone - counts.canceled;
+  if (counts.failed > mayFail(finished, maxFailurePercent)) return 'failed';
   if (counts.pending + counts.started > 0) return 'open';
-  return judged === 0 ? 'untried' : 'passed';
+  return finished === 0 ? 'untried' : 'passed';
 }
 
 /**
@@ -359,13 +359,13 @@ function admittedStarts({ ratePerSecond, nextStartAt }: Repair, pending: number,
 function advanced(given: Repair, now: number): Repair {
   let repair = given;
   if (repair.phase === 'undo-window' && now >= (repair.undoUntil ?? 0)) repair = { ...repair, phase: 'running' };
-  if (repair.phase === 'canary' && repair.canary) repair = judged(repair, repair.canary, now);
+  if (repair.phase === 'canary' && repair.canary) repair = decideCanary(repair, repair.canary, now);
   const { phase, counts } = repair;
   if (phase === 'running' && counts.pending === 0 && counts.started === 0) return { ...repair, phase: 'done', endedAt: now };
   return repair;
 }
 
-function judged(repair: Repair, canary: RepairCanary, now: number): Repair {
+function decideCanary(repair: Repair, canary: RepairCanary, now: number): Repair {
   const verdict = canaryVerdict(canary);
   switch (verdict) {
     case 'open':

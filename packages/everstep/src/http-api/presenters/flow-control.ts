@@ -14,7 +14,7 @@ function presentRate({ rate, periodMs, window }: FlowControlStatus, now: number)
   };
 }
 
-/** Presents a flow control key. `now` is in Unix ms. A period that has ended counts nothing. */
+/** Presents a flow control key. `now` is in Unix ms. The count of a period that has ended is 0. */
 export function presentFlowControl(status: FlowControlStatus, now: number): FlowControlEntry {
   return {
     flowControlKey: status.key,

@@ -141,7 +141,7 @@ export class WorkerAcceptor {
     });
     options.cluster?.onNodesChange(() => {
       const frame: ServiceFrame = { kind: 'nodes', nodeId: options.nodeId(), nodes: this.nodes };
-      for (const link of this.links) link.tell(frame);
+      for (const link of this.links) link.sendFrame(frame);
     });
   }
 
@@ -243,7 +243,7 @@ export class WorkerAcceptor {
       const unwatch = this.credentials.watch({
         ...{ token, region, instanceId: caller.instanceId },
         end: (message) => {
-          link.tell({ kind: 'rejected', code: 'unauthorized', message, retry: false });
+          link.sendFrame({ kind: 'rejected', code: 'unauthorized', message, retry: false });
           link.close(CLOSE.policy, 'the token is no longer valid');
         },
       });
@@ -308,7 +308,7 @@ export class WorkerAcceptor {
     socket.once('close', release);
     workerSocket.serve(link);
     this.links.add(link);
-    link.tell({
+    link.sendFrame({
       kind: 'welcome',
       connectionId,
       nodeId: nodeId(),

@@ -18,7 +18,7 @@ import {
   withRuntime,
 } from '../runtime.fixture.js';
 
-const nobody = new ScriptedCaller(() => {
+const noSteps = new ScriptedCaller(() => {
   throw new Error('no step was expected');
 });
 const RETRIED = { ...SETTINGS, maxRetries: 2, retryDelay: '60000' };
@@ -28,7 +28,7 @@ const POLL_MS = 1_000;
 /** A node whose claims the test controls. */
 class OneOfSeveral {
   readonly claims: DueTask[] = [];
-  readonly looks: QueuedQuery[] = [];
+  readonly queries: QueuedQuery[] = [];
   readonly handedOver: string[] = [];
   events: ClusterEvents | null = null;
   nodeId = 'n_1';
@@ -51,7 +51,7 @@ class OneOfSeveral {
         self.events = events;
       },
       claimQueued: async (query) => {
-        self.looks.push(query);
+        self.queries.push(query);
         return self.claims.splice(0);
       },
       handOver: async (tasks) => {
@@ -80,7 +80,7 @@ class Endpoint implements MessageSender {
 
 async function withNode(work: (bench: Bench, node: OneOfSeveral, endpoint: Endpoint) => Promise<void>): Promise<void> {
   const [node, endpoint] = [new OneOfSeveral(), new Endpoint()];
-  await withRuntime(nobody, (bench) => work(bench, node, endpoint), { sender: endpoint, cluster: node.cluster });
+  await withRuntime(noSteps, (bench) => work(bench, node, endpoint), { sender: endpoint, cluster: node.cluster });
 }
 
 /** Publishes messages that this node does not claim yet. Resolves with their tasks. */
@@ -90,7 +90,7 @@ async function published({ runtime, store, clock }: Bench, texts: readonly strin
   return store.dueTasks({ before: clock.now(), after: null, limit: 10 });
 }
 
-async function look({ clock }: Bench): Promise<void> {
+async function poll({ clock }: Bench): Promise<void> {
   clock.move(POLL_MS);
   await settle();
 }
@@ -100,7 +100,7 @@ test('a node delivers a queued message that it has claimed, even if it did not k
     node.holder = 'n_2';
     node.claims.push(...(await published(bench, ['1', '2'])));
     assert.deepEqual(endpoint.texts, []);
-    await look(bench);
+    await poll(bench);
     assert.deepEqual(endpoint.texts, ['1', '2']);
     assert.deepEqual(node.handedOver, []);
   }));
@@ -112,13 +112,13 @@ test('a request is not sent if the lease of its node has expired since the deliv
     endpoint.beforeSend = () => {
       node.canStartWork = false;
     };
-    await look(bench);
+    await poll(bench);
     assert.deepEqual(endpoint.texts, []);
     endpoint.beforeSend = () => {};
     node.canStartWork = true;
     node.claims.push(...tasks);
-    await look(bench);
-    assert.ok(node.looks.some(({ includesClaimed }) => includesClaimed));
+    await poll(bench);
+    assert.ok(node.queries.some(({ includesClaimed }) => includesClaimed));
     assert.deepEqual(endpoint.texts, ['1', '2']);
   }));
 
@@ -131,8 +131,8 @@ test('a request is not sent if its node has a new id since the delivery started'
       node.events?.suspended();
       node.events?.resumed({ isNewNode: true });
     };
-    await look(bench);
-    await look(bench);
+    await poll(bench);
+    await poll(bench);
     assert.deepEqual(endpoint.texts, []);
   }));
 
@@ -144,13 +144,13 @@ test('a message that a node claims under a new id is delivered, even if its earl
     endpoint.answering = new Promise((resolve) => {
       answerNow = resolve;
     });
-    await look(bench);
+    await poll(bench);
     assert.deepEqual(endpoint.texts, ['1']);
     node.nodeId = 'n_3';
     node.events?.suspended();
     node.events?.resumed({ isNewNode: true });
     node.claims.push(...tasks);
-    await look(bench);
+    await poll(bench);
     answerNow();
     await settle();
     assert.deepEqual(endpoint.texts, ['1', '1']);
@@ -160,19 +160,19 @@ test('a message that a node claims before it knows that the message is due is re
   withNode(async (bench, node, endpoint) => {
     endpoint.status = 500;
     node.claims.push(...(await published(bench, ['1'])));
-    await look(bench);
+    await poll(bench);
     endpoint.status = 200;
     const retries = await bench.store.dueTasks({ before: bench.clock.now() + 60_000, after: null, limit: 10 });
     assert.equal(retries.length, 1);
     node.claims.push(...retries);
-    await look(bench);
+    await poll(bench);
     assert.deepEqual(endpoint.texts, ['1'], 'it is not due yet');
-    assert.equal(node.looks.at(-1)?.includesClaimed, false);
-    await look(bench);
-    assert.ok(node.looks.some(({ includesClaimed }) => includesClaimed));
+    assert.equal(node.queries.at(-1)?.includesClaimed, false);
+    await poll(bench);
+    assert.ok(node.queries.some(({ includesClaimed }) => includesClaimed));
     bench.clock.move(60_000);
     node.claims.push(...retries);
-    await look(bench);
+    await poll(bench);
     assert.deepEqual(endpoint.texts, ['1', '1']);
   }));
 
@@ -181,7 +181,7 @@ test('a message that another node cancels while it waits for its retry frees its
     const tasks = await published(bench, ['1', '2']);
     node.claims.push(...tasks);
     endpoint.status = 500;
-    await look(bench);
+    await poll(bench);
     assert.deepEqual(endpoint.texts, ['1']);
     endpoint.status = 200;
     await node.events?.changed({ kind: 'run-canceled', runKey: tasks[0]?.runKey ?? '' });
@@ -200,17 +200,17 @@ test('a message whose end its node has missed frees its position', async () => {
       },
     });
   await withRuntime(
-    nobody,
+    noSteps,
     async (bench) => {
       const tasks = await published(bench, ['1', '2']);
       node.claims.push(...tasks);
       endpoint.status = 500;
-      await look(bench);
-      await look(bench);
+      await poll(bench);
+      await poll(bench);
       assert.deepEqual(endpoint.texts, ['1']);
       endpoint.status = 200;
       ended.add(tasks[0]?.runKey ?? '');
-      await look(bench);
+      await poll(bench);
       assert.deepEqual(endpoint.texts, ['1', '2']);
     },
     { sender: endpoint, cluster: node.cluster, wrap },
@@ -222,7 +222,7 @@ test('a message that has ended on another node frees its position', () =>
     const [first, second] = await published(bench, ['1', '2']);
     assert.ok(first && second);
     node.claims.push({ ...first, runKey: 'ended' }, second);
-    await look(bench);
+    await poll(bench);
     assert.deepEqual(endpoint.texts, ['2']);
   }));
 

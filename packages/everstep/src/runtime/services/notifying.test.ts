@@ -79,9 +79,9 @@ function doorBehind(kind: Task['kind']) {
   };
 }
 
-const tell = (workflowRunId?: string): PlannedStep => ({
+const notifyStep = (workflowRunId?: string): PlannedStep => ({
   stepId: 2,
-  name: 'tell',
+  name: 'notify',
   type: 'Notify',
   eventId: 'tick',
   ...(workflowRunId === undefined ? {} : { workflowRunId }),
@@ -108,10 +108,10 @@ for (const named of [true, false]) {
     const caller = new ScriptedCaller((call) => {
       const { request } = call;
       switch (call.workflowUrl) {
-        case 'http://app/teller':
+        case 'http://app/notifier':
           // The step is planned and due after the scan that found the sleep before it.
           passTime();
-          return taking(tell(named ? 'listener' : undefined))(call);
+          return taking(notifyStep(named ? 'listener' : undefined))(call);
         case 'http://app/napper':
           return request.journal.length === 0
             ? progress(request, { planned: [nap] })
@@ -125,7 +125,7 @@ for (const named of [true, false]) {
       async (bench) => {
         await bench.trigger({ workflowRunId: 'listener' });
         passTime = () => bench.clock.move(1);
-        const { run } = await bench.trigger({ workflowUrl: 'http://app/teller' });
+        const { run } = await bench.trigger({ workflowUrl: 'http://app/notifier' });
         await bench.trigger({ workflowUrl: 'http://app/napper' });
         await settle();
         bench.clock.move(1_000);

@@ -69,7 +69,7 @@ export class ServiceDoor {
       ended: (ended) => pools.remove(ended),
     });
     this.connections.set(connection, link);
-    link.tell({
+    link.sendFrame({
       ...{ kind: 'welcome', connectionId: link.connectionId, nodeId: 'n', nodes: [{ nodeId: 'n' }] },
       ...{ heartbeatMs: HEARTBEAT_MS, maxFrameBytes: MAX_FRAME_BYTES },
     });

@@ -93,7 +93,7 @@ export class Destinations {
     const key = `${policy.scope} ${url}`;
     const known = this.targets.get(key);
     if (known) return known;
-    const verdict = judge(policy, url);
+    const verdict = verdictOf(policy, url);
     if (this.targets.size >= MAX_TARGETS) this.targets.clear();
     this.targets.set(key, verdict);
     return verdict;
@@ -189,7 +189,7 @@ export class Destinations {
   }
 }
 
-function judge(policy: AddressPolicy, url: string): TargetVerdict {
+function verdictOf(policy: AddressPolicy, url: string): TargetVerdict {
   const verdict = policy.check(url);
   if (!verdict.ok) return verdict;
   if (!URL.canParse(url)) return { ok: false, message: 'the URL is invalid', detail: 'the URL is invalid' };

@@ -90,9 +90,9 @@ export function forkConformance(open: OpenStore): void {
       'are in the audit log with their unit, or not at all',
       withStore(open, async (store) => {
         const asked = [{ kind: 'run-present', runKey }] as const;
-        const tell = (n: number) => ({ kind: 'add-audit', entry: sampleAudit(n, ['usr_ann']) }) as const;
-        await store.commit([unit([creation(fork), tell(1)], asked)]);
-        await apply(store, [creation(original), tell(2)]);
+        const auditWrite = (n: number) => ({ kind: 'add-audit', entry: sampleAudit(n, ['usr_ann']) }) as const;
+        await store.commit([unit([creation(fork), auditWrite(1)], asked)]);
+        await apply(store, [creation(original), auditWrite(2)]);
         const entries = await store.accounts.listAudit({ accountIds: ['usr_ann'], after: null, limit: 9 });
         assert.deepEqual(entries, [sampleAudit(2, ['usr_ann'])]);
       }),

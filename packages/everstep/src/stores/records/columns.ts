@@ -1,4 +1,4 @@
-/** Reads columns with their types checked: a row that does not match the schema is a fault, not a value. */
+/** Reads columns and checks their types. A row that does not match the schema is a TypeError. */
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -38,7 +38,7 @@ export const numberOrNull = integerOrNull;
 
 export const textOrNull = (row: Row, column: string): string | null => (row[column] === null ? null : text(row, column));
 
-/** Reads one word of a closed set. */
+/** Reads a word, which must be one of `words`. */
 export function word<Word extends string>(row: Row, column: string, words: readonly Word[]): Word {
   const value = text(row, column);
   return words.find((known) => known === value) ?? unexpected(row, column, `one of ${words.join(', ')}`);

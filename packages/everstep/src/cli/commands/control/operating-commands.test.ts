@@ -17,7 +17,7 @@ interface Task {
 }
 
 const DAY_MS = 86_400_000;
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 /** A workflow, and a failure callback `/failed` that always responds with 500. */
 function appOf(signingKeys: { readonly current: string; readonly next: string }) {
@@ -54,7 +54,7 @@ describe('operating commands', () => {
     world.jsonOf('trigger', workflowUrl, '-d', JSON.stringify(task), ...more);
   /** Polls until the condition is true. */
   async function until<Value>(look: () => Promise<Value>, isThere: (value: Value) => boolean): Promise<Value> {
-    const giveUpAt = performance.now() + PATIENCE_MS;
+    const giveUpAt = performance.now() + TIMEOUT_MS;
     for (;;) {
       const value = await look();
       if (isThere(value)) return value;

@@ -1,4 +1,4 @@
-/** Repairs at the API. */
+/** Tests repairs through the API. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RepairEntry, RepairItem } from '../../../contract/repairs.js';
@@ -129,7 +129,7 @@ test('a delete can be undone during its undo window', () =>
     assert.deepEqual((await world.call<{ messages: unknown[] }>('GET', '/v2/workflows/dlq')).body.messages, []);
   }));
 
-test('the audit log contains who started, paused and aborted a repair', () =>
+test('the audit log records who started, paused and aborted a repair', () =>
   withWorld(async (world) => {
     await world.fail(1);
     const noted: (readonly [string, string, string])[] = [];

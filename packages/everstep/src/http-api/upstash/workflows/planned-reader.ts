@@ -121,8 +121,8 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
   const contentType = headerText(headers, 'content-type');
   const callbackUrl = values['Failure-Callback'];
   const { 'Workflow-RunId': invokedId, Label: labels } = values;
-  const unnameable = runIdProblem(invokedId ?? '');
-  if (unnameable !== null) throw new Problem(`the id of the invoked run ${unnameable}`);
+  const problem = runIdProblem(invokedId ?? '');
+  if (problem !== null) throw new Problem(`the id of the invoked run ${problem}`);
   if (request.body !== undefined && typeof request.body !== 'string') throw new Problem('body must be a string');
   // The invoked run would speak the protocol of its invoker, which workers do not.
   if (destination.startsWith(WORKER_SCHEME))

@@ -137,7 +137,7 @@ function jsonOf(text: string): string {
 }
 
 /** The SDK does not encode the id, so a notification for such an event would reach a different event id. */
-const unnameableEvent = (id: string): Problem =>
+const invalidEventId = (id: string): Problem =>
   new Problem(
     `the event id ${shown(id)} contains a ?, or starts or ends with a /. @upstash/workflow does not encode it, so no notification could reach it. Choose another id, or pass encodeURIComponent(id) to waitForEvent and to notify`,
   );
@@ -165,7 +165,7 @@ const waitForEvent = operation({
       checkVersion(request.headers);
       const { path, query } = request.target;
       const id = path.slice(WAIT_PATH.length);
-      if (query !== '' || id.startsWith('/') || id.endsWith('/')) throw unnameableEvent(`${id}${query && `?${query}`}`);
+      if (query !== '' || id.startsWith('/') || id.endsWith('/')) throw invalidEventId(`${id}${query && `?${query}`}`);
       return readWait(eventId, body, headerText(request.headers, RUN_ID));
     });
     await submit(workflowRunId, { done: [], planned: [step] }, context, caller);

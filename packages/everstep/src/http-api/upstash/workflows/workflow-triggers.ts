@@ -27,7 +27,7 @@ function failureFunctionCallback(url: string, forwarded: Readonly<Record<string,
   return { url, headers: { ...forwarded, ...Object.fromEntries(marks) } };
 }
 
-/** Whether the client knows that the URL is a workflow. If not, the endpoint must introduce itself. */
+/** Whether the client knows that the URL is a workflow. If not, the endpoint must confirm it with its first request. */
 const isKnown = (headers: RequestContext['headers']): boolean =>
   headerText(headers, (PREFIX + HEADERS.protocol).toLowerCase()) !== undefined;
 
@@ -39,8 +39,8 @@ export interface Start extends Pick<TriggerRequest, 'destination' | 'destination
 export function startCommand(start: Start, context: ApiContext, request: RequestContext, caller: Caller): TriggerCommand {
   checkClientVersion(start.headers);
   const { values, families } = readPrefixedHeaders(StartHeaders, [FAILURE_CALLBACK_FORWARD, FORWARD], start.headers, upstash);
-  const unnameable = runIdProblem(values['Workflow-RunId'] ?? '');
-  if (unnameable !== null) throw new ApiError('bad-header', `${PREFIX}${HEADERS.runId} ${unnameable}`);
+  const problem = runIdProblem(values['Workflow-RunId'] ?? '');
+  if (problem !== null) throw new ApiError('bad-header', `${PREFIX}${HEADERS.runId} ${problem}`);
   const { destination, destinationName, body, headers } = start;
   const contentType = headerText(headers, 'content-type') ?? null;
   const command = triggerCommand(

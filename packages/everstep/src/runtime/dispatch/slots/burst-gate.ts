@@ -1,13 +1,13 @@
 /**
  * Acknowledges triggers first: while an instance triggers runs faster than they can be executed, most first deliveries of its
- * new runs wait. The clients of the burst therefore get their responses. No run waits for this longer than `PATIENCE_MS`.
+ * new runs wait. The clients of the burst therefore get their responses. No run waits for this longer than `TIMEOUT_MS`.
  */
 const WINDOW_MS = 50;
 /** Number of triggers in a window that is a burst: 1,000 per second. */
 const BURST_TRIGGERS = 50;
 /** A queue of new runs is never held back at this length or below. */
 const QUEUE_ALLOWED = 64;
-const PATIENCE_MS = 1_500;
+const TIMEOUT_MS = 1_500;
 const STARTS_PER_TRIGGER = 1 / 8;
 /** Time after which held-back deliveries are checked again if nothing else happens. */
 export const BURST_RECHECK_MS = WINDOW_MS / 5;
@@ -26,7 +26,7 @@ export class BurstGate {
 
   /** Returns how many first deliveries may start now. */
   allowance(now: number, fresh: { readonly count: number; readonly oldestSince: number }): number {
-    if (!this.isBurst(now) || fresh.count <= QUEUE_ALLOWED || now - fresh.oldestSince > PATIENCE_MS)
+    if (!this.isBurst(now) || fresh.count <= QUEUE_ALLOWED || now - fresh.oldestSince > TIMEOUT_MS)
       return Number.POSITIVE_INFINITY;
     const allowed = Math.floor(this.credit);
     this.credit -= allowed;

@@ -18,7 +18,7 @@ const LOOK_EVERY_MS = 250;
 /** Interval between attempts to connect to an unreachable server. */
 const RECONNECT_EVERY_MS = 1_000;
 /** Maximum wait of a read for a server that does not answer. */
-const PATIENCE_MS = 100;
+const TIMEOUT_MS = 100;
 /** A read is rejected if nothing has confirmed the primary within this time. */
 const CONFIRM_WITHIN_MS = 5_000;
 
@@ -176,7 +176,7 @@ export class Primary {
       if (reconnects) void this.ask(server);
       return Promise.resolve('unknown');
     });
-    const soon = answers.map((answer) => Promise.race([answer, pause(PATIENCE_MS, 'unknown' as const, { ref: false })]));
+    const soon = answers.map((answer) => Promise.race([answer, pause(TIMEOUT_MS, 'unknown' as const, { ref: false })]));
     return { soon: await Promise.all(soon), late: Promise.all(answers) };
   }
 

@@ -36,7 +36,7 @@ test('modes that the library intends to weaken are pinned to verify-full, and no
   for (const [given, used] of Object.entries(table)) assert.equal(withVerification(given), used);
 });
 
-test('a warning at startup names what is weaker than it may seem', () => {
+test('a warning at startup names the modes that are less secure than they seem', () => {
   const notices: readonly (readonly [url: string, words: RegExp | null])[] = [
     ['postgres://db.internal/e', /not encrypted; use sslmode=verify-full/],
     ['postgres://127.0.0.1:5432,db.internal/e?sslmode=disable', /not encrypted/],
@@ -69,7 +69,7 @@ if (typeof schemas === 'string') {
   describe('TLS to PostgreSQL', { skip: schemas }, () => {});
 } else {
   const { url } = await schemas.make();
-  const skip = (await hasCertificate(url)) ? false : 'this server has no certificate of the tests';
+  const skip = (await hasCertificate(url)) ? false : 'this server does not use the certificate of the tests';
   describe('TLS to PostgreSQL', { skip }, () => {
     let directory = '';
     const ca = (name: string) => encodeURIComponent(join(directory, name));
@@ -112,7 +112,7 @@ if (typeof schemas === 'string') {
     });
 
     test('a certificate for another name is rejected although its authority is right', async () => {
-      // It is the address of this machine as the system reads it, and not an address for the certificate check.
+      // The system resolves this host to 127.0.0.1, but the certificate check does not treat it as an IP address.
       const elsewhere = asking(`sslmode=verify-full&sslrootcert=${ca('ca.pem')}`, '127.1');
       await assert.rejects(openPostgresStore({ url: elsewhere, log: silent }), /cannot be reached: .*does not match certificate/);
     });

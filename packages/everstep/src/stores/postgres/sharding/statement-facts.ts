@@ -1,4 +1,4 @@
-/** What is known about a statement on distributed tables from its text: the instances that it names, and its form without some servers. */
+/** Analyzes the text of a statement on distributed tables: which instances it names, and how to limit it to the servers that respond. */
 import type { SqlValue } from '../connection/sql-values.js';
 import { routedStatement } from './routed-statement.js';
 import { unroutedTables } from './statement-rules.js';
@@ -12,7 +12,7 @@ interface GivenStatement {
 interface Facts {
   /** Numbers of the parameters that contain an instance or a list of instances, after routing. */
   readonly instances: readonly number[];
-  /** The form that uses only the instances in its last parameter; null if the statement is not for all servers. */
+  /** Text of the statement limited to the instances in an additional last parameter. Null if the statement is not for all servers. */
   readonly reachable: string | null;
 }
 
@@ -55,7 +55,7 @@ function reachableForm(text: string): string | null {
   return changed === undefined || where === undefined ? null : `${changed} WHERE ${isReachable} AND (${ofReachable(where)})`;
 }
 
-/** Statements are constants of the code. */
+/** Caches the facts of each statement. Statements are constants of the code, so the cache stays small. */
 const known = new WeakMap<GivenStatement, Facts>();
 
 function knownFacts(given: GivenStatement): Facts {

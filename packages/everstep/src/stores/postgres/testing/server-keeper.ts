@@ -41,7 +41,7 @@ async function start(home: string, directory: string, user: Runner) {
   }
 }
 
-const tell = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);
+const report = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);
 
 let home: string | null = null;
 let running: ChildProcess | null = null;
@@ -75,8 +75,8 @@ try {
   running = server;
   if (ending) await end();
   const { stdout } = await promisify(execFile)(join(directory, 'postgres'), ['--version'], user);
-  tell({ url, version: `${stdout.trim()} of ${binaries.packed ?? binaries.directory}` });
+  report({ url, version: `${stdout.trim()} of ${binaries.packed ?? binaries.directory}` });
 } catch (error) {
-  tell({ missing: error instanceof Error ? error.message : String(error) });
+  report({ missing: error instanceof Error ? error.message : String(error) });
   await end();
 }

@@ -54,8 +54,8 @@ export interface ConnectionOptions {
   readonly onNotice?: (notice: StoreNotice) => void;
   /** Whether a store that has lost commits is opened, after its files were copied. */
   readonly acceptLoss?: boolean;
-  /** Files or directories that exist only beside a store that was in use: with them, a missing or empty database is a loss. */
-  readonly belongings?: readonly string[];
+  /** Files or directories that exist only next to a store that was used. If they exist, a missing or empty database is a loss. */
+  readonly companionFiles?: readonly string[];
 }
 
 export interface Connection {
@@ -87,7 +87,7 @@ function countOf(statement: StatementSync): number {
 
 const pragma = (database: DatabaseSync, name: string): number => countOf(database.prepare(`PRAGMA ${name}`));
 
-/** Runs `work` in one transaction, which is counted if the connection counts. If it throws, everything is rolled back. */
+/** Runs `work` in one transaction, and counts the commit if the connection supports it. If `work` throws, everything is rolled back. */
 export function transact<Result>(
   connection: Pick<Connection, 'exec'> & Partial<Pick<Connection, 'countCommit'>>,
   work: () => Result,
@@ -147,12 +147,12 @@ export function migrate(database: DatabaseSync, file: string, migrations: readon
 }
 
 /**
- * Schema that all migrations gave the first new database of this process. Later ones are created with it directly, which takes a
+ * Schema of the first new database of this process after all migrations. Later databases are created with it directly, which takes a
  * fifth of the time; tests open hundreds of stores.
  */
 let wholeSchema: string | null = null;
 
-/** Null if there is more than the schema: rows that a migration has inserted. */
+/** Returns the SQL of the schema, or null if the database also has rows that a migration inserted. */
 function schemaOf(database: DatabaseSync): string | null {
   const entries = database.prepare(
     `SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid`,
@@ -165,7 +165,7 @@ function schemaOf(database: DatabaseSync): string | null {
   return statements.join(';\n');
 }
 
-/** Converts an error at the opening of `file` into one for the operator. */
+/** Converts an error from opening `file` into one for the operator. */
 export function explained(error: unknown, file: string): unknown {
   switch (resultCode(error)) {
     case SQLITE_BUSY:
@@ -200,7 +200,7 @@ function trackFreePages(database: DatabaseSync): void {
  * Throws StoreOpenError unless the loss is accepted. Then copies the files of the store, which no process may have open, before
  * anything is written to them.
  */
-function judge(file: string, loss: string, { acceptLoss, onNotice }: ConnectionOptions): void {
+function requireAcceptedLoss(file: string, loss: string, { acceptLoss, onNotice }: ConnectionOptions): void {
   if (!acceptLoss) throw new StoreOpenError('damaged', loss);
   const keptIn = keepDamaged(file);
   onNotice?.({ event: 'opened a damaged store because --accept-loss is set', fields: { file, loss, keptIn } });
@@ -239,16 +239,16 @@ interface Checked {
 
 /** Opens a file that has lost nothing acknowledged, or whose loss is accepted. */
 function openChecked(file: string, options: ConnectionOptions): Checked {
-  const { belongings = [], acceptLoss = false, onNotice } = options;
-  const found = findLoss(file, belongings);
-  if (found !== null) judge(file, found, options);
+  const { companionFiles = [], acceptLoss = false, onNotice } = options;
+  const found = findLoss(file, companionFiles);
+  if (found !== null) requireAcceptedLoss(file, found, options);
   createPrivately(file);
   const database = openLocked(file);
   if (found !== null) return { database, lossAccepted: true };
   let foundNow: string | null;
   try {
     // Where files cannot be read before they are locked, the loss is detected only now.
-    foundNow = lossIn(database, file, belongings);
+    foundNow = lossIn(database, file, companionFiles);
     if (foundNow === null) for (const doubt of doubtsOf(database, file)) onNotice?.(doubt);
   } catch (error) {
     database.close();
@@ -259,7 +259,7 @@ function openChecked(file: string, options: ConnectionOptions): Checked {
     return { database, lossAccepted: false };
   }
   database.close();
-  judge(file, foundNow, options);
+  requireAcceptedLoss(file, foundNow, options);
   return { database: openLocked(file), lossAccepted: true };
 }
 
@@ -282,7 +282,7 @@ export function openConnection(file: string, options: ConnectionOptions = {}): C
     database.close();
     throw explained(error, file);
   }
-  // A file left by a reader before the lock. The holder of the lock needs none.
+  // A reader may have left this file before the lock was taken. The process that holds the lock does not need it.
   if (!inMemory) rmSync(`${file}-shm`, { force: true });
   const commits = new CommitCount(database);
   const statements: string[] = [];

@@ -172,7 +172,7 @@ describe('a store that was in use', () => {
     const credentials = join(place, 'credentials.json');
     const file = join(place, 'store.db');
     await mkdir(place);
-    const options = { file, belongings: [credentials] };
+    const options = { file, companionFiles: [credentials] };
     await writeFile(file, '');
     await (await openSqliteStore(options)).close();
     await writeFile(credentials, '{}');

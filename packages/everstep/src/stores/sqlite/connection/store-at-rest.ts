@@ -91,14 +91,14 @@ export const checkStore = (file: string): readonly CheckResult[] | null =>
   reading(file, (database) => (assertStore(database, file) < MIGRATIONS.length ? null : checkConsistency(database)));
 
 /**
- * Like `inspectStore`, for the files of a stopped service with their log; null if there are none. `belongings` are as in
+ * Like `inspectStore`, for the files of a stopped service with their log; null if there are none. `companionFiles` are as in
  * `findLoss`. Also throws StoreOpenError if the store has lost commits or is in use.
  */
 export function inspectLiveStore(
   file: string,
-  belongings: readonly string[],
+  companionFiles: readonly string[],
 ): (StoreInspection & { readonly doubts: readonly StoreNotice[] }) | null {
-  const loss = findLoss(file, belongings);
+  const loss = findLoss(file, companionFiles);
   if (loss !== null) throw new StoreOpenError('damaged', loss);
   if (!existsSync(file)) return null;
   return { ...inspectStore(file), doubts: reading(file, (database) => doubtsOf(database, file)) };
@@ -112,8 +112,8 @@ export interface QuickInspection {
 }
 
 /** Like `inspectLiveStore`, without reading the whole file. */
-export function inspectQuickly(file: string, belongings: readonly string[]): QuickInspection | null {
-  const loss = findLoss(file, belongings);
+export function inspectQuickly(file: string, companionFiles: readonly string[]): QuickInspection | null {
+  const loss = findLoss(file, companionFiles);
   if (loss !== null) throw new StoreOpenError('damaged', loss);
   if (!existsSync(file)) return null;
   return reading(file, (database) => ({

@@ -58,10 +58,10 @@ function lossOfDatabase(file: string, state: 'missing' | 'empty', signs: readonl
 }
 
 /**
- * Describes what an open database has lost, in sentences for the operator; null if nothing is known to be lost. `belongings` are
+ * Describes what an open database has lost, in sentences for the operator; null if nothing is known to be lost. `companionFiles` are
  * files or directories that exist only beside a store that was in use.
  */
-export function lossIn(database: DatabaseSync, file: string, belongings: readonly string[] = []): string | null {
+export function lossIn(database: DatabaseSync, file: string, companionFiles: readonly string[] = []): string | null {
   const found = countedIn(database);
   const mark = readMark(file);
   if (mark.kind === 'found' && (found.storeId ?? mark.storeId) === mark.storeId && found.commits < mark.commits)
@@ -74,7 +74,7 @@ export function lossIn(database: DatabaseSync, file: string, belongings: readonl
   const log = readLog(logFile(file));
   // A process that is killed while it creates its store leaves a sound log without tables.
   const isSound = log === null || (log.headerValid && log.framesBehind === 0);
-  return lossOfDatabase(file, 'empty', [markFile(file), ...(isSound ? [] : [logFile(file)]), ...belongings]);
+  return lossOfDatabase(file, 'empty', [markFile(file), ...(isSound ? [] : [logFile(file)]), ...companionFiles]);
 }
 
 /** Returns irregularities in the files of an open database that do not prove a loss. */
@@ -110,16 +110,16 @@ export function openToRead(file: string): DatabaseSync {
  * Like `lossIn`, for files that no process has open. Changes nothing. Also returns null if the database cannot be read this way;
  * the loss is then detected when the database is opened.
  */
-export function findLoss(file: string, belongings: readonly string[] = []): string | null {
+export function findLoss(file: string, companionFiles: readonly string[] = []): string | null {
   // SQLite treats an empty database as a new one, and deletes its log.
   if (!hasContent(file)) {
-    const signs = [markFile(file), logFile(file), ...belongings];
+    const signs = [markFile(file), logFile(file), ...companionFiles];
     return lossOfDatabase(file, existsSync(file) ? 'empty' : 'missing', signs);
   }
   let database: DatabaseSync | null = null;
   try {
     database = openToRead(file);
-    return lossIn(database, file, belongings);
+    return lossIn(database, file, companionFiles);
   } catch {
     return null;
   } finally {

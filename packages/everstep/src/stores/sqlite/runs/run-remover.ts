@@ -11,7 +11,7 @@ import { RUN_BYTES } from '../storage/stored-bytes.js';
 export class RunRemover {
   private readonly parts: StoreParts;
   private readonly selectIndexed: StatementSync;
-  private readonly deleteBelongings: readonly StatementSync[];
+  private readonly deleteRelatedRows: readonly StatementSync[];
   private readonly deleteDeduplication: StatementSync;
   private readonly deleteRun: StatementSync;
 
@@ -21,7 +21,7 @@ export class RunRemover {
     this.selectIndexed = connection.prepare(
       `SELECT key, status, workflow_url, caller_ip, workflow_run_id, settings, ${RUN_BYTES} AS bytes FROM run r WHERE seq = ?`,
     );
-    this.deleteBelongings = TABLES_OF_RUN.map((table) => connection.prepare(`DELETE FROM ${table} WHERE run_seq = ?`));
+    this.deleteRelatedRows = TABLES_OF_RUN.map((table) => connection.prepare(`DELETE FROM ${table} WHERE run_seq = ?`));
     this.deleteDeduplication = connection.prepare('DELETE FROM deduplication WHERE run_key = ?');
     this.deleteRun = connection.prepare('DELETE FROM run WHERE seq = ?');
   }
@@ -44,7 +44,7 @@ export class RunRemover {
     for (const value of runFacetsOf(indexed)) facets.remove(tenant, value, seq);
     stored.add(tenant, -integer(row, 'bytes'));
     let rows = 1;
-    for (const statement of this.deleteBelongings) rows += Number(statement.run(seq).changes);
+    for (const statement of this.deleteRelatedRows) rows += Number(statement.run(seq).changes);
     this.deleteDeduplication.run(key);
     this.deleteRun.run(seq);
     runs.drop(key);

@@ -3,11 +3,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseConfig } from '../../config/config.js';
 import type { Finding } from './findings.js';
-import { judgeBackups, judgeDescriptors, judgeDisk, judgeFiles, judgeMemory, size } from './machine-checks.js';
-import { judgeSettings } from './risky-settings.js';
-import { judgeAddress, judgeCertificate, judgeClock, judgeServerClock, judgeService, judgeVersions } from './service-checks.js';
+import { assessBackups, assessDescriptors, assessDisk, assessFiles, assessMemory, size } from './machine-checks.js';
+import { assessSettings } from './risky-settings.js';
+import {
+  assessAddress,
+  assessCertificate,
+  assessClock,
+  assessServerClock,
+  assessService,
+  assessVersions,
+} from './service-checks.js';
 import type { NoReply, Reply } from './service-probe.js';
-import { judgeDatabase } from './store-checks.js';
+import { assessDatabase } from './store-checks.js';
 
 const NOW = Date.UTC(2026, 10, 23);
 const HOUR_MS = 3_600_000;
@@ -22,43 +29,43 @@ const says = (finding: Finding | undefined, status: Finding['status'], message: 
 
 test('a nearly full disk is a problem, and too little space for a copy of the store is a warning', () => {
   const disk = { path: '/data', freeBytes: 50 * GIB, totalBytes: 100 * GIB, storeBytes: GIB };
-  says(judgeDisk(disk), 'ok', /^50\.0 GiB of 100\.0 GiB are free on the disk of \/data$/);
-  says(judgeDisk({ ...disk, freeBytes: 10 * GIB }), 'warning', /free/);
-  says(judgeDisk({ ...disk, freeBytes: 4 * GIB }), 'problem', /free/);
-  says(judgeDisk({ ...disk, freeBytes: 2 ** 27, totalBytes: 2 ** 28 }), 'problem', /free/);
-  says(judgeDisk({ ...disk, storeBytes: 60 * GIB }), 'warning', /less than the store/);
+  says(assessDisk(disk), 'ok', /^50\.0 GiB of 100\.0 GiB are free on the disk of \/data$/);
+  says(assessDisk({ ...disk, freeBytes: 10 * GIB }), 'warning', /free/);
+  says(assessDisk({ ...disk, freeBytes: 4 * GIB }), 'problem', /free/);
+  says(assessDisk({ ...disk, freeBytes: 2 ** 27, totalBytes: 2 ** 28 }), 'problem', /free/);
+  says(assessDisk({ ...disk, storeBytes: 60 * GIB }), 'warning', /less than the store/);
   assert.equal(size(512), '512 B');
 });
 
 test('files that other users can access, or that this user cannot use, are problems', () => {
   const file = { path: '/data/secrets.key', mode: 0o100600, isDirectory: false, isUsable: true };
-  says(judgeFiles([file, { ...file, mode: null, isUsable: false }])[0], 'ok', /^1 files/);
-  const [open] = judgeFiles([{ ...file, mode: 0o100644 }]);
+  says(assessFiles([file, { ...file, mode: null, isUsable: false }])[0], 'ok', /^1 files/);
+  const [open] = assessFiles([{ ...file, mode: 0o100644 }]);
   says(open, 'problem', /other users can access \/data\/secrets\.key \(mode 644\)/);
   assert.equal(open?.fix, 'chmod 600 /data/secrets.key');
-  assert.equal(judgeFiles([{ ...file, path: '/data', mode: 0o40755, isDirectory: true }])[0]?.fix, 'chmod 700 /data');
-  says(judgeFiles([{ ...file, isUsable: false }])[0], 'problem', /this user cannot use/);
+  assert.equal(assessFiles([{ ...file, path: '/data', mode: 0o40755, isDirectory: true }])[0]?.fix, 'chmod 700 /data');
+  says(assessFiles([{ ...file, isUsable: false }])[0], 'problem', /this user cannot use/);
 });
 
 test('a missing or old backup is a problem', () => {
   const options = { now: NOW, maxAgeMs: 26 * HOUR_MS, isPostgres: false };
   const newest = { directory: '/backups/1', startedAt: NOW - 20 * HOUR_MS };
-  says(judgeBackups({ directory: '/backups', newest }, options), 'ok', /\/backups\/1, is 20 h 00 m old/);
-  says(judgeBackups({ directory: '/backups', newest }, { ...options, maxAgeMs: HOUR_MS }), 'problem', /allowed: 1 h 00 m/);
-  says(judgeBackups({ directory: '/backups', newest: null }, options), 'problem', /no complete backup/);
-  says(judgeBackups(null, options), 'skipped', /--backups/);
-  says(judgeBackups(null, { ...options, isPostgres: true }), 'skipped', /PostgreSQL/);
+  says(assessBackups({ directory: '/backups', newest }, options), 'ok', /\/backups\/1, is 20 h 00 m old/);
+  says(assessBackups({ directory: '/backups', newest }, { ...options, maxAgeMs: HOUR_MS }), 'problem', /allowed: 1 h 00 m/);
+  says(assessBackups({ directory: '/backups', newest: null }, options), 'problem', /no complete backup/);
+  says(assessBackups(null, options), 'skipped', /--backups/);
+  says(assessBackups(null, { ...options, isPostgres: true }), 'skipped', /PostgreSQL/);
 });
 
 test('few file descriptors and a heap larger than the memory are warnings', () => {
-  says(judgeDescriptors(65_536), 'ok', /65536 files/);
-  says(judgeDescriptors(1_024), 'warning', /1024 files, enough for \d+ client connections/);
-  says(judgeDescriptors(null), 'skipped', /unknown/);
-  says(judgeMemory({ limitBytes: 8 * GIB, heapBytes: 4 * GIB }), 'ok', /8\.0 GiB/);
-  const tight = judgeMemory({ limitBytes: GIB, heapBytes: 2 * GIB });
+  says(assessDescriptors(65_536), 'ok', /65536 files/);
+  says(assessDescriptors(1_024), 'warning', /1024 files, enough for \d+ client connections/);
+  says(assessDescriptors(null), 'skipped', /unknown/);
+  says(assessMemory({ limitBytes: 8 * GIB, heapBytes: 4 * GIB }), 'ok', /8\.0 GiB/);
+  const tight = assessMemory({ limitBytes: GIB, heapBytes: 2 * GIB });
   says(tight, 'warning', /together more than the memory/);
   assert.match(String(tight.fix), /--max-old-space-size=614 /);
-  says(judgeMemory({ limitBytes: 2 ** 28, heapBytes: 2 ** 27 }), 'problem', /256\.0 MiB/);
+  says(assessMemory({ limitBytes: 2 ** 28, heapBytes: 2 ** 27 }), 'problem', /256\.0 MiB/);
 });
 
 const reply = (changes: Partial<Reply> = {}): Reply => ({
@@ -69,69 +76,69 @@ const failed: NoReply = { kind: 'failed', error: 'ECONNREFUSED' };
 
 test('a server that does not run is a warning; a server that is not ready, or another program, is a problem', () => {
   const at = 'http://127.0.0.1:8080';
-  says(judgeService(at, reply(), reply()), 'ok', /runs and is ready/);
-  says(judgeService(at, failed, failed), 'warning', /no server responds .*ECONNREFUSED/);
-  says(judgeService(at, reply({ status: 404 }), reply()), 'problem', /another program/);
+  says(assessService(at, reply(), reply()), 'ok', /runs and is ready/);
+  says(assessService(at, failed, failed), 'warning', /no server responds .*ECONNREFUSED/);
+  says(assessService(at, reply({ status: 404 }), reply()), 'problem', /another program/);
   const body = { error: 'the store refuses writes: disk full', reason: 'store-unavailable' };
   says(
-    judgeService(at, reply(), reply({ status: 503, body })),
+    assessService(at, reply(), reply({ status: 503, body })),
     'problem',
     /not ready: store-unavailable \(the store refuses writes/,
   );
-  says(judgeService(at, reply(), failed), 'problem', /not ready: ECONNREFUSED/);
+  says(assessService(at, reply(), failed), 'problem', /not ready: ECONNREFUSED/);
 });
 
 test('a command of another version is a warning', () => {
-  assert.deepEqual(statuses(...['1.0.0', '1.1.0', null].map((version) => judgeVersions('1.0.0', version))), [
+  assert.deepEqual(statuses(...['1.0.0', '1.1.0', null].map((version) => assessVersions('1.0.0', version))), [
     ...(['ok', 'warning', 'skipped'] as const),
   ]);
 });
 
 test('the uncertainty of a clock reading is not counted as skew', () => {
-  says(judgeClock('x', 1_900, 0), 'ok', /agrees/);
-  says(judgeClock('x', -2_900, 1_000), 'ok', /agrees/);
-  says(judgeClock('x', -5_000, 0), 'warning', /5\.0 s behind that of this machine/);
-  says(judgeClock('x', 60_000, 0), 'problem', /ahead of/);
+  says(assessClock('x', 1_900, 0), 'ok', /agrees/);
+  says(assessClock('x', -2_900, 1_000), 'ok', /agrees/);
+  says(assessClock('x', -5_000, 0), 'warning', /5\.0 s behind that of this machine/);
+  says(assessClock('x', 60_000, 0), 'problem', /ahead of/);
   // The header is rounded down to a second.
-  assert.equal(judgeServerClock('u', reply({ at: NOW + 999 }))?.status, 'ok');
-  assert.equal(judgeServerClock('u', reply({ at: NOW + 10_000 }))?.status, 'warning');
-  assert.equal(judgeServerClock('u', reply({ date: null })), null);
-  assert.equal(judgeServerClock('u', failed), null);
+  assert.equal(assessServerClock('u', reply({ at: NOW + 999 }))?.status, 'ok');
+  assert.equal(assessServerClock('u', reply({ at: NOW + 10_000 }))?.status, 'warning');
+  assert.equal(assessServerClock('u', reply({ date: null })), null);
+  assert.equal(assessServerClock('u', failed), null);
 });
 
 test('an expired certificate is a problem, and one that expires soon is a warning', () => {
   const valid = { validFrom: NOW - HOUR_MS, validTo: NOW + 60 * 24 * HOUR_MS };
-  says(judgeCertificate('c', valid, NOW), 'ok', /valid until 2027-01-22/);
-  says(judgeCertificate('c', { ...valid, validTo: NOW + 24 * HOUR_MS }, NOW), 'warning', /expires on/);
-  says(judgeCertificate('c', { ...valid, validTo: NOW }, NOW), 'problem', /expired/);
-  says(judgeCertificate('c', { ...valid, validFrom: NOW + 1 }, NOW), 'problem', /valid only from/);
+  says(assessCertificate('c', valid, NOW), 'ok', /valid until 2027-01-22/);
+  says(assessCertificate('c', { ...valid, validTo: NOW + 24 * HOUR_MS }, NOW), 'warning', /expires on/);
+  says(assessCertificate('c', { ...valid, validTo: NOW }, NOW), 'problem', /expired/);
+  says(assessCertificate('c', { ...valid, validFrom: NOW + 1 }, NOW), 'problem', /valid only from/);
 });
 
 test('an address that another program or version serves is reported', () => {
   const [name, url] = ['EVERSTEP_PUBLIC_URL', 'https://e.test'];
-  says(judgeAddress(name, url, reply(), '1.0.0'), 'ok', /EVERSTEP_PUBLIC_URL \(https:\/\/e\.test\) responds/);
-  says(judgeAddress(name, url, reply(), null), 'ok', /responds/);
-  says(judgeAddress(name, url, failed, null), 'problem', /does not respond/);
-  says(judgeAddress(name, url, reply({ body: '<html>' }), null), 'problem', /another program/);
-  says(judgeAddress(name, url, reply(), '1.1.0'), 'warning', /version 1\.0\.0, but this server has version 1\.1\.0/);
+  says(assessAddress(name, url, reply(), '1.0.0'), 'ok', /EVERSTEP_PUBLIC_URL \(https:\/\/e\.test\) responds/);
+  says(assessAddress(name, url, reply(), null), 'ok', /responds/);
+  says(assessAddress(name, url, failed, null), 'problem', /does not respond/);
+  says(assessAddress(name, url, reply({ body: '<html>' }), null), 'problem', /another program/);
+  says(assessAddress(name, url, reply(), '1.1.0'), 'warning', /version 1\.0\.0, but this server has version 1\.1\.0/);
 });
 
 test('fsync off and a newer schema are problems; an older schema and a slow database are warnings', () => {
   const facts = { version: '15.4', hasFsync: true, now: NOW, roundTripMs: 2, schema: 9, currentSchema: 9 };
-  assert.deepEqual(statuses(...judgeDatabase(facts, NOW)), ['ok', 'ok']);
-  const of = (changes: Partial<typeof facts>) => judgeDatabase({ ...facts, ...changes }, NOW)[0];
+  assert.deepEqual(statuses(...assessDatabase(facts, NOW)), ['ok', 'ok']);
+  const of = (changes: Partial<typeof facts>) => assessDatabase({ ...facts, ...changes }, NOW)[0];
   says(of({ hasFsync: false }), 'problem', /fsync is off/);
   says(of({ schema: 10 }), 'problem', /newer than 9/);
   says(of({ schema: 8 }), 'warning', /migrates it to 9/);
   says(of({ schema: 0 }), 'skipped', /no schema/);
   says(of({ roundTripMs: 300 }), 'warning', /300 ms/);
-  assert.equal(judgeDatabase({ ...facts, now: NOW - 60_000 }, NOW)[1]?.status, 'problem');
+  assert.equal(assessDatabase({ ...facts, now: NOW - 60_000 }, NOW)[1]?.status, 'problem');
 });
 
 function settings(env: Readonly<Record<string, string>>): readonly Finding[] {
   const parsed = parseConfig({ mode: 'serve', flags: {}, env, cwd: '/tmp' });
   assert.ok(parsed.ok, JSON.stringify(parsed));
-  return judgeSettings(parsed.config);
+  return assessSettings(parsed.config);
 }
 
 test('each setting that is risky in production is a warning', () => {
