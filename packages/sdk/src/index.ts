@@ -31,7 +31,6 @@ export type {
   RunAttemptOptions,
   RunLogFilter,
   RunLogOptions,
-  RunOrder,
   RunSearchOptions,
 } from './client/runs/runs.js';
 export type { ScheduleOptions } from './client/schedules.js';
@@ -42,7 +41,7 @@ export {
   type SearchClientOptions,
   type SearchNamespace,
 } from './client/search.js';
-export type { FlowControlSettings, RunOverrides, SingleRecoverOptions, TriggerOptions } from './client/settings.js';
+export type { FlowControlSettings, ListOrder, RunOverrides, SingleRecoverOptions, TriggerOptions } from './client/settings.js';
 export type { LogFields, Workflow, WorkflowContext } from './context.js';
 export type { Duration, Instant } from './duration.js';
 export type { Endpoint, EndpointRequest, EndpointResponse, ServeOptions, WorkflowEndpoint } from './endpoint.js';

@@ -177,6 +177,9 @@ describe('client commands', () => {
 
   test('bulk restart, resume and delete apply the filters and require --all', async () => {
     for (let i = 0; i < 3; i++) await failingRun('bulk');
+    const newest = (await jsonOf('dlq', 'list', '--label', 'bulk')).messages;
+    const oldest = (await jsonOf('dlq', 'list', '--label', 'bulk', '--oldest-first')).messages;
+    assert.deepEqual([newest.length > 1, oldest], [true, newest.toReversed()]);
     const unsaid = await everstep('dlq', 'delete', '--label', 'bulk');
     assert.equal(unsaid.code, 2);
     assert.match(unsaid.stderr, /--all/);

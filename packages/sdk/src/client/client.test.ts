@@ -299,11 +299,11 @@ describe('the client returns', () => {
       { body: { messages: [{ dlqId: 'c' }], cursor: '' } },
     ];
     const ids: string[] = [];
-    for await (const { dlqId } of client.dlq.entries({ label: 'x' })) ids.push(dlqId);
+    for await (const { dlqId } of client.dlq.entries({ label: 'x', order: 'oldest-first' })) ids.push(dlqId);
     assert.deepEqual(ids, ['a', 'b', 'c']);
     assert.deepEqual(
       received.map(({ url }) => url),
-      [`${DLQ}?label=x`, `${DLQ}?label=x&cursor=next`],
+      [`${DLQ}?label=x&order=oldest-first`, `${DLQ}?label=x&order=oldest-first&cursor=next`],
     );
   });
 

@@ -13,6 +13,9 @@ export interface FlowControlSettings {
   readonly period?: Duration;
 }
 
+/** Order of a listing by time. */
+export type ListOrder = 'newest-first' | 'oldest-first';
+
 /** Settings of a run that a trigger sets and a resume or restart can override. */
 export interface RunOverrides {
   /** Number of retries of each step and of the code between steps. */

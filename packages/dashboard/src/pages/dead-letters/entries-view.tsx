@@ -1,6 +1,6 @@
 /** Individual dead letters, with all filters. */
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import type { DeadLetterEntry, DeadLetterPage } from '../../../../everstep/src/contract/dead-letters.js';
 import { path } from '../../api/client.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
@@ -17,6 +17,7 @@ import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar } from '../../components/tables/filter-bar.js';
 import { listOf, useFilters } from '../../components/tables/filters.js';
 import { ListHistogram } from '../../components/tables/list-histogram.js';
+import { type ListOrder, useListOrder } from '../../components/tables/list-order.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -39,10 +40,12 @@ function stepText(error: string): string {
   return where === null ? '' : `${where} · `;
 }
 
-const COLUMNS: readonly Column<DeadLetterEntry>[] = [
+/** Dead letters are sorted by the time of the failure only, because that is the only order with an index. */
+const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] => [
   {
     id: 'at',
     header: 'Failed',
+    sort,
     width: '100px',
     stackUnder: 'error',
     cell: ({ createdAt }) => <TimeText unixMs={createdAt} style="relative" />,
@@ -115,11 +118,13 @@ export function EntriesView() {
   const [ids, setIds] = useState(NONE);
   const fingerprints = listOf(filters.values.fingerprint);
   const query = entryQuery(filters.values);
+  const order = useListOrder();
+  const columns = useMemo(() => columnsOf(order.sort), [order.sort]);
   const list = useCursorList<DeadLetterPage, DeadLetterEntry>({
     topic: 'dlq',
     name: 'entries',
     url: '/v2/workflows/dlq',
-    query,
+    query: { ...query, ...order.query },
     read,
     idOf,
   });
@@ -136,7 +141,7 @@ export function EntriesView() {
         label="Dead letters"
         list={list}
         what="dead letters"
-        columns={COLUMNS}
+        columns={columns}
         idOf={idOf}
         nameOf={nameOf}
         hrefOf={({ dlqId }) => path`/q/${instanceId}/dead-letters/${dlqId}`}

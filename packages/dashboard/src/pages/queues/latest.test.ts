@@ -7,6 +7,7 @@ const event = (messageId: string, state: MessageState): MessageEvent => ({
   time: 1,
   state,
   messageId,
+  createdAt: 1,
   url: 'http://a.test/',
   method: 'POST',
   maxRetries: 3,
@@ -20,6 +21,19 @@ test('shows the latest event of each message in list order', () => {
       ['b', 'RETRY'],
       ['a', 'DELIVERED'],
     ],
+  );
+});
+
+test('messages are in the order of their publication, although their events are mixed', () => {
+  const old = { createdAt: 5, time: 9 };
+  const events = [
+    { ...event('a', 'DELIVERED'), ...old },
+    { ...event('b', 'CREATED'), createdAt: 7, time: 7 },
+    { ...event('a', 'CREATED'), ...old, time: 5 },
+  ];
+  assert.deepEqual(
+    latestOf(events).map(({ messageId }) => messageId),
+    ['b', 'a'],
   );
 });
 

@@ -4,8 +4,8 @@ import type { Tone } from '../../components/status-badge.js';
 import type { MessageEvent, MessageState } from './shapes.js';
 
 /**
- * Returns the latest event of each message. An event `RETRY` gets the error of the attempt before it.
- * @param events newest first, grouped by message, as the server lists them
+ * Returns the latest event of each message, the newest message first. An event `RETRY` gets the error of the attempt before it.
+ * @param events newest first, as the server lists the events of several messages
  */
 export function latestOf(events: readonly MessageEvent[]): readonly MessageEvent[] {
   const latest = new Map<string, MessageEvent>();
@@ -15,7 +15,7 @@ export function latestOf(events: readonly MessageEvent[]): readonly MessageEvent
     else if (last.state === 'RETRY' && last.error === undefined && event.error !== undefined)
       latest.set(event.messageId, { ...last, error: event.error });
   }
-  return [...latest.values()];
+  return [...latest.values()].sort((a, b) => b.createdAt - a.createdAt);
 }
 
 const ENDED: readonly MessageState[] = ['DELIVERED', 'FAILED', 'CANCELED'];

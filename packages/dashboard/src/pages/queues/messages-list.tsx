@@ -1,5 +1,5 @@
-/** Lists messages, newest first, with their latest event. */
-import { useId } from 'react';
+/** Lists messages by the time of their publication, with their latest event. */
+import { useId, useMemo } from 'react';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { EmptyState } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
@@ -7,6 +7,7 @@ import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { listOf, timeOf, useFilters } from '../../components/tables/filters.js';
 import { type CountedField, ListHistogram } from '../../components/tables/list-histogram.js';
+import { type ListOrder, useListOrder } from '../../components/tables/list-order.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
@@ -44,10 +45,17 @@ const COUNTED: readonly CountedField<Name>[] = [
   { field: 'label', label: 'Label', parameter: 'label' },
 ];
 
-const read = ({ logs, cursor }: EventPage): CursorPage<MessageEvent> => ({ rows: latestOf(logs), cursor: cursor ?? null });
+const readNewest = ({ logs, cursor }: EventPage): CursorPage<MessageEvent> => ({
+  rows: latestOf(logs),
+  cursor: cursor ?? null,
+});
+const readOldest = ({ logs, cursor }: EventPage): CursorPage<MessageEvent> => ({
+  rows: latestOf(logs.toReversed()).toReversed(),
+  cursor: cursor ?? null,
+});
 const idOf = ({ messageId }: MessageEvent): string => messageId;
 
-const COLUMNS: readonly Column<MessageEvent>[] = [
+const columnsOf = (sort: ListOrder['sort']): readonly Column<MessageEvent>[] => [
   {
     id: 'state',
     header: 'State',
@@ -88,6 +96,14 @@ const COLUMNS: readonly Column<MessageEvent>[] = [
       </div>
     ),
   },
+  {
+    id: 'created',
+    header: 'Published',
+    sort,
+    width: '118px',
+    stackUnder: 'url',
+    cell: ({ createdAt }) => <TimeText unixMs={createdAt} />,
+  },
   { id: 'time', header: 'Updated', width: '118px', stackUnder: 'url', cell: ({ time }) => <TimeText unixMs={time} /> },
 ];
 
@@ -106,15 +122,17 @@ export function MessagesList() {
     fromDate: timeOf(from),
     toDate: timeOf(to),
   };
+  const order = useListOrder();
+  const columns = useMemo(() => columnsOf(order.sort), [order.sort]);
   const list = useCursorList({
     topic: 'runs',
     name: 'messages',
     url: '/v2/logs',
-    query,
+    query: { ...query, ...order.query },
     // Counts events; a message has several.
     count: 200,
     moreCount: 1_000,
-    read,
+    read: order.oldestFirst ? readOldest : readNewest,
     idOf,
   });
   return (
@@ -128,7 +146,7 @@ export function MessagesList() {
         label="Messages"
         what="messages"
         list={list}
-        columns={COLUMNS}
+        columns={columns}
         idOf={idOf}
         onOpen={({ messageId }) => opened.set('message', messageId)}
         empty={

@@ -32,6 +32,8 @@ export interface MessageEvent {
   readonly time: number;
   readonly state: MessageState;
   readonly messageId: string;
+  /** When the message was published, Unix ms. */
+  readonly createdAt: number;
   readonly url: string;
   readonly topicName?: string;
   readonly endpointName?: string;

@@ -21,6 +21,7 @@ import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
 import { useFilters } from '../../components/tables/filters.js';
 import { type CountedField, ListHistogram } from '../../components/tables/list-histogram.js';
+import { type ListOrder, useListOrder } from '../../components/tables/list-order.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { usePageAction } from '../../components/tables/page-action.js';
 import { useNow } from '../../components/times/clock.js';
@@ -52,7 +53,6 @@ const PARAMETERS: Readonly<Partial<Record<MoreFilter, string>>> = {
   maxDurationMs: 'max',
 };
 const parameterOf = (name: MoreFilter): string => PARAMETERS[name] ?? name;
-const SORTING = ['order'] as const;
 const FILTERS = ['q', 'state', 'waits', 'since', ...MORE.map(parameterOf)];
 
 const HOUR_MS = 3_600_000;
@@ -149,7 +149,7 @@ function WaitDetails({ waiting }: { readonly waiting: Waiting }) {
 }
 
 /** The columns. Runs are sorted by their creation only, because that is the only order with an index. */
-const columnsOf = (sort: Column<FoundRun>['sort'] & object): readonly Column<FoundRun>[] => [
+const columnsOf = (sort: ListOrder['sort']): readonly Column<FoundRun>[] => [
   {
     id: 'state',
     header: 'State',
@@ -211,9 +211,8 @@ export default function RunsPage() {
   const { readOnly } = usePermissions();
   const trigger = usePageAction('trigger');
   const filters = useFilters(FILTERS);
-  const sorting = useFilters(SORTING);
   const { q, state, waits, since } = filters.values;
-  const { order } = sorting.values;
+  const order = useListOrder();
   const sinceMs = since === undefined ? undefined : SINCE[since]?.ms;
   // The start time is fixed when the filter is set. If it moved with the clock, the list would be a new one every second. It is the
   // start of a minute or an hour, by which runs are counted.
@@ -223,22 +222,13 @@ export default function RunsPage() {
     return at - (at % (sinceMs > 24 * HOUR_MS ? HOUR_MS : HOUR_MS / 60));
   }, [sinceMs]);
   const more = Object.fromEntries(MORE.map((name) => [name, filters.values[parameterOf(name)]]));
-  const oldestFirst = order === 'oldest-first';
   const query = { q, fromDate: sinceDate, ...valuesOf(RUN_FILTERS, { state, waitingFor: waits, ...more }) };
-  const setSorting = sorting.set;
-  const columns = useMemo(
-    () =>
-      columnsOf({
-        direction: oldestFirst ? 'ascending' : 'descending',
-        onReverse: () => setSorting('order', oldestFirst ? '' : 'oldest-first'),
-      }),
-    [oldestFirst, setSorting],
-  );
+  const columns = useMemo(() => columnsOf(order.sort), [order.sort]);
   const list = useCursorList({
     topic: 'runs',
     name: 'list',
     url: '/v2/workflows/search',
-    query: oldestFirst ? { ...query, order } : query,
+    query: { ...query, ...order.query },
     read,
     idOf,
     follow: FOLLOW,

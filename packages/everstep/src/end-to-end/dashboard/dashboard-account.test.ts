@@ -244,6 +244,14 @@ describe('account pages', { skip }, () => {
     await row('Delivered').first().waitFor({ state: 'detached' });
   });
 
+  test('messages: the oldest ones are listed first', async () => {
+    await window.goTo('queues');
+    const first = window.page.getByRole('grid', { name: 'Messages' }).getByRole('row').nth(1);
+    await first.getByText('/ok/by-hand').waitFor();
+    await button('Published').click();
+    await first.getByText('queue mail').waitFor();
+  });
+
   test('instance: tokens are hidden until shown, and the budget is set', async () => {
     await window.goTo('instance');
     const token = world.variable('EVERSTEP_TOKEN');

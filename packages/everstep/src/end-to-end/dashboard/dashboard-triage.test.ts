@@ -74,6 +74,27 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
     assert.deepEqual(await window.faults(), []);
   });
 
+  test('dead letters are sorted by the time of the failure, and the order is in the URL', async () => {
+    const window = await world.loggedIn();
+    const { page } = window;
+    const newestFirst: string[] = [];
+    for await (const { workflowRunId } of world.client.dlq.entries()) newestFirst.push(workflowRunId);
+    const shown = () =>
+      page
+        .getByRole('grid', { name: 'Dead letters' })
+        .locator('.run-link, [title^="wfr_"]')
+        .evaluateAll((links) => links.map((link) => link.getAttribute('title')));
+    await window.goTo('dead-letters?view=entries');
+    await becomes(shown, newestFirst);
+    await page.getByRole('button', { name: 'Failed' }).click();
+    await becomes(shown, newestFirst.toReversed());
+    await page.locator('[aria-sort=ascending]').waitFor();
+    await becomes(() => window.parameters(), { view: 'entries', order: 'oldest-first' });
+    await page.reload();
+    await becomes(shown, newestFirst.toReversed());
+    assert.deepEqual(await window.faults(), []);
+  });
+
   test('the same with the keyboard only, and everything is undone', async () => {
     const window = await world.loggedIn({ width: 390, height: 844, theme: 'dark' });
     const { page } = window;

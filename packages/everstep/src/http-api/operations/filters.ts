@@ -10,14 +10,13 @@ export const Fingerprint = (description: string) => Type.String({ ...like('finge
 /** Query parameters of the dead letter queue. */
 export const deadLetterQuery = queryFilters(DEAD_LETTER_FILTERS);
 
-/** Order of a listing of runs. The indexes of both stores have the order of creation. */
-export const RunOrder = Type.Optional(
-  Type.Enum(['newest-first', 'oldest-first'], {
-    type: 'string',
-    default: 'newest-first',
-    description: 'Order of the runs, by creation time.',
-  }),
-);
+/** Returns the query parameter for the order of a listing. The indexes of both stores can be read in both directions. */
+const listOrder = (description: string) =>
+  Type.Optional(Type.Enum(['newest-first', 'oldest-first'], { type: 'string', default: 'newest-first' as const, description }));
+
+export const RunOrder = listOrder('Order of the runs, by creation time.');
+export const DeadLetterOrder = listOrder('Order of the entries, by the time of the failure.');
+export const MessageOrder = listOrder('Order of the messages, by the time of their publication.');
 
 interface Ranges {
   readonly fromDate?: number;

@@ -11,7 +11,12 @@ after(() => world.close());
 
 interface Page {
   readonly cursor?: string;
-  readonly events: readonly { readonly messageId: string; readonly state: string }[];
+  readonly events: readonly {
+    readonly messageId: string;
+    readonly state: string;
+    readonly createdAt: number;
+    readonly time: number;
+  }[];
 }
 
 async function publish(count: number): Promise<void> {
@@ -26,6 +31,25 @@ async function publish(count: number): Promise<void> {
     assert.equal(status, 200);
   }
 }
+
+test('messages are listed in either order, with the time of their publication', async () => {
+  await publish(3);
+  const states = '&state=CREATED&count=1';
+  const ids: Record<string, string[]> = { 'newest-first': [], 'oldest-first': [] };
+  for (const [order, found] of Object.entries(ids)) {
+    let cursor = '';
+    do {
+      const { body } = await world.call<Page>('GET', `/v2/events?order=${order}${states}&cursor=${cursor}`);
+      for (const { messageId, createdAt, time } of body.events) {
+        found.push(messageId);
+        assert.equal(createdAt, time);
+      }
+      cursor = body.cursor ?? '';
+    } while (cursor !== '');
+  }
+  assert.equal(ids['oldest-first']?.length, 3);
+  assert.deepEqual(ids['oldest-first'], ids['newest-first']?.reverse());
+});
 
 test('a listing by a rare state returns all matches over several pages', async () => {
   const { body } = await world.call<{ messageId: string }>('POST', '/v2/publish/http://w.test/refuse', {

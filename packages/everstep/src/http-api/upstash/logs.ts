@@ -6,7 +6,7 @@ import { MESSAGE_FILTERS } from '../../contract/filters/message-filters.js';
 import type { RunStatus } from '../../engine/runs/run.js';
 import { MESSAGE_STATES, type MessageState } from '../../runtime/services/workflow-service.js';
 import { type ApiContext, answer, type Operation, operation } from '../operation.js';
-import { isEmptyRange } from '../operations/filters.js';
+import { isEmptyRange, MessageOrder } from '../operations/filters.js';
 import { queryFilters, storeFilterOf } from '../parameters/filters.js';
 import { Cursor, Text } from '../parameters/values.js';
 import { presentEvent } from './messages/present-message.js';
@@ -14,10 +14,11 @@ import { EventPage, type LogEntry, LogPage } from './shapes.js';
 
 const TAG = 'Logs';
 const DESCRIPTION =
-  'Lists the newest message first, and the newest event of each message first. The events of one message are always on one page, so a page can be longer than count. With a state filter, a page can be shorter or empty before the end. The last page has no cursor. Unknown parameters are ignored.';
+  'Lists the newest message first, and the newest event of each page first. `order=oldest-first` reverses both. The events of one message are always on one page, so a page can be longer than count. With a state filter, a page can be shorter or empty before the end. The last page has no cursor. Unknown parameters are ignored.';
 
 const LogQuery = Type.Object({
   ...queryFilters(MESSAGE_FILTERS),
+  order: MessageOrder,
   messageId: Type.Optional(Text(LIMITS.maxRunIdLength, { description: 'Id of the message' })),
   state: Type.Optional(
     Type.Enum([...MESSAGE_STATES, 'CANCELLED', 'CANCEL_REQUESTED'], {
@@ -25,7 +26,7 @@ const LogQuery = Type.Object({
       description: 'IN_PROGRESS includes ACTIVE, RETRY and ERROR. CANCELLED is an alias of CANCELED.',
     }),
   ),
-  cursor: Type.Optional(Cursor('Continues a listing with the same filters. An empty cursor starts a new listing.')),
+  cursor: Type.Optional(Cursor('Continues a listing with the same filters and order. An empty cursor starts a new listing.')),
   count: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -77,6 +78,7 @@ async function logsOf(query: LogQuery, { service, cursors }: ApiContext, { insta
     instanceId,
     filter: { ...storeFilterOf(MESSAGE_FILTERS, asked), messageIds, statuses: statusesOf(states) },
     ...(states ? { states } : {}),
+    order: asked.order ?? 'newest-first',
     after: opened?.after ?? null,
     limit: count ?? LIMITS.messageEventsPageDefault,
   });

@@ -114,6 +114,7 @@ export const LogEntry = Type.Object(
     time: unixMs('When it happened'),
     state: Type.Enum([...MESSAGE_STATES], { type: 'string' }),
     messageId: Type.String(),
+    createdAt: unixMs('Publication of the message'),
     url: Type.String(),
     topicName: Type.Optional(Type.String()),
     endpointName: Type.Optional(Type.String()),

@@ -3,7 +3,7 @@
  * its dead letters are recovered (a restart publishes it again) and deleted like those of workflows.
  */
 import type { GroupEndpoint, MessageSettings, Queue, RunPayload, RunSettings, UrlGroup } from '../../engine/runs/run.js';
-import type { ListedRun, Listing, Position, RunFilter, RunRecord } from '../../ports/stores/store.js';
+import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord } from '../../ports/stores/store.js';
 import type { CancelOutcome } from './runs.js';
 
 /** Where a message goes: to a URL, or to each endpoint of a group. */
@@ -93,6 +93,12 @@ export interface MessageQuery {
   readonly limit: number;
 }
 
+export interface MessageEventQuery extends MessageQuery {
+  /** Order of the messages, by the time of their publication. */
+  readonly order: Page<MessageFilter>['order'];
+  readonly states?: readonly MessageState[];
+}
+
 interface MessageId {
   readonly instanceId: string;
   readonly messageId: string;
@@ -109,11 +115,11 @@ export interface MessageService {
   /** Lists messages, newest first. */
   list(query: MessageQuery): Promise<Listing<ListedMessage>>;
   /**
-   * Events of messages: the newest message first, and in each page the newest event first. `limit` is approximate, because all
+   * Events of messages, newest or oldest message first. The events of a page have the same order. `limit` is approximate, because all
    * events of a message are in one page. With `states`, a page can have fewer events or none although more pages follow. A page
    * with long settings and errors ends early.
    */
-  events(query: MessageQuery & { readonly states?: readonly MessageState[] }): Promise<Listing<MessageEvent>>;
+  events(query: MessageEventQuery): Promise<Listing<MessageEvent>>;
   cancel(command: MessageId): Promise<CancelOutcome>;
   /** Cancels the active ones among up to `limit` messages that match the filter, newest first. */
   cancelAll(command: MessageQuery): Promise<{ readonly canceled: number; readonly next: Position | null }>;

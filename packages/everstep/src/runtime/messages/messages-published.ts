@@ -12,6 +12,7 @@ import type {
   ListedMessage,
   MessageCommand,
   MessageEvent,
+  MessageEventQuery,
   MessageQuery,
   MessageRecord,
   MessageService,
@@ -122,31 +123,33 @@ export class PublishedMessages implements MessageService {
   }
 
   list(query: MessageQuery): Promise<Listing<ListedMessage>> {
-    return this.page(query, query.after, query.limit);
+    return this.page({ ...query, order: 'newest-first' });
   }
 
-  async events(query: Parameters<MessageService['events']>[0]): Promise<Listing<MessageEvent>> {
-    const { states, limit } = query;
+  async events(query: MessageEventQuery): Promise<Listing<MessageEvent>> {
+    const { states, limit, order } = query;
+    const inOrder = () => events.sort((a, b) => (order === 'newest-first' ? b.at - a.at : a.at - b.at));
     const events: MessageEvent[] = [];
     let examined = 0;
     let bytes = 0;
     let next = query.after;
     do {
       // Small pages, because the events of one message are never split.
-      const page = await this.page(query, next, Math.max(1, Math.min(PAGE, Math.ceil((limit - events.length) / 3))));
+      const pageLimit = Math.max(1, Math.min(PAGE, Math.ceil((limit - events.length) / 3)));
+      const page = await this.page({ ...query, after: next, limit: pageLimit });
       next = page.next;
       examined += page.items.length;
       for (const [index, run] of page.items.entries()) {
         const wanted = (await this.eventsOfRun(run)).filter(({ state }) => states?.includes(state) ?? true);
         bytes += wanted.length * settingsBytes(run) + wanted.reduce((sum, { error = '' }) => sum + error.length, 0);
-        events.push(...wanted.reverse());
+        events.push(...(order === 'newest-first' ? wanted.reverse() : wanted));
         const isLast = index === page.items.length - 1;
         if (bytes < LIMITS.maxPageBytes || isLast) continue;
-        return { items: events.sort((a, b) => b.at - a.at), next: run.position };
+        return { items: inOrder(), next: run.position };
       }
       // Without a limit, the search for a rare state would read all messages.
     } while (next !== null && events.length < limit && examined < LIMITS.maxMessagesScanned && bytes < LIMITS.maxPageBytes);
-    return { items: events.sort((a, b) => b.at - a.at), next };
+    return { items: inOrder(), next };
   }
 
   async cancel(command: { readonly instanceId: string; readonly messageId: string }): Promise<CancelOutcome> {
@@ -220,15 +223,15 @@ export class PublishedMessages implements MessageService {
     return shown(draft);
   }
 
-  private async page(query: MessageQuery, after: Position | null, limit: number): Promise<Listing<ListedMessage>> {
-    const { instanceId } = query;
+  private async page(query: Omit<MessageEventQuery, 'states'>): Promise<Listing<ListedMessage>> {
+    const { instanceId, order, after, limit } = query;
     const { messageIds, ...filter } = query.filter;
     const runKeys = messageIds?.map(runKeyOfMessage).filter((key) => key !== null);
     const asked = { ...filter, kind: 'message', ...(runKeys ? { runKeys } : {}) } as const;
     const page = await this.options.store.listRuns({
       instanceId,
       filter: asked,
-      order: 'newest-first',
+      order,
       after,
       horizon: null,
       limit,

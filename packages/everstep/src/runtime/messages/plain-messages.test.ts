@@ -301,7 +301,7 @@ describe('what happened to messages', () => {
         bench.clock.move(1000);
         await settle();
         const [second] = await publish(bench, commandFor('2', { notBefore: start + 9000 }));
-        const all = { instanceId: 'qi_1', filter: {}, after: null, limit: 100 };
+        const all = { instanceId: 'qi_1', filter: {}, order: 'newest-first', after: null, limit: 100 } as const;
         const { items, next } = await bench.runtime.messages.events(all);
         assert.equal(next, null);
         assert.deepEqual(
@@ -328,6 +328,16 @@ describe('what happened to messages', () => {
         assert.equal(rest.items.length, 6);
         const ended = await bench.runtime.messages.events({ ...all, states: ['DELIVERED'] });
         assert.equal(ended.items.length, 1);
+        const oldestFirst = { ...all, order: 'oldest-first' } as const;
+        const reversed = await bench.runtime.messages.events(oldestFirst);
+        assert.deepEqual(reversed.items, items.toReversed());
+        const oldest = await bench.runtime.messages.events({ ...oldestFirst, limit: 1 });
+        assert.deepEqual(
+          oldest.items.map(({ run, state }) => [run.workflowRunId === first?.messageId ? 1 : 2, state]),
+          ['CREATED', 'ACTIVE', 'ERROR', 'RETRY', 'ACTIVE', 'DELIVERED'].map((state) => [1, state]),
+        );
+        const newest = await bench.runtime.messages.events({ ...oldestFirst, after: oldest.next, limit: 1 });
+        assert.deepEqual([newest.items, newest.next], [page.items, null]);
       },
       { sender },
     );

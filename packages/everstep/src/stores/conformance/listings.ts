@@ -56,6 +56,19 @@ export function listingConformance(open: OpenStore): void {
             expectedIds,
             JSON.stringify(deadPage),
           );
+          const letters = await store.listDeadLetters({ ...deadPage, limit: 10 });
+          assert.deepEqual(
+            letters.items.map(({ dlqId }) => dlqId),
+            expectedIds.slice(0, 10),
+            JSON.stringify(deadPage),
+          );
+          const rest =
+            letters.next === null ? [] : (await store.listDeadLetters({ ...deadPage, after: letters.next, limit: 3 })).items;
+          assert.deepEqual(
+            rest.map(({ dlqId }) => dlqId),
+            expectedIds.slice(10, 13),
+            JSON.stringify(deadPage),
+          );
 
           const runsFilter = runFilter(numbers, model);
           const expectedKeys = mine.filter((item) => matchesRun(runsFilter, item)).map(({ run }) => run.key);

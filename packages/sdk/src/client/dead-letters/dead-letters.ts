@@ -15,14 +15,16 @@ import type {
   RecoveredRuns,
   RunReference,
 } from '../generated/index.js';
-import { overrideHeaders, type RunOverrides, type SingleRecoverOptions } from '../settings.js';
+import { type ListOrder, overrideHeaders, type RunOverrides, type SingleRecoverOptions } from '../settings.js';
 import { asLists, type Call, jsonCall } from '../transport.js';
 
 type OneOrMore<T> = T | readonly T[];
 
 /** Options for a page of dead letters. */
 export interface DeadLetterListOptions extends DeadLetterFilter {
-  /** Cursor of the previous page, with the same filters. */
+  /** Order by the time of the failure. Default: newest first. */
+  readonly order?: ListOrder;
+  /** Cursor of the previous page, with the same filters and order. */
   readonly cursor?: string;
   /** Number of entries per page, 1 to 100. */
   readonly count?: number;
@@ -70,12 +72,12 @@ export class DeadLetters {
     this.call = call;
   }
 
-  /** Returns one page, newest first. */
+  /** Returns one page, newest first or in the given order. */
   list(options: DeadLetterListOptions = {}): Promise<DeadLetterPage> {
     return this.call({ method: 'GET', path: DLQ, query: asLists(options, DEAD_LETTER_LISTS) });
   }
 
-  /** Returns all entries, newest first, fetching pages as needed. */
+  /** Returns all entries, newest first or in the given order, fetching pages as needed. */
   async *entries(filter: DeadLetterListOptions = {}): AsyncGenerator<DeadLetterEntry, void, undefined> {
     let cursor = filter.cursor;
     do {

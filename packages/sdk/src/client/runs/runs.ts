@@ -19,7 +19,7 @@ import type {
   RunResult,
   RunSearchPage,
 } from '../generated/index.js';
-import { durationText } from '../settings.js';
+import { durationText, type ListOrder } from '../settings.js';
 import { asLists, type Call, jsonCall } from '../transport.js';
 
 /** Options for comparing two runs. */
@@ -32,15 +32,12 @@ export interface CompareOptions {
   readonly withCreatedAt?: number;
 }
 
-/** Order of runs by creation time. */
-export type RunOrder = 'newest-first' | 'oldest-first';
-
 /** Filters of the run log. */
 export interface RunLogFilter extends RunFilter {
   /** True omits the results of steps and runs. */
   readonly trimBody?: boolean;
   /** Order by creation time. Default: newest first. */
-  readonly order?: RunOrder;
+  readonly order?: ListOrder;
 }
 
 /** Options for a page of the run log. */
@@ -56,7 +53,7 @@ export interface RunSearchOptions extends RunFilter {
   /** Words to find in ids, labels, URLs and errors. Every word must match. */
   readonly q?: string;
   /** Order by creation time. Default: newest first. */
-  readonly order?: RunOrder;
+  readonly order?: ListOrder;
   /** Cursor of the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of runs to return, 1 to 100. */

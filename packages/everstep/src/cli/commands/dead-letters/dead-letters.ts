@@ -24,12 +24,14 @@ const withDeadLetterFilters = (command: Command): Command => withFilters(command
 interface ListOptions extends ClientOptions {
   readonly count: number;
   readonly all?: boolean;
+  readonly oldestFirst?: boolean;
 }
 
 function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withDeadLetterFilters(withConnection(new Command('list')))
     .description('List dead letters: runs that failed after all retries, newest first.')
+    .option('--oldest-first', 'list the oldest dead letters first')
     .option('--count <number>', 'maximum number of dead letters', wholeNumber('--count', 1), DEFAULT_SHOWN)
     .option('--all', 'list all dead letters');
   return command.action(async () => {
@@ -38,6 +40,7 @@ function listCommand(shell: Shell): Command {
     const messages: DeadLetterEntry[] = [];
     for await (const entry of client.dlq.entries({
       ...filtersOf(DEAD_LETTER_FILTERS, command),
+      ...(options.oldestFirst ? { order: 'oldest-first' } : {}),
       count: Math.min(limit, PAGE_SIZE),
     })) {
       messages.push(entry);

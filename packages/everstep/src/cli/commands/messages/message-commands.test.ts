@@ -33,6 +33,9 @@ describe('commands for plain messages', () => {
     assert.deepEqual(taken, ['PUT /hook {"order":1}']);
     const { logs } = await world.jsonOf('messages', 'list', '--id', id, '--state', 'DELIVERED');
     assert.deepEqual([logs.length, logs[0].messageId], [1, id]);
+    const states = async (...args: readonly string[]): Promise<string[]> =>
+      (await world.jsonOf('messages', 'list', '--id', id, ...args)).logs.map(({ state }: { state: string }) => state);
+    assert.deepEqual(await states('--oldest-first'), (await states()).reverse());
     assert.match(await world.textOf('messages', 'list', '--to', 'http://unused.test/'), /^No matching message events\.$/m);
   });
 

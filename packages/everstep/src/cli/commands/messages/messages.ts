@@ -22,6 +22,7 @@ interface ListOptions extends ClientOptions {
   readonly state?: string;
   readonly count?: number;
   readonly cursor?: string;
+  readonly oldestFirst?: boolean;
 }
 
 const MAX_ERROR_LENGTH = 60;
@@ -31,16 +32,18 @@ function listCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withFilters(withConnection(new Command('list')), MESSAGE_FILTERS, 'messages')
     .description('List events of plain messages, newest first.')
+    .option('--oldest-first', 'list the events of the oldest messages first')
     .option('--state <state>', 'state: CREATED, ACTIVE, RETRY, ERROR, DELIVERED, FAILED or CANCELED')
     .option('--count <number>', 'maximum number of events', wholeNumber('--count', 1))
     .option('--cursor <cursor>', 'cursor printed by the previous page');
   return command.action(async () => {
     const { call, options } = await openMessages<ListOptions>(command, shell);
     const { state, count, cursor } = options;
+    const order = options.oldestFirst ? 'oldest-first' : undefined;
     const page = await call<{ readonly cursor?: string; readonly logs: readonly MessageEvent[] }>({
       method: 'GET',
       path: '/v2/logs',
-      query: { ...filtersOf(MESSAGE_FILTERS, command), state, count, cursor },
+      query: { ...filtersOf(MESSAGE_FILTERS, command), order, state, count, cursor },
     });
     if (options.json) return screen.write(json(page));
     if (page.logs.length === 0) return screen.write('No matching message events.\n');

@@ -86,6 +86,19 @@ test('pages newest first without gaps or duplicates while entries arrive', async
   assert.equal(exact.cursor, '', 'no cursor when the page ends with the last entry');
 });
 
+test('pages oldest first without gaps or duplicates, and a cursor is bound to the order', async () => {
+  const ids = await world.fail(5, { 'svc-label': 'ordered' });
+  const query = 'label=ordered&order=oldest-first&count=3';
+  const first = await list(query);
+  assert.deepEqual(idsOf(first), ids.slice(0, 3));
+  const [late = ''] = await world.fail(1, { 'svc-label': 'ordered' });
+  const second = await list(`${query}&cursor=${first.cursor}`);
+  assert.deepEqual([idsOf(second), second.cursor], [[...ids.slice(3), late], '']);
+  const { status, headers } = await world.call('GET', `/v2/workflows/dlq?label=ordered&cursor=${first.cursor}`);
+  assert.deepEqual([status, headers['svc-error-code']], [400, 'bad-cursor']);
+  assert.equal((await world.call('GET', '/v2/workflows/dlq?order=by-error')).status, 400);
+});
+
 test('combines filters with AND and their values with OR', async () => {
   const world = await ApiWorld.open();
   const [a = ''] = await world.fail(1, { 'svc-label': 'x', 'svc-flow-control-key': 'k1' });

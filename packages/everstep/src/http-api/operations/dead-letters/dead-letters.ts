@@ -10,7 +10,7 @@ import { shown } from '../../parameters/value-errors.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import { presentDeadLetter } from '../../presenters/dead-letter.js';
 import { callbackHistory, readDeadLetter, readDeadLetters } from '../../read-models/dead-letter-pages.js';
-import { deadLetterQuery, isEmptyRange } from '../filters.js';
+import { DeadLetterOrder, deadLetterQuery, isEmptyRange } from '../filters.js';
 
 export const DlqIdPath = Type.Object({ dlqId: Text(LIMITS.maxRunIdLength, { description: 'Id of the dead letter entry.' }) });
 
@@ -26,12 +26,13 @@ export const listDeadLetters = operation({
   tag: 'Dead letter queue',
   summary: 'List failed workflow runs',
   description:
-    'Returns entries newest first. The cursor is empty when there are no more results. A page with large bodies contains fewer entries. Unknown parameters are ignored.',
+    'Returns entries newest first, or in the given `order`. The cursor is empty when there are no more results. A page with large bodies contains fewer entries. Unknown parameters are ignored.',
   method: 'GET',
   path: '/v2/workflows/dlq',
   unknownQuery: 'ignore',
   query: Type.Object({
-    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    order: DeadLetterOrder,
+    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters and order. Empty: first page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -52,7 +53,7 @@ export const listDeadLetters = operation({
     const listing = await reads.deadLetters.listDeadLetters({
       instanceId,
       filter: { kind: 'workflow', ...storeFilterOf(DEAD_LETTER_FILTERS, asked) },
-      order: 'newest-first',
+      order: asked.order ?? 'newest-first',
       after: start?.after ?? null,
       horizon: null,
       limit: count ?? LIMITS.deadLettersPageDefault,

@@ -123,6 +123,7 @@ export function presentEvent({ at, state, run, nextDeliveryAt, error, responseSt
     time: at,
     state,
     messageId: run.workflowRunId,
+    createdAt: run.createdAt,
     url: run.workflowUrl,
     ...presentOrigin(message),
     method: message.method,
