@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Client } from '@upstash/workflow';
 import { serve } from '@upstash/workflow/hono';
 import { Hono } from 'hono';
-import { endOf, serveApp, startService } from './published-sdk.fixture.js';
+import { endOf, eventually, serveApp, startService } from './published-sdk.fixture.js';
 
 const service = await startService();
 const baseUrl = process.env.QSTASH_URL ?? '';
@@ -47,6 +47,11 @@ test('requests that only a parameter identifies as requests of the SDK are recog
   const server = await serveApp(t, (request) => app.fetch(request));
   const start = async () => (await client.trigger({ url: `${server.origin}/sleeps` })).workflowRunId;
   const [ended, canceled, other] = [await start(), await start(), await start()];
+  // Before the sleep is recorded, the code could still end.
+  await eventually(async () => {
+    const [run] = (await client.logs({ filter: { workflowRunId: ended } })).runs;
+    return run?.steps.some(({ steps }) => steps.some((step) => 'sleepFor' in step));
+  });
   const answered = await fetch(`${baseUrl}/v2/workflows/runs/${ended}?cancel=false`, {
     method: 'DELETE',
     headers: { authorization: `Bearer ${bareToken}` },
