@@ -71,7 +71,7 @@ test("an instance leaves a part of its account's share to the other instances of
 
 test('a returned amount can be taken again, even if the instance has moved to another account', () => {
   let account = 'first';
-  const owners: InstanceOwners = { accountOf: () => account, isShared: true, hasSeveralInstances: () => false };
+  const owners: InstanceOwners = { ...ownersOf('a1', 'b1'), accountOf: () => account };
   const share = new FairShare(10, owners);
   share.take('a1', 3);
   account = 'second';

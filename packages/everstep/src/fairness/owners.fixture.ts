@@ -6,6 +6,7 @@ export const ownersOf = (...instanceIds: readonly string[]): InstanceOwners => {
   return {
     accountOf,
     isShared: new Set(instanceIds.map(accountOf)).size > 1,
+    othersAreActive: (instanceId) => instanceIds.some((other) => accountOf(other) !== accountOf(instanceId)),
     hasSeveralInstances: (accountId) => instanceIds.filter((instanceId) => accountOf(instanceId) === accountId).length > 1,
   };
 };

@@ -35,7 +35,7 @@ test('accounts take turns, and after a long slice all other work gets three time
   assert.deepEqual(waits.slice(0, 3), [300, 300, 300]);
 });
 
-test('short slices, and slices of a single account, run without a pause', async () => {
+test('short slices, and slices of the only active account, run without a pause', async () => {
   for (const { work, waits, instanceId, ms } of [
     { ...world('a1', 'b1'), instanceId: 'a1', ms: 1 },
     { ...world('a1'), instanceId: 'a1', ms: 100 },

@@ -1,7 +1,7 @@
 /**
  * Runs slices of work that keep the process busy: pages of a search, or parts of a long response or a copied journal. One slice
- * runs at a time, and accounts take turns. If several accounts share the installation, or if the slice is `unhurried`, all
- * other work gets three times as long before the next slice.
+ * runs at a time, and accounts take turns. If other accounts are active, or if the slice is `unhurried`, all other work gets
+ * three times as long before the next slice.
  */
 
 import type { LoopTime } from '../ports/loop-time.js';
@@ -61,7 +61,7 @@ export class WorkSlices {
       const before = this.time.busyMs();
       // The time limit starts after the first part of the work, which may itself take longer.
       await Promise.race([next.start(), this.time.wait(MAX_ALONE_MS)]);
-      if (this.owners.isShared || next.unhurried) unpausedMs += this.time.busyMs() - before;
+      if (next.unhurried || this.owners.othersAreActive(next.instanceId)) unpausedMs += this.time.busyMs() - before;
       const isPaused = unpausedMs >= MAX_UNPAUSED_MS;
       await this.time.wait(isPaused ? Math.min(MAX_PAUSE_MS, unpausedMs * PAUSE_RATIO) : 0);
       if (isPaused) unpausedMs = 0;

@@ -7,6 +7,8 @@ import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 
 /** Cache time: how long a change made elsewhere can go unnoticed. */
 export const FRESH_MS = 500;
+/** How long an account counts as active after an entry of it was read. Entries in use are read every 500 ms. */
+const ACTIVE_MS = 10_000;
 
 interface Known {
   readonly instance: QueueInstance | null;
@@ -33,6 +35,8 @@ export class InstanceCache implements InstanceOwners {
   /** Number of cached instances by account. */
   private readonly owned = new Map<string, number>();
   private readonly reading = new Map<string, Promise<QueueInstance | null>>();
+  /** When an instance of each account was last used, except accounts that have been inactive for long. */
+  private readonly usedAt = new Map<string, number>();
 
   constructor(options: InstanceCacheOptions) {
     this.options = options;
@@ -83,6 +87,16 @@ export class InstanceCache implements InstanceOwners {
     return this.owned.size > 1;
   }
 
+  othersAreActive(instanceId: string): boolean {
+    const now = this.options.elapsedMs();
+    const accountId = this.accountOf(instanceId);
+    for (const [other, at] of this.usedAt) {
+      if (now - at >= ACTIVE_MS) this.usedAt.delete(other);
+      else if (other !== accountId) return true;
+    }
+    return false;
+  }
+
   hasSeveralInstances(accountId: string): boolean {
     return (this.owned.get(accountId) ?? 0) > 1;
   }
@@ -117,6 +131,7 @@ export class InstanceCache implements InstanceOwners {
           this.reading.delete(instanceId);
           const before = this.known.get(instanceId)?.instance;
           this.note(instanceId, { instance, readAt });
+          if (instance?.accountId) this.usedAt.set(instance.accountId, readAt);
           if (before && instance && !isSame(before, instance)) this.options.onChangedElsewhere?.(instanceId);
         }
         return instance;

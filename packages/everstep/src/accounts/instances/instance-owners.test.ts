@@ -37,3 +37,19 @@ test('owners are known from the start, and a new or moved instance is known befo
   await limits.forget(INSTANCE);
   assert.deepEqual([owners.accountOf(INSTANCE), owners.hasSeveralInstances(OWNER)], [OTHER_OWNER, false]);
 });
+
+test('an account is active while its instances are used, and for 10 seconds afterward', async (t) => {
+  const { store, ...world } = await openSpending(t);
+  let elapsedMs = 0;
+  const options = { accounts: store.accounts, plans: BUILT_IN_PLANS, now: () => world.at, elapsedMs: () => elapsedMs };
+  const { owners, refusedNow } = await createLimits(options);
+  const isActiveFor = (instanceId: string): boolean => owners.othersAreActive(instanceId);
+  assert.equal(isActiveFor('qi_other'), false, 'a start is no use');
+  elapsedMs = 1_000;
+  await refusedNow(INSTANCE);
+  assert.deepEqual([isActiveFor('qi_other'), isActiveFor(INSTANCE)], [true, false]);
+  elapsedMs += 9_999;
+  assert.equal(isActiveFor('qi_other'), true);
+  elapsedMs += 1;
+  assert.equal(isActiveFor('qi_other'), false);
+});

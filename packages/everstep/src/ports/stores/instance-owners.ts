@@ -4,6 +4,8 @@ export interface InstanceOwners {
   accountOf(instanceId: string): string;
   /** Whether more than one account owns instances in this installation. */
   readonly isShared: boolean;
+  /** Whether another account than that of the instance has used this node in the last seconds. */
+  othersAreActive(instanceId: string): boolean;
   /** Whether the account owns more than one instance. */
   hasSeveralInstances(accountId: string): boolean;
 }
@@ -12,5 +14,6 @@ export interface InstanceOwners {
 export const ONE_OWNER: InstanceOwners = Object.freeze({
   accountOf: () => '',
   isShared: false,
+  othersAreActive: () => false,
   hasSeveralInstances: () => false,
 });
