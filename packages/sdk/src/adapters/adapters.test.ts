@@ -1,5 +1,6 @@
 /** Each adapter in front of the same workflow, with its server, over real connections where possible. */
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createRequire } from 'node:module';
 import { describe, it, type TestContext } from 'node:test';
@@ -7,7 +8,7 @@ import { type FastifyInstance, fastify } from 'fastify';
 import { Hono } from 'hono';
 import { FakeService } from '../executor/fake-service.fixture.js';
 import type { FailureNotice } from '../protocol.js';
-import { serve } from '../serve.js';
+import { serve, type WorkflowHandler } from '../serve.js';
 import { sign } from '../signature/signed.fixture.js';
 import { toExpressHandler } from './express.js';
 import { toFastifyHandler, toFastifyPlugin } from './fastify.js';
@@ -46,6 +47,7 @@ interface Signed {
 
 function signedRequest(payload: object): Signed {
   const service = new FakeService('k', payload);
+  service.checkpoint = { maxSteps: 10, maxChars: 1_000_000 };
   const [open] = service.tasks.values();
   assert.ok(open);
   // Formatted with spaces that JSON serializers do not produce, so that parsing and printing again breaks the
@@ -248,5 +250,72 @@ describe('other requests', () => {
     await assert.rejects(send(init));
     const response = await send({ method: 'POST', ...signedRequest(PAYLOAD) });
     assert.equal(response.status, 200);
+  });
+});
+
+describe('a request that its client has closed', () => {
+  /** Executes two steps together, unless the request is closed during the first one. */
+  const twoSteps = (during: () => Promise<void>, executed: string[]) =>
+    serve(
+      async (context) => {
+        await context.run('first', () => {
+          executed.push('first');
+          return during();
+        });
+        return context.run('second', () => void executed.push('second'));
+      },
+      { checkpoint: { maxSteps: 2 }, holdRuns: false },
+    );
+  const init = (signal?: AbortSignal) => ({ method: 'POST', ...signedRequest(PAYLOAD), ...(signal ? { signal } : {}) });
+
+  const overConnections: readonly (readonly [string, (handler: WorkflowHandler) => RequestListener])[] = [
+    ['Node http', (handler) => toNodeHandler(handler)],
+    [
+      'Express',
+      (handler) => {
+        const app = express();
+        app.all('/flow', toExpressHandler(handler));
+        return app;
+      },
+    ],
+    [
+      'Fastify',
+      (handler) => {
+        const app = fastify();
+        void app.register(toFastifyPlugin(handler, '/flow'));
+        return (request, response) => void app.ready(() => app.routing(request, response));
+      },
+    ],
+  ];
+  for (const [name, listenerOf] of overConnections)
+    it(`ends the group of steps with ${name}`, async (test) => {
+      const [control, executed] = [new AbortController(), [] as string[]];
+      const closing = new EventEmitter();
+      const closed = once(closing, 'closed');
+      const during = async () => {
+        control.abort();
+        await closed;
+      };
+      const server = createServer(listenerOf(twoSteps(during, executed)));
+      server.on('connection', (socket) => socket.on('close', () => closing.emit('closed')));
+      const send = await listening(test, server);
+      await assert.rejects(send(init(control.signal)), { name: 'AbortError' });
+      await closed;
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.deepEqual(executed, ['first']);
+    });
+
+  it('differs from an open request, whose group continues', async () => {
+    const executed: string[] = [];
+    await toNextRoute(twoSteps(async () => {}, executed)).POST(new Request('http://app/flow', init()));
+    assert.deepEqual(executed, ['first', 'second']);
+  });
+
+  it('ends the group of steps with Hono', async () => {
+    const [control, executed] = [new AbortController(), [] as string[]];
+    const app = new Hono();
+    app.all('/flow', toHonoHandler(twoSteps(async () => control.abort(), executed)));
+    await app.request('/flow', init(control.signal));
+    assert.deepEqual(executed, ['first']);
   });
 });

@@ -18,6 +18,7 @@ export interface FastifyLikeReply {
   code(status: number): unknown;
   headers(values: Record<string, string>): unknown;
   send(body: string): unknown;
+  readonly raw: { readonly destroyed: boolean };
 }
 
 /** The parts of a Fastify instance that the plugin uses. */
@@ -53,7 +54,8 @@ export function toFastifyHandler(
   const endpoint = endpointOf(handler);
   return async (request, reply) => {
     const { method, url, headers } = request;
-    const answer = await endpoint.handle({ method, url, headers, body: bodyOf(request) });
+    const isAbandoned = (): boolean => reply.raw.destroyed;
+    const answer = await endpoint.handle({ method, url, headers, body: bodyOf(request), isAbandoned });
     reply.code(answer.status);
     reply.headers({ ...answer.headers });
     return reply.send(answer.body);

@@ -7,6 +7,7 @@ export interface HonoLikeContext {
   readonly req: {
     readonly method: string;
     readonly url: string;
+    readonly raw: { readonly signal: { readonly aborted: boolean } };
     header(name: string): string | undefined;
     arrayBuffer(): Promise<ArrayBuffer>;
   };
@@ -26,6 +27,7 @@ export function toHonoHandler(handler: WorkflowHandler | Endpoint): (context: Ho
       url: req.url,
       headers: endpointHeaders((name) => req.header(name)),
       body: new Uint8Array(await req.arrayBuffer()),
+      isAbandoned: () => req.raw.signal.aborted,
     });
     return new Response(answer.body, { status: answer.status, headers: answer.headers });
   };
