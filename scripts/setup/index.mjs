@@ -11,13 +11,16 @@ import { findRuntime } from './runtime.mjs';
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 
-/** @returns {Promise<{ node: string, env: NodeJS.ProcessEnv }>} the runtime, and an environment with it first on the PATH */
-export function prepare() {
+/**
+ * @param {{ checksTypes?: boolean }} options
+ * @returns {Promise<{ node: string, env: NodeJS.ProcessEnv }>} the runtime, and an environment with it first on the PATH
+ */
+export function prepare({ checksTypes = true } = {}) {
   return alone(ROOT, async () => {
     const { node } = await findRuntime(ROOT);
     const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}` };
     await installDependencies(ROOT, env);
-    await build(ROOT, node, env);
+    await build(ROOT, node, env, checksTypes);
     await buildDashboard(ROOT, node, env);
     return { node, env };
   });
