@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { lstat, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -27,8 +28,10 @@ async function listening(t: TestContext) {
   const log = { debug() {}, info() {}, warn() {}, error: (_details: object, message: string) => errors.push(message) };
   const envFile = join(dataDir, 'service.env');
   const kept = new AccessFiles({ dataDir, envFile, authority, log });
-  await kept.write({ ...credentials, url: 'http://127.0.0.1:1', managementUrl: 'http://127.0.0.1:1' });
-  return { dataDir, envFile, kept, credentials, errors, store, authority };
+  const access = { ...credentials, url: 'http://127.0.0.1:1', managementUrl: 'http://127.0.0.1:1' };
+  await kept.write(access);
+  const writeTo = (path: string) => new AccessFiles({ dataDir, envFile: path, authority, log }).write(access);
+  return { dataDir, envFile, kept, credentials, errors, store, authority, writeTo };
 }
 
 test('the credential files contain the latest rotated signing keys', async (t) => {
@@ -65,4 +68,22 @@ test('keys are rotated even if the files cannot be written, and the error is log
   const { current } = await kept.authority.rotateSigningKeys(credentials.instanceId);
   assert.equal(current, credentials.nextSigningKey);
   assert.equal(errors.length, 1);
+});
+
+test('an env file that is a pipe is refused and not replaced', async (t) => {
+  const { dataDir, writeTo } = await listening(t);
+  const envFile = join(dataDir, 'pipe');
+  execFileSync('mkfifo', [envFile]);
+  await assert.rejects(writeTo(envFile), { message: `The env file ${envFile} is not writable: it is not a regular file.` });
+  assert.ok((await lstat(envFile)).isFIFO());
+});
+
+test('an env file that is a symbolic link stays one, and the file that it names is written', async (t) => {
+  const { dataDir, envFile, writeTo } = await listening(t);
+  const link = join(dataDir, 'link');
+  await symlink(envFile, link);
+  await writeFile(envFile, '');
+  await writeTo(link);
+  assert.ok((await lstat(link)).isSymbolicLink());
+  assert.match(await readFile(envFile, 'utf8'), /^EVERSTEP_URL=/);
 });

@@ -1,11 +1,17 @@
 /** Files with secrets: private to their owner, and replaced atomically. */
 import { randomUUID } from 'node:crypto';
-import { open, rename, rm } from 'node:fs/promises';
+import { open, realpath, rename, rm, stat } from 'node:fs/promises';
 
 const OWNER_ONLY = 0o600;
 
-/** Replaces the file atomically, with mode 0600. Rejects with the error of the file system. */
-export async function writePrivately(path: string, text: string): Promise<void> {
+/**
+ * Replaces the file atomically, with mode 0600. Follows symbolic links. Rejects with the error of the file system, and for a
+ * device, a pipe or a socket: to replace `/dev/null` with a file would break every program on the machine.
+ */
+export async function writePrivately(link: string, text: string): Promise<void> {
+  const path = await realpath(link).catch(() => link);
+  const existing = await stat(path).catch(() => null);
+  if (existing && !existing.isFile() && !existing.isDirectory()) throw new Error('it is not a regular file');
   const draft = `${path}.${randomUUID()}.tmp`;
   const file = await open(draft, 'wx', OWNER_ONLY);
   try {
