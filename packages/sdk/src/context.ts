@@ -61,7 +61,7 @@ export interface WorkflowContext<Payload> {
   /** Pauses the run without keeping a connection or a process busy. A number is in seconds. */
   sleep(name: string, duration: Duration): Promise<void>;
 
-  /** Pauses the run until an instant. An instant in the past ends the step at once. A number is in Unix milliseconds. */
+  /** Pauses the run until an instant. An instant in the past ends the step immediately. A number is in Unix milliseconds. */
   sleepUntil(name: string, instant: Instant): Promise<void>;
 
   /**
@@ -98,7 +98,7 @@ export interface WorkflowContext<Payload> {
 
   /**
    * Waits until the webhook is called or the timeout (default 7 days) has passed. A call that arrived earlier ends
-   * the wait at once.
+   * the wait immediately.
    */
   waitForWebhook(name: string, webhook: Pick<Webhook, 'eventId'>, options?: WaitOptions): Promise<WebhookResult>;
 

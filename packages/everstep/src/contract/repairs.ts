@@ -123,7 +123,7 @@ export const StartRepair = Type.Object(
             minimum: 1,
             maximum: LIMITS.repairMaxCanary,
             description:
-              'Number of entries to start first: one of each workflow and group before a second of any. Everstep waits until they have ended.',
+              'Number of entries to start first: one from each workflow and group first, then a second from each, and so on. Everstep waits until they have ended.',
           }),
           maxFailurePercent: Type.Optional(
             Type.Number({

@@ -108,7 +108,7 @@ const BreakerFields = {
 };
 const RetentionFields = {
   maxAgeMs: Type.Union([Type.Integer({ minimum: 0, maximum: LIMITS.maxRetentionAgeMs }), Type.Null()], {
-    description: 'How long runs are kept after they end, in milliseconds. Null: forever.',
+    description: 'How long runs are kept after they end, in milliseconds. Null keeps them forever.',
   }),
   maxCount: Type.Union([Type.Integer({ minimum: 0, maximum: LIMITS.maxRetentionCount }), Type.Null()], {
     description: 'Maximum number of runs that are kept; older runs are removed. Null: no limit.',

@@ -50,7 +50,7 @@ export const SignatureSettingsSchema = Type.Object(
         Type.Object(
           {
             jwksUrl: Type.String({
-              description: 'URL of the public keys, for the option `jwksUrl` of the SDK. It requires no token.',
+              description: 'URL of the public keys, for the option `jwksUrl` of the SDK. It does not require a token.',
             }),
             current: PublicKeySchema,
             next: PublicKeySchema,

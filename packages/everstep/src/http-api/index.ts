@@ -102,7 +102,7 @@ export interface HttpApiDependencies {
   readonly connectionLimits?: ConnectionLimits;
   /** Request bodies. Absent: with the default limits. */
   readonly bodies?: RequestBodies;
-  /** Delays for callers that ignore Retry-After. Absent: all refusals are sent at once. */
+  /** Delays for callers that ignore Retry-After. Absent: all refusals are sent immediately. */
   readonly refusalDelays?: RefusalDelays;
   /** Limits large responses, shared by all servers of a process. Absent: a separate one. */
   readonly reads?: ReadBudget;

@@ -33,7 +33,7 @@ export const METRICS = {
     labels: ['cause', 'retried'],
   },
   // dead letters
-  everstep_dead_letters: { type: 'gauge', help: 'Entries in the dead letter queue, of all nodes.' },
+  everstep_dead_letters: { type: 'gauge', help: 'Entries in the dead letter queue, across all nodes.' },
   everstep_error_groups: {
     type: 'gauge',
     help: 'Groups of dead letters by state: new, regressed, snooze-ended or snoozed, of all nodes.',

@@ -1,4 +1,4 @@
-/** Serves workflows over connections that the app opens to the service. The app needs no address of its own. */
+/** Serves workflows over connections that the app opens to the service. The app does not need its own address. */
 import { configured } from '../client/configuration.js';
 import type { Workflow } from '../context.js';
 import type { WorkflowEndpoint } from '../endpoint.js';

@@ -286,7 +286,7 @@ test('waits longer after each connection that the service accepts and closes', (
   assert.equal(FakeSocket.all.length, stable + 1, 'after a stable connection it reconnects soon');
 });
 
-test('keeps the connection of a stopping node until its work is answered, and connects again meanwhile', async () => {
+test('keeps the connection of a stopping node until its work is answered, and already connects again', async () => {
   let finish = (): void => {};
   const flow = (context: WorkflowContext<unknown>) =>
     context.run('wait', () => new Promise<string>((resolve) => (finish = () => resolve('done'))));

@@ -199,7 +199,7 @@ test('raising the budget causes a new alert at 80 % of it', async (t) => {
   assert.deepEqual(world.sentAlerts().slice(1), [{ ...about(80, 80), budget: 100 }]);
 });
 
-test('lowering the budget below the spent amount causes an alert at once, and lowering it again another one', async (t) => {
+test('lowering the budget below the spent amount causes an alert immediately, and lowering it again another one', async (t) => {
   const world = await open(t, { budgetAlertUrl: URL_OF_OWNER, budgetDollars: 100 });
   await world.spend(8_000_000);
   await world.change({ budgetDollars: 60 });

@@ -210,7 +210,7 @@ export function verdictOn(counts: RepairCounts, maxFailurePercent: number): Cana
 }
 
 /**
- * Returns the verdict of a canary. A group that fails stops at once; the others continue, so that each group gets a verdict.
+ * Returns the verdict of a canary. A group that fails stops immediately; the others continue, so that each group gets a verdict.
  * The canary fails if one group fails, or if there are too many single failures in several groups.
  */
 export function canaryVerdict({ counts, maxFailurePercent, groups }: RepairCanary): CanaryVerdict {

@@ -133,7 +133,7 @@ export interface RecoverRequest {
 
 /**
  * Returns an open task of a failed run, due again. Attempts start over; sleeps and waits keep their time. An
- * invocation is due at once, because its run may have ended in the meantime.
+ * invocation is due immediately, because its run may have ended in the meantime.
  */
 function reopened(task: Task, now: number, delayMs: number, context: DecisionContext): Task {
   const messageId = newId('msg', context);

@@ -105,7 +105,7 @@ test('a token that is not valid is rejected for good, and no log contains it', a
   assert.ok(!logged.includes(secret) && !logged.includes(world.api.token));
 });
 
-test('a revoked token ends its connections at once, and no others', async () => {
+test('a revoked token ends its connections immediately, and no others', async () => {
   const { token, tokenId } = await world.token(['connect']);
   const [revoked, other] = [await world.connect({ token }), await world.connect()];
   await world.api.store.accounts.revokeNamedToken({ instanceId: 'qi_1', tokenId, at: 2 });

@@ -5,7 +5,7 @@ import { answersIn, GateWorld, INSTANCE, ORIGIN } from './gates.fixture.js';
 const status = (world: GateWorld, key = 'k') => world.get(world.gates.flowControl({ instanceId: INSTANCE, key }), 0);
 const reasons = (world: GateWorld, runKey: string) => world.gates.reasons({ runKey, slot: 0 });
 
-test('a delivery without limits passes at once, without a write', async () => {
+test('a delivery without limits passes immediately, without a write', async () => {
   const world = new GateWorld();
   world.offer('free');
   world.offer(null);

@@ -50,7 +50,7 @@ export class Instances {
     await this.call({ method: 'DELETE', path: at('user', instanceId), query: { confirm } });
   }
 
-  /** Replaces the tokens and returns the instance with the new ones. The old tokens stop working at once. */
+  /** Replaces the tokens and returns the instance with the new ones. The old tokens stop working immediately. */
   rotateTokens(instanceId: string): Promise<QueueInstance> {
     return this.call({ method: 'POST', path: at('rotate-token', instanceId) });
   }

@@ -75,7 +75,7 @@ export const holdDestination = operation({
   audit: change('destination.hold', 'origin'),
   tag: TAG,
   summary: 'Hold all deliveries to a destination',
-  description: 'Deliveries wait until the destination is released manually. They are not lost and use no attempt.',
+  description: 'Deliveries wait until the destination is released manually. They are not lost and do not use up attempts.',
   method: 'POST',
   path: '/v2/destinations/hold',
   unknownQuery: 'refuse',

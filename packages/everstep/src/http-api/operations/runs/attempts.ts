@@ -69,7 +69,7 @@ export const listRunAttempts = operation({
         description: 'Maximum number of attempts to return.',
       }),
     ),
-    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    cursor: Type.Optional(Cursor('Cursor from the previous page, with the same filters. Omit it for the first page.')),
   }),
   responses: { 200: RunAttempts },
   errors: ['bad-parameter', 'bad-cursor', 'not-found'],

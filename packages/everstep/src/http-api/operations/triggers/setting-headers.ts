@@ -92,7 +92,7 @@ export const TriggerHeaders = Type.Object({
   ),
   'Deduplication-Id': Type.Optional(
     Text(LIMITS.maxDeduplicationIdLength, {
-      description: `Deduplication id. A second trigger with the same id within ${LIMITS.deduplicationWindowMs / 60_000} minutes creates no run.`,
+      description: `Deduplication id. A second trigger with the same id within ${LIMITS.deduplicationWindowMs / 60_000} minutes does not create a run.`,
     }),
   ),
   'Content-Based-Deduplication': Type.Optional(

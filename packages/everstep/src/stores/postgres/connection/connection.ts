@@ -75,7 +75,7 @@ export interface TransactionOptions extends PlanOptions {
 /** A sharded table has an index of that name plus a number on each of its shards. */
 const NUMBER_OF_PART = /_\d+$/;
 
-/** Thrown if a run does not have the version that the transaction expected. The transaction is repeated at once. */
+/** Thrown if a run does not have the version that the transaction expected. The transaction is repeated immediately. */
 export class VersionConflictError extends Error {
   override readonly name = 'VersionConflictError';
 }
@@ -139,7 +139,7 @@ export interface DatabaseOptions {
   readonly idleTransactionMs?: number;
   /**
    * Whether responses are used without a confirmation that the server is still the primary: for the lease and the time, which are
-   * not about runs and are needed at once. Default: false.
+   * not about runs and are needed immediately. Default: false.
    */
   readonly unconfirmed?: boolean;
   /** Is called after each COMMIT that succeeded, with the time since it was sent. */
@@ -189,7 +189,7 @@ export class Database implements Session {
       for (const client of [...this.clients]) {
         if (client.serverUrl === this.primary.url) continue;
         client.connection.stream.destroy();
-        // The pool removes an idle client at this event, and not only when the stream closes, so no caller gets it meanwhile.
+        // The pool removes an idle client at this event, before the stream closes, so no caller gets it in between.
         client.emit('error', new Error('its server is no longer the primary'));
       }
     };

@@ -132,7 +132,7 @@ export function inspectDocuments(file: string): Inspection & { readonly document
   });
 }
 
-/** A file that is open to be copied. No service may use it meanwhile. */
+/** A file that is open to be copied. No service may use it during the copy. */
 export interface FileAtRest {
   copyTo(request: CopyRequest): Promise<void>;
   close(): void;
