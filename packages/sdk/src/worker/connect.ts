@@ -58,7 +58,7 @@ export interface ConnectedWorker<Name extends string = string> {
   readonly state: WorkerState;
   /** URL of each workflow: `worker://<app>/<name>`. */
   readonly urls: Readonly<Record<Name, string>>;
-  /** Resolves when the first connection is open. Rejects with EverstepError if the service rejects the worker for good. */
+  /** Resolves when the first connection is open. Rejects with EverstepError if the service rejects the worker permanently. */
   readonly connected: Promise<void>;
   /** Number of requests in progress. */
   readonly inFlight: number;

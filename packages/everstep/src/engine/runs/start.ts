@@ -70,7 +70,7 @@ function queueWrites({ instanceId, settings, createdAt: at }: Run): readonly Sto
   return name === undefined ? [] : [{ kind: 'register-queue', instanceId, name, at }];
 }
 
-/** Creates a new run with one task: the first call of the endpoint, or sending the message. */
+/** Creates a new run with one task: the first call to the endpoint, or sending the message. */
 export function startRun(command: StartCommand, context: DecisionContext): Started {
   const key = command.key ?? newKey(context);
   const { message } = command.settings;

@@ -240,7 +240,7 @@ const CASES: readonly Case[] = [
   // routes
   parameter('GET /v2/nothing', /no operation has the path "\/v2\/nothing"; see \/openapi.json/, 'unknown-route'),
   parameter('GET /nothing', /no operation/, 'unknown-route'),
-  parameter('GET /v2/workflows/runs/', /^workflowRunId is missing in the path$/),
+  parameter('GET /v2/workflows/runs/', /^workflowRunId is missing from the path$/),
   parameter('GET /v2/workflows/runs/%ZZ', /percent-encoded/, 'bad-request'),
   parameter('GET /v2/trigger/http://w.test/ok', /does not support GET; supported methods: POST/, 'method-not-allowed'),
   parameter('POST /v2/workflows/logs', /supported methods: GET, HEAD/, 'method-not-allowed'),

@@ -17,7 +17,7 @@ export const CONTROL_CASES: readonly Case[] = [
   parameter('POST /v2/webhooks/whk_none.x', /webhook not found/, 'not-found'),
   parameter('GET /v2/webhooks/nonsense', /webhook not found/, 'not-found'),
   [
-    'a call of an unknown webhook that is too large',
+    'a call to an unknown webhook that is too large',
     'PUT /v2/webhooks/whk_none.x',
     'not-found',
     /webhook not found/,

@@ -88,7 +88,7 @@ test('a token that may only connect one app may do nothing else', async () => {
   }
 });
 
-test('a token that is not valid is rejected for good, and no log contains it', async () => {
+test('a token that is not valid is rejected permanently, and no log contains it', async () => {
   const secret = 'est_a-secret-that-nothing-shows';
   const worker = await world.greet({ token: secret });
   const { code, retry } = await rejectionOf(worker);

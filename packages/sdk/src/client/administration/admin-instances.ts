@@ -65,7 +65,7 @@ export class Instances {
     await this.call(jsonCall('PATCH', at('update-budget', instanceId), { budget: dollars }));
   }
 
-  /** Sets the URL that is notified when 80 % and 100 % of the budget are spent. Null: no notification. */
+  /** Sets the URL that is notified when 80% and 100% of the budget are spent. Null: no notification. */
   async setBudgetAlert(instanceId: string, url: string | null): Promise<void> {
     await this.call(jsonCall('POST', at('set-budget-alert', instanceId), { url }));
   }

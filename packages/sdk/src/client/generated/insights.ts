@@ -20,7 +20,7 @@ export interface InsightPoint {
    * at most a fifth. Null if there are none.
    */
   readonly p50Ms: number | null;
-  /** Duration in milliseconds that 95 % of these runs do not exceed. */
+  /** Duration in milliseconds that 95% of these runs do not exceed. */
   readonly p95Ms: number | null;
 }
 
@@ -39,7 +39,7 @@ export interface InsightTotals {
    * at most a fifth. Null if there are none.
    */
   readonly p50Ms: number | null;
-  /** Duration in milliseconds that 95 % of these runs do not exceed. */
+  /** Duration in milliseconds that 95% of these runs do not exceed. */
   readonly p95Ms: number | null;
 }
 
@@ -125,7 +125,7 @@ export interface WorkflowInsights {
     readonly meanMs: number | null;
     /** Median duration in milliseconds. */
     readonly p50Ms: number | null;
-    /** Duration in milliseconds that 95 % of the steps do not exceed. */
+    /** Duration in milliseconds that 95% of the steps do not exceed. */
     readonly p95Ms: number | null;
   }[];
   /** Dead letters of the workflow, newest first. At most 10. */

@@ -58,7 +58,7 @@ export const listRunAttempts = operation({
     stepId: Type.Optional(Type.Integer({ minimum: 1, description: 'Only attempts of the step at this position.' })),
     messageId: Type.Optional(
       Text(LIMITS.maxRunIdLength, {
-        description: 'Only attempts of the message with this id, such as one call of the workflow code.',
+        description: 'Only attempts of the message with this id, such as one call to the workflow code.',
       }),
     ),
     count: Type.Optional(

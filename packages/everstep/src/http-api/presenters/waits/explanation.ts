@@ -133,7 +133,7 @@ function presentTask(task: ExplainedTask, redact: Redaction | undefined): Explan
 }
 
 const SUBJECTS: Readonly<Record<ExplainedTask['what'], string>> = {
-  workflow: 'Pending: call of the workflow',
+  workflow: 'Pending: call to the workflow',
   step: 'Pending: step',
   message: 'Pending: delivery of the message',
   'failure-callback': 'The run failed. Pending: failure callback',

@@ -384,7 +384,7 @@ export class Database implements Session {
     if (url !== null && client instanceof this.Client && client.serverUrl === url) return result;
     const why =
       url === null
-        ? 'its server cannot be confirmed as the primary: another server of the URL does not respond, and a commit waits'
+        ? 'its server cannot be confirmed as the primary: another server in the URL does not respond, and a commit waits'
         : 'another server is the primary now';
     throw new StoreUnavailableError(`the response of the database was discarded: ${why}`);
   }
