@@ -83,7 +83,7 @@ export interface WorkflowContext<Payload> {
 
   /**
    * Makes the service send an HTTP request, which can take hours. The service retries it as `retries` specifies and
-   * then returns the last response, whatever its status. A call therefore never fails the run.
+   * then returns the last response, regardless of its status. A call therefore never fails the run.
    */
   call<Body = unknown>(name: string, request: CallOptions): Promise<CallResult<Body>>;
 

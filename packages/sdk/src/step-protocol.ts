@@ -257,7 +257,7 @@ export interface NotifyOutcome {
   readonly kept: boolean;
 }
 
-/** Result of a Call step, whatever its status. `status` is 0 if no response arrived; `error` then contains the reason. */
+/** Result of a Call step, regardless of its status. `status` is 0 if no response arrived; `error` then contains the reason. */
 export interface CallOutcome {
   readonly status: number;
   /** Headers by lower-case name. */

@@ -118,7 +118,7 @@ export const DeadLetterGroupPage = Type.Object(
         groups: Type.Integer({ minimum: 0, description: 'Number of groups with entries.' }),
         needAttention: Type.Integer({ minimum: 0, description: 'Number of groups whose `needsAttention` is true.' }),
       },
-      { ...CLOSED, description: 'Numbers of all dead letters and groups of this kind, whatever the other filters.' },
+      { ...CLOSED, description: 'Counts of all dead letters and groups of this kind, regardless of the other filters.' },
     ),
   },
   { ...CLOSED, description: 'One page of groups of dead letters.' },

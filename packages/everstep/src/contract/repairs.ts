@@ -214,7 +214,7 @@ export const RepairEntry = Type.Object(
         succeeded: count('Entries whose new runs succeeded. For `delete`: deleted entries.'),
         failed: count('Entries whose new runs failed and are in the dead letter queue again.'),
         canceled: count('Entries whose new runs were canceled.'),
-        gone: count('Entries that were handled otherwise or removed before the repair reached them.'),
+        gone: count('Entries that were handled in another way or removed before the repair reached them.'),
       },
       CLOSED,
     ),

@@ -64,7 +64,7 @@ export const GlobalParallelism = Type.Object(
 
 export const DestinationEntry = Type.Object(
   {
-    origin: Type.String({ description: 'Scheme, host and port of the destination; a worker URL as a whole.' }),
+    origin: Type.String({ description: 'Scheme, host and port of the destination, or a whole worker URL.' }),
     isHeld: Type.Boolean(),
     heldBy: Type.Optional(Type.Enum(['breaker', 'hand'], { type: 'string' })),
     reason: Type.Optional(Type.String()),

@@ -58,7 +58,7 @@ export class HttpStepCaller implements StepCaller {
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error);
       this.options.log.error({ instanceId: check.instanceId, error: words }, 'could not send a replay check');
-      return unknownVerdict(`the endpoint could not be asked: ${words}`);
+      return unknownVerdict(`the check could not be sent: ${words}`);
     }
   }
 

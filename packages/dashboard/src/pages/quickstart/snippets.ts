@@ -83,7 +83,7 @@ export function stepsOf(way: QuickstartWay, access: QuickstartAccess): readonly 
       return [
         { title: 'Set the URL and the token', code: `export EVERSTEP_URL=${url} EVERSTEP_TOKEN=${token}` },
         {
-          title: 'Trigger a run of a workflow that a worker named shop serves',
+          title: 'Trigger a run of a workflow that is served by a worker named shop',
           code: [
             'curl -X POST "$EVERSTEP_URL/v2/trigger/worker://shop/order" \\',
             '  -H "Authorization: Bearer $EVERSTEP_TOKEN" -H "Content-Type: application/json" \\',

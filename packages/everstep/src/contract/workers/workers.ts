@@ -65,7 +65,7 @@ export const WorkerPage = Type.Object(
       maxItems: LIMITS.maxListedUnservedWorkflows,
       description: 'Workflows that deliveries wait for, because no connected worker serves them. In order of URL.',
     }),
-    cursor: Type.Optional(Type.String({ description: 'Cursor of the next page. Absent on the last page.' })),
+    cursor: Type.Optional(Type.String({ description: 'Cursor for the next page. Absent on the last page.' })),
   },
   { ...CLOSED, description: 'Page of connected workers, and the workflows without one.' },
 );

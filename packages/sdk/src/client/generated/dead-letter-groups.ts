@@ -106,7 +106,7 @@ export interface DeadLetterGroupPage {
   /** Cursor for the next page; empty when there are no more results. */
   readonly cursor: string;
   readonly groups: readonly DeadLetterGroup[];
-  /** Numbers of all dead letters and groups of this kind, whatever the other filters. */
+  /** Counts of all dead letters and groups of this kind, regardless of the other filters. */
   readonly totals: {
     /** Number of dead letters. */
     readonly deadLetters: number;

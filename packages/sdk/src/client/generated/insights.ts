@@ -172,7 +172,7 @@ export interface ListSummary {
   /** Number of entries in each interval, oldest first. At most 120. */
   readonly counts: readonly number[];
   /**
-   * `counters`: from the counters of insights, which include entries that were removed since. `entries`: from the entries
+   * `counters`: from the counters of insights, which include entries that have since been removed. `entries`: from the entries
    * themselves.
    */
   readonly source: 'counters' | 'entries';

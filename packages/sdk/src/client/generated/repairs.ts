@@ -157,7 +157,7 @@ export interface Repair {
     readonly failed: number;
     /** Entries whose new runs were canceled. */
     readonly canceled: number;
-    /** Entries that were handled otherwise or removed before the repair reached them. */
+    /** Entries that were handled in another way or removed before the repair reached them. */
     readonly gone: number;
   };
   readonly plan: {

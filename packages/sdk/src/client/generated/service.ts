@@ -58,7 +58,7 @@ export interface GlobalParallelism {
 
 /** State of a destination. */
 export interface DestinationEntry {
-  /** Scheme, host and port of the destination; a worker URL as a whole. */
+  /** Scheme, host and port of the destination, or a whole worker URL. */
   readonly origin: string;
   readonly isHeld: boolean;
   readonly heldBy?: 'breaker' | 'hand';

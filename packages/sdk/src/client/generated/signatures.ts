@@ -12,7 +12,7 @@ export interface PublicKey {
   readonly alg: 'EdDSA';
 }
 
-/** Settings of signatures of a queue instance, besides its signing keys. */
+/** Signature settings of a queue instance, other than its signing keys. */
 export interface SignatureSettings {
   /**
    * Origins that belong to you: for example `https://app.example.com`, `https://*.example.com` for all subdomains, or `*` for all

@@ -61,6 +61,6 @@ export interface WorkerPage {
   readonly workers: readonly WorkerEntry[];
   /** Workflows that deliveries wait for, because no connected worker serves them. In order of URL. At most 200. */
   readonly unserved: readonly UnservedWorkflow[];
-  /** Cursor of the next page. Absent on the last page. */
+  /** Cursor for the next page. Absent on the last page. */
   readonly cursor?: string;
 }

@@ -23,7 +23,7 @@ function listCommand(shell: Shell): Command {
   const command = withConnection(new Command('list'))
     .description('List alerts, newest first.')
     .addOption(new Option('--state <state>', 'only alerts in this state').choices(['open', 'ended']))
-    .option('--cursor <cursor>', 'cursor of the previous page');
+    .option('--cursor <cursor>', 'cursor printed by the previous page');
   return command.action(async () => {
     const { client, options } = await open<ListOptions>(command, shell);
     const page = await client.alerts.list({ state: options.state, cursor: options.cursor });

@@ -133,5 +133,5 @@ export function checkDestination(url: string, header: string | null, use: Destin
   const verdict = use.context.addressPolicy?.check(url, use.instanceId);
   if (verdict === undefined || verdict.ok) return;
   const where = header === null ? 'the workflow URL' : use.request.dialect.spell(header);
-  throw new ApiError('blocked-address', `${where} must not be called: ${verdict.message}`);
+  throw new ApiError('blocked-address', `${where} is not allowed: ${verdict.message}`);
 }

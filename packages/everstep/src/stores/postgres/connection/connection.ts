@@ -326,7 +326,7 @@ export class Database implements Session {
     }
   }
 
-  /** Executes a statement as a transaction of its own. */
+  /** Executes a statement as a separate transaction. */
   private alone(statement: Statement, values: readonly SqlValue[]) {
     const once = () => this.once(statement, values);
     return this.repeated(once, () => instancesOf(statement, values), isRead(statement));
