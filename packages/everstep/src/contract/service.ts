@@ -59,7 +59,7 @@ export const GlobalParallelism = Type.Object(
     parallelismMax: Type.Integer({ description: 'Maximum number of deliveries in flight.' }),
     parallelismCount: Type.Integer({ description: 'Number of deliveries in flight.' }),
   },
-  { ...CLOSED, description: 'Limit and number of deliveries in flight, over all keys.' },
+  { ...CLOSED, description: 'Limit and number of deliveries in flight, across all keys.' },
 );
 
 export const DestinationEntry = Type.Object(

@@ -36,7 +36,7 @@ export interface BulkOptions extends DeadLetterFilter {
   readonly dlqIds?: readonly string[];
   /** Cursor from the previous page, with the same filters. */
   readonly cursor?: string;
-  /** Maximum number of entries over all requests. */
+  /** Maximum number of entries across all requests. */
   readonly count?: number;
 }
 

@@ -48,7 +48,7 @@ export interface FlowControlWaitList {
   readonly waitListSize: number;
 }
 
-/** Limit and number of deliveries in flight, over all keys. */
+/** Limit and number of deliveries in flight, across all keys. */
 export interface GlobalParallelism {
   /** Maximum number of deliveries in flight. */
   readonly parallelismMax: number;

@@ -30,7 +30,7 @@ const bulkParameters = {
   count: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: `Maximum number of entries over all requests of the bulk operation. Default: all matching entries. Each request handles at most ${LIMITS.bulkMax}.`,
+      description: `Maximum number of entries across all requests of the bulk operation. Default: all matching entries. Each request handles at most ${LIMITS.bulkMax}.`,
     }),
   ),
 };
