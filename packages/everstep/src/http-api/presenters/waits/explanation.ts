@@ -47,7 +47,7 @@ export function presentReason(reason: WaitReason, isCall: boolean, redact: Redac
     case 'waiting-for-event':
       return {
         kind,
-        message: `Waiting for the event ${quoted(reason.eventIds)}, until ${isoOf(reason.until)} at the latest.`,
+        message: `Waiting for the event ${quoted(reason.eventIds)} until ${isoOf(reason.until)}.`,
         eventIds: [...reason.eventIds],
         until: reason.until,
       };
