@@ -402,7 +402,7 @@ export interface CheckReply {
   readonly kind: 'checked';
   readonly outcome: 'fits' | 'differs' | 'cannot-tell';
   /**
-   * First recorded or planned step that the code no longer requests in the same way. Present exactly when `outcome`
+   * First recorded or planned step that the code no longer requests the same way. Present exactly when `outcome`
    * is `differs`.
    */
   readonly stepId?: number;
