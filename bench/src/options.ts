@@ -62,7 +62,7 @@ export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n
   table   W1 to W5 over HTTP and over a connection, memory, and both again on databases of several sizes; writes
           <out>.md and <out>.json (bench-results)
 
-With --via connection the worker opens a connection to the service, which needs no address of the worker. The figures over HTTP
+With --via connection the worker opens a connection to the service, which does not need the worker's address. The figures over HTTP
 are measured after it and printed beside its own, under "http"; --beside 0 leaves them out.
 
 With --sdk upstash the worker uses the published @upstash/workflow, and the figures of our SDK are measured after it

@@ -29,6 +29,11 @@ export const PHRASES = [
   [/as good as/, 'almost, practically'],
   [/(?:may|can|could|must) not be had|(?:to|can|could|may) be had/, 'available, unavailable'],
   [/lest/, 'so that ... not'],
+  [/meanwhile(?=[.;)])/, 'in the meantime, during the ..., since then'],
+  [/for good(?! reasons?)/, 'permanently'],
+  [/at the latest(?! [a-z])/, 'no later than, until, within'],
+  [/us(?:e|es|ed|ing) (?:up )?no (?:retry )?(?:attempts?|retries)/, 'does not use up attempts'],
+  [/accepts? no writes/, 'refuses writes'],
   [
     /(?<!there )(?<!there's )(?<!here )(?:is|are|was|were) no (?!longer|more|less|fewer|later|earlier|greater|higher|lower|larger|bigger|smaller|better|worse|one\b|op\b|different|match\b)[a-z]+/,
     'is not a ..., is invalid, does not ...',

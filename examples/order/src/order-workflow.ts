@@ -63,7 +63,7 @@ export function orderWorkflow(shop: Shop) {
   };
 }
 
-/** Everstep sends the request and retries it; the shop runs no code meanwhile. */
+/** Everstep sends the request and retries it; the shop runs no code until the response arrives. */
 async function chargeCard(ctx: WorkflowContext<Order>, order: Order, amountCents: number): Promise<string> {
   const response = await ctx.call<CardPayment>('charge payment', {
     url: new URL('/card-processor', ctx.url),

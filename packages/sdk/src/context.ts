@@ -61,7 +61,7 @@ export interface WorkflowContext<Payload> {
   /** Pauses the run without keeping a connection or a process busy. A number is in seconds. */
   sleep(name: string, duration: Duration): Promise<void>;
 
-  /** Pauses the run until an instant. An instant in the past ends the step at once. A number is in Unix milliseconds. */
+  /** Pauses the run until an instant. An instant in the past ends the step immediately. A number is in Unix milliseconds. */
   sleepUntil(name: string, instant: Instant): Promise<void>;
 
   /**
@@ -83,7 +83,7 @@ export interface WorkflowContext<Payload> {
 
   /**
    * Makes the service send an HTTP request, which can take hours. The service retries it as `retries` specifies and
-   * then returns the last response, whatever its status. A call therefore never fails the run.
+   * then returns the last response, regardless of its status. A call therefore never fails the run.
    */
   call<Body = unknown>(name: string, request: CallOptions): Promise<CallResult<Body>>;
 
@@ -98,7 +98,7 @@ export interface WorkflowContext<Payload> {
 
   /**
    * Waits until the webhook is called or the timeout (default 7 days) has passed. A call that arrived earlier ends
-   * the wait at once.
+   * the wait immediately.
    */
   waitForWebhook(name: string, webhook: Pick<Webhook, 'eventId'>, options?: WaitOptions): Promise<WebhookResult>;
 

@@ -1,7 +1,7 @@
 /** Errors that workflow code throws, and errors that the client reports. */
 import { type Duration, durationMs } from './duration.js';
 
-/** Fails the run at once, without further retries. Throw it from a step or from workflow code. */
+/** Fails the run immediately, without further retries. Throw it from a step or from workflow code. */
 export class NonRetryableError extends Error {
   override readonly name: string = 'NonRetryableError';
 }

@@ -257,7 +257,7 @@ export interface NotifyOutcome {
   readonly kept: boolean;
 }
 
-/** Result of a Call step, whatever its status. `status` is 0 if no response arrived; `error` then contains the reason. */
+/** Result of a Call step, regardless of its status. `status` is 0 if no response arrived; `error` then contains the reason. */
 export interface CallOutcome {
   readonly status: number;
   /** Headers by lower-case name. */
@@ -402,7 +402,7 @@ export interface CheckReply {
   readonly kind: 'checked';
   readonly outcome: 'fits' | 'differs' | 'cannot-tell';
   /**
-   * First recorded or planned step that the code no longer requests in the same way. Present exactly when `outcome`
+   * First recorded or planned step that the code no longer requests the same way. Present exactly when `outcome`
    * is `differs`.
    */
   readonly stepId?: number;

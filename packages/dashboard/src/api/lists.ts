@@ -123,7 +123,7 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
 
   const loaded = useMemo(() => pages.data?.pages.flatMap(({ rows }) => rows) ?? NO_ROWS, [pages.data]);
   const fresh = first.data;
-  // An empty list cannot move: show new rows at once.
+  // An empty list cannot move: show new rows immediately.
   const shown = loaded.length === 0 && fresh !== undefined ? fresh.rows : loaded;
   const single = pages.data?.pages.length === 1 && pages.data.pages[0]?.cursor === null && fresh?.cursor === null;
   const { rows, newCount, moreNew, gone } = useMemo(

@@ -1,4 +1,4 @@
-/** Remembers when this window last changed something, so that a user's own changes are shown at once instead of counted as new. */
+/** Remembers when this window last changed something, so that a user's own changes are shown instead of counted as new. */
 const changedAt = new Map<string, number>();
 
 const keyOf = (instanceId: string, topic: string): string => `${instanceId} ${topic}`;

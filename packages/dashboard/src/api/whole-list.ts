@@ -30,7 +30,7 @@ export interface WholeList<Row> {
 export function useWholeList<Row>({ topic, rows, readAt, idOf, matches = () => true }: WholeListSource<Row>): WholeList<Row> {
   const own = lastOwnChange(useInstanceId(), topic);
   const [taken, setTaken] = useState({ rows, readAt });
-  // An empty list cannot move, and the user expects to see the effect of their own change at once.
+  // An empty list cannot move, and the user expects to see the effect of their own change immediately.
   const first = taken.rows === undefined || taken.rows.length === 0;
   const current = rows !== taken.rows && (first || (own >= taken.readAt && readAt >= own)) ? { rows, readAt } : taken;
   if (current !== taken) setTaken(current);

@@ -102,7 +102,7 @@ export function OverrideFields({ texts, onChange }: OverrideFieldsProps) {
   const id = useId();
   return (
     <details className="overrides">
-      <summary>Settings of the new runs</summary>
+      <summary>Settings for the new runs</summary>
       <div className="overrides-fields">
         {ORDER.map((name) => {
           const { label, hint, number } = FIELDS[name];

@@ -157,7 +157,7 @@ test('if new tokens cannot be stored, the old ones stay valid', async () => {
   assert.equal((await service.auditLog(as('dev'), { after: null, limit: 1 }))[0]?.action, 'queue.create');
 });
 
-test('rotated tokens are refused at once, and the new ones are returned and valid', async () => {
+test('rotated tokens are refused immediately, and the new ones are returned and valid', async () => {
   const before = doneValue(await service.findInstance(as('owner'), instanceId));
   const old = [before.token ?? '', before.readOnlyToken ?? ''];
   for (const token of old) assert.equal((await authority.verify(token, EUROPE)).ok, true);

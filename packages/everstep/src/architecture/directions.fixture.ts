@@ -51,12 +51,12 @@ export const DIRECTIONS: readonly DirectionRule[] = [
   {
     area: RESPONSES,
     may: [`types ${ENGINE}`, LIMITS_FILE, PROTOCOL],
-    because: 'an HTTP response is interpreted in the same way for every sender',
+    because: 'an HTTP response is interpreted the same way for every sender',
   },
   {
     area: AUDIT,
     may: [`types ${ENGINE}`, `${ENGINE}/ids`, PORTS, LIMITS_FILE, NODE],
-    because: 'all requests are recorded in the same way',
+    because: 'all requests are recorded the same way',
   },
   { area: FAIRNESS, may: [`types ${PORTS}`], because: 'the rule of shares does not depend on the shared resource' },
   { area: 'everstep/src/stores/sqlite', may: [...STORE_MAY, ...SHARED_STORE, NODE], because: 'a store depends on no other' },
@@ -162,7 +162,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
     may: [PORTS, ...inEverstep('config', 'accounts', 'contract', 'secrets/key-ring'), 'openid-client', 'oidc-provider', NODE],
     because: 'only this area knows how to use an identity provider; accounts decide which user it identifies',
   },
-  { area: 'everstep/src/secrets', may: [PORTS, PROTOCOL, NODE], because: 'secrets are encrypted in the same way in every store' },
+  { area: 'everstep/src/secrets', may: [PORTS, PROTOCOL, NODE], because: 'secrets are encrypted the same way in every store' },
   { area: 'everstep/src/config', may: [NODE], because: 'settings are read before anything else exists' },
   { area: 'everstep/src/clock', may: [PORTS, NODE], because: 'the real clock and randomness implement ports' },
   {

@@ -50,7 +50,7 @@ export class AuditPush {
       const batch = await audit.chained({ after: seq, limit: LIMITS.auditPushBatch, from: null, to: null });
       const last = batch.at(-1);
       const taken = last !== undefined && (await this.send(exportedLines(batch)));
-      // Another process may continue at once if this one has nothing to send.
+      // Another process may continue immediately if this one has nothing to send.
       if (!taken) return audit.movePush({ seq, until: now() });
       seq = last.seq;
       await audit.movePush({ seq, until: now() + CLAIM_MS });

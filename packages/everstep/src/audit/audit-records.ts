@@ -32,7 +32,7 @@ export interface AuditRecordsOptions {
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** An entry without the fields that are always set in the same way. */
+/** An entry without the fields that are always set the same way. */
 export type NewEntry = Omit<AuditNote, 'auditId' | 'at'>;
 
 export class AuditRecords {

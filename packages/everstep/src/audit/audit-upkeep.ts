@@ -105,7 +105,7 @@ export class AuditUpkeep {
       count = await audit.removeBefore({ before, limit: REMOVED_AT_ONCE });
       if (count > 0) await this.pause();
     }
-    if (removed > 0) log.info({ entries: removed }, 'removed audit log entries after their retention');
+    if (removed > 0) log.info({ entries: removed }, 'removed audit log entries past their retention period');
   }
 
   private pause(): Promise<void> {

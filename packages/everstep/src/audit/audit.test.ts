@@ -17,7 +17,7 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 const entry = sampleAudit(1, ['acc']);
 const request = { operation: 'cancelRun', credential: 'token t', userAgent: '', instanceId: 'qi', outcome: 'done' } as const;
 
-/** A clock that the test advances. Due timers fire at once. */
+/** A clock that the test advances. Due timers fire immediately. */
 class StillClock implements Clock {
   time = T0;
   timers: { readonly at: number; readonly fire: () => void }[] = [];

@@ -217,7 +217,7 @@ export async function askForBackup(dataDir: string, request: BackupRequest): Pro
   return answer?.kind === 'done' ? answer.written : null;
 }
 
-/** Requests a rotation of the secrets in the same way. */
+/** Requests a rotation of the secrets the same way. */
 export async function askToRotate(dataDir: string, request: RotateRequest): Promise<RotateAnswer | null> {
   const answer = await ask(dataDir, { kind: 'rotate-secrets', ...request });
   return answer?.kind === 'rotated' ? answer.rotation : null;

@@ -10,7 +10,7 @@ function opened(level: 'debug' | 'warn' | 'silent') {
   return { events, log, level: new LogLevelSwitch(log, level) };
 }
 
-test('a change takes effect at once, and is logged before the log becomes quieter', () => {
+test('a change takes effect immediately, and is logged before the log becomes quieter', () => {
   const { events, log, level } = opened('warn');
   log.debug({}, 'hidden');
   level.set('debug', 'ann@w.test');

@@ -39,7 +39,7 @@ export function listenError(host: string, port: number, error: unknown, settings
       });
     case 'EACCES':
       return new StartError(
-        `This user must not listen on ${address}. Ports below 1024 require more privileges; choose another port with ${settings.port}.`,
+        `This user is not allowed to listen on ${address}. Ports below 1024 require more privileges; choose another port with ${settings.port}.`,
         {
           cause: error,
         },

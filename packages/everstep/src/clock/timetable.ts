@@ -26,8 +26,8 @@ export class Timetable {
   }
 
   /**
-   * Fires timers that are due at `untilMs`, in order, and returns their number. Timers that are set meanwhile are
-   * left for the next call.
+   * Fires timers that are due at `untilMs`, in order, and returns their number. Timers that are set by them are left for the next
+   * call.
    */
   fireUntil(untilMs: number): number {
     const due = this.entries.splice(0, this.indexAfter(untilMs));

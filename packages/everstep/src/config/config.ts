@@ -81,7 +81,7 @@ export interface Config {
   readonly metricsAddress: ListenAddress | null;
   /** Token for the metrics on the port of the API; null: they are not served there. */
   readonly metricsToken: string | null;
-  /** Number of workflows, keys, queues and apps with time series of their own. */
+  /** Number of workflows, keys, queues and apps with their own time series. */
   readonly metricsNames: number;
   readonly region: Region;
   readonly adminEmail: string;

@@ -23,7 +23,7 @@ const SentRequestSchema = Type.Object(
     bodyEncoding: Type.Enum(['utf8', 'base64'], { type: 'string', description: '`base64` when the body is not UTF-8 text.' }),
     rebuilt: Type.Boolean({
       description:
-        'Whether the body is reconstructed from stored data. For a step, it contains the input of the run and the results recorded before the step. It is JSON, whatever the format of the request was.',
+        'Whether the body is reconstructed from stored data. For a step, it contains the input of the run and the results recorded before the step. It is JSON, regardless of the format of the request.',
     }),
   },
   CLOSED,

@@ -16,7 +16,7 @@ const AuditedRequest = Type.Object(
   },
   {
     ...CLOSED,
-    description: 'Request that caused the entry. Absent when there was none, and in entries of earlier versions.',
+    description: 'Request that caused the entry. Absent when there was none, and in entries from earlier versions.',
   },
 );
 

@@ -75,7 +75,7 @@ export const DeadLetterGroup = Type.Object(
     ),
     firstSeenAt: unixMs('Time of the first entry'),
     lastSeenAt: unixMs('Time of the last entry'),
-    count: Type.Integer({ minimum: 0, description: 'Number of entries that are in the queue now.' }),
+    count: Type.Integer({ minimum: 0, description: 'Number of entries that are currently in the queue.' }),
     total: Type.Integer({ minimum: 0, description: 'Number of entries that have ever arrived.' }),
     workflows: Type.Array(Type.Object({ workflowUrl: Type.String(), count: Type.Integer({ minimum: 1 }) }, CLOSED), {
       description: 'Current entries by workflow URL, highest count first. At most 20 URLs.',
@@ -86,7 +86,7 @@ export const DeadLetterGroup = Type.Object(
     }),
     acknowledgedAt: Type.Union([unixMs('Time when the group was last acknowledged'), Type.Null()]),
     acknowledgedBy: Type.Union([Type.String(), Type.Null()], { description: 'User or token that acknowledged the group.' }),
-    resolvedAt: Type.Union([unixMs('Time when the group was resolved', 'Null after a new entry arrived.'), Type.Null()]),
+    resolvedAt: Type.Union([unixMs('Time when the group was resolved', 'Null after a new entry has arrived.'), Type.Null()]),
     regressedAt: Type.Union([unixMs('Time when an entry arrived after the group was resolved', 'Null otherwise.'), Type.Null()]),
     assignment: Type.Union(
       [
@@ -118,7 +118,7 @@ export const DeadLetterGroupPage = Type.Object(
         groups: Type.Integer({ minimum: 0, description: 'Number of groups with entries.' }),
         needAttention: Type.Integer({ minimum: 0, description: 'Number of groups whose `needsAttention` is true.' }),
       },
-      { ...CLOSED, description: 'Numbers of all dead letters and groups of this kind, whatever the other filters.' },
+      { ...CLOSED, description: 'Counts of all dead letters and groups of this kind, regardless of the other filters.' },
     ),
   },
   { ...CLOSED, description: 'One page of groups of dead letters.' },

@@ -12,7 +12,7 @@ export const ErrorBody = Type.Object(
       Type.Enum([...NOT_READY_REASONS], {
         type: 'string',
         description:
-          'Only in responses of `GET /ready`: why the server is not ready. `store-unavailable`: the store rejects writes or cannot be reached. `store-unreadable`: a read from the store failed or timed out. `no-lease`: this node has no lease of the database.',
+          'Only in responses of `GET /ready`: why the server is not ready. `store-unavailable`: the store rejects writes or cannot be reached. `store-unreadable`: a read from the store failed or timed out. `no-lease`: this node has no database lease.',
       }),
     ),
   },

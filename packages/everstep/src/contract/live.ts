@@ -39,7 +39,7 @@ export const NodeEntry = Type.Object(
       description:
         'Time when the lease of the node ends, in Unix milliseconds. Until then no other node takes over its work; the node renews the lease continuously. Null when the service is a single process.',
     }),
-    leaving: Type.Boolean({ description: 'The node is stopping and accepts no new work.' }),
+    leaving: Type.Boolean({ description: 'The node is stopping and does not accept new work.' }),
     self: Type.Boolean({ description: 'This node sent the response.' }),
     runsClaimed: Type.Integer({ minimum: 0, description: 'Number of pending run deliveries that the node has claimed.' }),
     gates: Type.Integer({ minimum: 0, description: 'Number of queue instances whose gates the node holds.' }),

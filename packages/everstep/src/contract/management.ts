@@ -138,7 +138,7 @@ const destinations = (description: string) =>
   });
 
 export const AllowedDestinations = destinations('Private destinations that this queue instance may call.');
-export const DeniedDestinations = destinations('Destinations that this queue instance must not call.');
+export const DeniedDestinations = destinations('Destinations that this queue instance is not allowed to call.');
 export const OnlyDestinations = Type.Union(
   [destinations('The only destinations that this queue instance may call.'), Type.Null()],
   {

@@ -123,7 +123,7 @@ export const StartRepair = Type.Object(
             minimum: 1,
             maximum: LIMITS.repairMaxCanary,
             description:
-              'Number of entries to start first: one of each workflow and group before a second of any. Everstep waits until they have ended.',
+              'Number of entries to start first: one from each workflow and group first, then a second from each, and so on. Everstep waits until they have ended.',
           }),
           maxFailurePercent: Type.Optional(
             Type.Number({
@@ -214,7 +214,7 @@ export const RepairEntry = Type.Object(
         succeeded: count('Entries whose new runs succeeded. For `delete`: deleted entries.'),
         failed: count('Entries whose new runs failed and are in the dead letter queue again.'),
         canceled: count('Entries whose new runs were canceled.'),
-        gone: count('Entries that were handled otherwise or removed before the repair reached them.'),
+        gone: count('Entries that were handled in another way or removed before the repair reached them.'),
       },
       CLOSED,
     ),

@@ -93,7 +93,7 @@ export const SETTING_HEADERS = {
     mostMs: 'maxDeliveryTimeoutMs',
     absent: 'defaultDeliveryTimeoutMs',
     field: 'deliveryTimeoutMs',
-    description: 'Maximum duration of one call of the workflow endpoint.',
+    description: 'Maximum duration of one call to the workflow endpoint.',
     examples: ['30s', '15m'],
     option: { flag: '--timeout <duration>', help: 'timeout of each request to the workflow', sets: 'timeout' },
   },

@@ -119,7 +119,7 @@ const Difference = Type.Object(
     index: orNull(Type.Integer({ description: 'Index in `steps`. Null when the difference is not about a step.' })),
     left: orNull(Type.String({ description: 'Value in the left run.' })),
     right: orNull(Type.String({ description: 'Value in the right run.' })),
-    message: Type.String({ description: 'The difference as a sentence.' }),
+    message: Type.String({ description: 'Description of the difference in one sentence.' }),
   },
   { ...CLOSED, description: 'Difference between two runs.' },
 );
@@ -227,7 +227,9 @@ export const CheckDeadLetters = Type.Object(
       }),
     ),
     cursor: Type.Optional(
-      Type.String({ description: 'Cursor of the previous response, for the same filter. Empty: start from the beginning.' }),
+      Type.String({
+        description: 'Cursor from the previous response, for the same filter. Omit it to start from the beginning.',
+      }),
     ),
   },
   { ...CLOSED, description: 'Options of a check of dead letters.' },

@@ -157,7 +157,7 @@ export const StepGroup = Type.Object(
   {
     type: Type.Enum(['sequential', 'parallel', 'next'], {
       type: 'string',
-      description: '`next`: the steps that are currently attempted.',
+      description: '`next`: the steps that are currently being attempted.',
     }),
     steps: Type.Array(LoggedStep),
   },

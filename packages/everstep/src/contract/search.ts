@@ -129,7 +129,7 @@ export const RangeBody = Type.Object(
   {
     cursor: Type.Optional(
       Type.Union([Type.String({ maxLength: LIMITS.maxUrlLength }), Type.Integer()], {
-        description: 'Cursor of the previous page. Empty or 0 for the first page.',
+        description: 'Cursor from the previous page. Empty or 0 for the first page.',
       }),
     ),
     limit: Type.Integer({ minimum: 1, maximum: LIMITS.maxSearchResults }),

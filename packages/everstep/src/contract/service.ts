@@ -59,12 +59,12 @@ export const GlobalParallelism = Type.Object(
     parallelismMax: Type.Integer({ description: 'Maximum number of deliveries in flight.' }),
     parallelismCount: Type.Integer({ description: 'Number of deliveries in flight.' }),
   },
-  { ...CLOSED, description: 'Limit and number of deliveries in flight, over all keys.' },
+  { ...CLOSED, description: 'Limit and number of deliveries in flight, across all keys.' },
 );
 
 export const DestinationEntry = Type.Object(
   {
-    origin: Type.String({ description: 'Scheme, host and port of the destination; a worker URL as a whole.' }),
+    origin: Type.String({ description: 'Scheme, host and port of the destination, or a whole worker URL.' }),
     isHeld: Type.Boolean(),
     heldBy: Type.Optional(Type.Enum(['breaker', 'hand'], { type: 'string' })),
     reason: Type.Optional(Type.String()),
@@ -108,7 +108,7 @@ const BreakerFields = {
 };
 const RetentionFields = {
   maxAgeMs: Type.Union([Type.Integer({ minimum: 0, maximum: LIMITS.maxRetentionAgeMs }), Type.Null()], {
-    description: 'How long runs are kept after they end, in milliseconds. Null: forever.',
+    description: 'How long runs are kept after they end, in milliseconds. Null keeps them forever.',
   }),
   maxCount: Type.Union([Type.Integer({ minimum: 0, maximum: LIMITS.maxRetentionCount }), Type.Null()], {
     description: 'Maximum number of runs that are kept; older runs are removed. Null: no limit.',

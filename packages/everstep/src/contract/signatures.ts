@@ -50,7 +50,7 @@ export const SignatureSettingsSchema = Type.Object(
         Type.Object(
           {
             jwksUrl: Type.String({
-              description: 'URL of the public keys, for the option `jwksUrl` of the SDK. It requires no token.',
+              description: 'URL of the public keys, for the option `jwksUrl` of the SDK. It does not require a token.',
             }),
             current: PublicKeySchema,
             next: PublicKeySchema,
@@ -62,7 +62,7 @@ export const SignatureSettingsSchema = Type.Object(
       { description: 'Public keys of Ed25519 signatures. Null when requests have no Ed25519 signature.' },
     ),
   },
-  { ...CLOSED, description: 'Settings of signatures of a queue instance, besides its signing keys.' },
+  { ...CLOSED, description: 'Signature settings of a queue instance, other than its signing keys.' },
 );
 
 /** Fields that are absent keep their value. */

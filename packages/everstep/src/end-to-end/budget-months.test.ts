@@ -9,7 +9,7 @@ import { serveWorkflows, startTestService } from '@everstep/sdk/testing';
 
 const DAY_MS = 86_400_000;
 const BUDGET_DOLLARS = 20;
-/** A message costs ten dollars, so the monthly budget is two messages. A run that ends at once is one message. */
+/** A message costs ten dollars, so the monthly budget is two messages. A run that ends immediately is one message. */
 const PLANS = { plans: [{ name: 'default', pricePer100kMessages: 1_000_000 }] };
 
 test('a schedule that ticks constantly stays within the budget of each month', async (t) => {

@@ -79,7 +79,7 @@ export interface HttpApiDependencies {
   readonly search: SearchService;
   /** Absent: users log in with API keys only. */
   readonly signIn?: SignIn | null;
-  /** Absent: this process offers no login links. */
+  /** Absent: this process does not offer login links. */
   readonly loginLinks?: Pick<LoginLinks, 'use'>;
   /** Plans and budgets. Absent: nothing is limited. */
   readonly limits?: Limits;
@@ -96,13 +96,13 @@ export interface HttpApiDependencies {
   readonly nodeId?: () => string;
   /** Nodes of the cluster. Absent: only this process. */
   readonly nodes?: () => Promise<readonly NodeStatus[]>;
-  /** Level of the log. Absent: changes have no effect. */
+  /** Log level. Absent: changes have no effect. */
   readonly logLevel?: LogLevelSetting;
   /** Limits of open connections. Absent: no limit. */
   readonly connectionLimits?: ConnectionLimits;
   /** Request bodies. Absent: with the default limits. */
   readonly bodies?: RequestBodies;
-  /** Delays for callers that ignore Retry-After. Absent: all refusals are sent at once. */
+  /** Delays for callers that ignore Retry-After. Absent: all refusals are sent immediately. */
   readonly refusalDelays?: RefusalDelays;
   /** Limits large responses, shared by all servers of a process. Absent: a separate one. */
   readonly reads?: ReadBudget;

@@ -63,7 +63,7 @@ export interface ApiContext {
   readonly search: SearchService;
   /** Null when users log in with API keys only. */
   readonly signIn: SignIn | null;
-  /** Null when this process offers no login links. */
+  /** Null when this process does not offer login links. */
   readonly loginLinks: Pick<LoginLinks, 'use'> | null;
   /** Plans and budgets. Null: nothing is limited. */
   readonly limits: Limits | null;

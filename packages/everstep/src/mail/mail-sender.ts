@@ -84,7 +84,7 @@ export class MailSender implements MessageSender, MailRecipients {
     if (!settings) return failed('refused', 'no SMTP server is configured');
     if (!content) return failed('refused', 'the notice was created for a destination of another kind', NEVER);
     if (!to.every((address) => this.allows(address)))
-      return failed('refused', 'a recipient must not receive email from this installation', NEVER);
+      return failed('refused', 'a recipient is not allowed to receive email from this installation', NEVER);
     const delayMs = this.waitFor(message.instanceId, to.length);
     if (delayMs > 0)
       return failed(

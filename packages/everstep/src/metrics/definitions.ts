@@ -23,7 +23,7 @@ export const METRICS = {
     labels: ['state'],
     buckets: LONG_S,
   },
-  everstep_runs_active: { type: 'gauge', help: 'Active runs and messages, of all nodes.' },
+  everstep_runs_active: { type: 'gauge', help: 'Active runs and messages, across all nodes.' },
   everstep_messages_published_total: { type: 'counter', help: 'Plain messages accepted.' },
   everstep_messages_ended_total: { type: 'counter', help: 'Plain messages that have ended, by state.', labels: ['state'] },
   everstep_steps_recorded_total: { type: 'counter', help: 'Step results recorded, by type of step.', labels: ['type'] },
@@ -33,10 +33,10 @@ export const METRICS = {
     labels: ['cause', 'retried'],
   },
   // dead letters
-  everstep_dead_letters: { type: 'gauge', help: 'Entries in the dead letter queue, of all nodes.' },
+  everstep_dead_letters: { type: 'gauge', help: 'Entries in the dead letter queue, across all nodes.' },
   everstep_error_groups: {
     type: 'gauge',
-    help: 'Groups of dead letters by state: new, regressed, snooze-ended or snoozed, of all nodes.',
+    help: 'Groups of dead letters by state: new, regressed, snooze-ended or snoozed, across all nodes.',
     labels: ['state'],
   },
   everstep_dead_letters_added_total: { type: 'counter', help: 'Entries added to the dead letter queue.' },
@@ -58,7 +58,7 @@ export const METRICS = {
   },
   everstep_delivery_duration_seconds: {
     type: 'histogram',
-    help: 'Time of a request to an app or another destination, with its response.',
+    help: 'Duration of a request to an app or another destination, including its response.',
     labels: ['kind', 'transport'],
     buckets: DELIVERY_S,
   },
@@ -76,7 +76,7 @@ export const METRICS = {
   },
   everstep_flow_control_in_flight: {
     type: 'gauge',
-    help: 'Deliveries in flight of a flow control key on this node.',
+    help: 'Deliveries in flight for a flow control key on this node.',
     labels: ['key'],
   },
   everstep_queue_waiting: { type: 'gauge', help: 'Messages that wait in a queue on this node.', labels: ['queue'] },
@@ -108,7 +108,7 @@ export const METRICS = {
   everstep_commits_total: { type: 'counter', help: 'Transactions of the store, by result.', labels: ['result'] },
   everstep_commit_duration_seconds: {
     type: 'histogram',
-    help: 'Time of a transaction, until it is durable.',
+    help: 'Time until a transaction is durable.',
     buckets: SHORT_S,
   },
   everstep_fsync_duration_seconds: {
@@ -123,12 +123,12 @@ export const METRICS = {
   },
   everstep_commit_units: {
     type: 'histogram',
-    help: 'Changes of runs or settings in one transaction.',
+    help: 'Changes to runs or settings in one transaction.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
   },
   everstep_store_errors_total: {
     type: 'counter',
-    help: 'Failed calls of the store, by operation, commits included.',
+    help: 'Failed calls to the store, by operation, including commits.',
     labels: ['operation'],
   },
   everstep_store_accepts_writes: { type: 'gauge', help: '1 while the store accepts writes, otherwise 0.' },
@@ -141,7 +141,7 @@ export const METRICS = {
   },
   everstep_search_duration_seconds: {
     type: 'histogram',
-    help: 'Time of an operation on the documents of search indexes.',
+    help: 'Duration of an operation on the documents of search indexes.',
     labels: ['operation'],
     buckets: SHORT_S,
   },
@@ -153,12 +153,12 @@ export const METRICS = {
   },
   everstep_http_requests_total: {
     type: 'counter',
-    help: 'Requests of the HTTP API, by route and status.',
+    help: 'Requests to the HTTP API, by route and status.',
     labels: ['method', 'route', 'status'],
   },
   everstep_http_request_duration_seconds: {
     type: 'histogram',
-    help: 'Time of a request of the HTTP API.',
+    help: 'Duration of a request to the HTTP API.',
     labels: ['method', 'route'],
     buckets: SHORT_S,
   },

@@ -77,7 +77,7 @@ test('runs, steps, attempts, deliveries and commits are counted', async () => {
   });
 });
 
-test('syncs, commits of a database, failed calls of the store and search operations are counted', async () => {
+test('syncs, commits of a database, failed calls to the store and search operations are counted', async () => {
   await withMetrics(1, async ({ observer }, series) => {
     const store = await openSqliteStore({ file: ':memory:' });
     observer.logSynced(2);

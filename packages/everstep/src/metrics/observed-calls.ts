@@ -61,7 +61,7 @@ export function observedCaller(caller: StepCaller, observer: Observer, elapsedMs
           outcome: outcomeOfStep(answer),
           method: 'POST',
           isOfStep: !signal.aborted && isOfStep(call, answer),
-          // A worker that needs the journal gets it at once, in the same attempt.
+          // A worker that needs the journal gets it immediately, in the same attempt.
           ...(call.span && !isJournalNeeded(answer) ? { span: call.span } : {}),
         });
       return answer;

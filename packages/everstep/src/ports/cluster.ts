@@ -175,6 +175,6 @@ export interface Cluster {
    * except `kept` are released, and the other nodes are notified. Call it repeatedly until nothing is kept.
    */
   release(kept: Kept): Promise<void>;
-  /** Releases all claims at once. */
+  /** Releases all claims immediately. */
   leave(): Promise<void>;
 }

@@ -52,7 +52,7 @@ export interface Observer {
   logSynced(durationMs: number): void;
   /** Called when PostgreSQL has responded to a COMMIT and the statements that were sent with it. */
   databaseCommitted(durationMs: number): void;
-  /** Called when a call of the store has failed. `operation` is its name in the code. */
+  /** Called when a call to the store has failed. `operation` is its name in the code. */
   storeFailed(operation: string): void;
   /** Called when an operation on the documents of search indexes has ended. */
   searched(operation: string, result: 'ok' | 'failed', durationMs: number): void;

@@ -8,7 +8,7 @@ import type { SentRequest } from '../engine/runs/exchanges.js';
 import type { DeliveryFailure, DialectName, RecordedStep, RunPayload, StepTask } from '../engine/runs/run.js';
 import type { AttemptSpan } from './traces.js';
 
-/** A call of a workflow endpoint. */
+/** A call to a workflow endpoint. */
 export interface StepCall {
   readonly instanceId: string;
   readonly dialect: DialectName;

@@ -44,7 +44,7 @@ export interface RunningApp {
 }
 
 export class FaultyCaller implements StepCaller, MessageSender {
-  /** Number of endpoint executions in progress in real time. Simulated time does not advance meanwhile. */
+  /** Number of endpoint executions in progress in real time. Simulated time does not advance during them. */
   busy = 0;
   private readonly clock: SimulatedClock;
   private readonly random: SeededRandom;

@@ -1,6 +1,6 @@
 /**
  * Several simulated nodes that share a store with versions of runs, and claims that do not exclude other nodes. Tasks
- * are taken over from their node after a while, and sometimes at once, so that two nodes work on the same step.
+ * are taken over from their node after a while, and sometimes immediately, so that two nodes work on the same step.
  */
 
 import type { SeededRandom } from '../clock/testing/seeded-random.js';
@@ -15,7 +15,7 @@ export interface NodeFaults {
   readonly count: number;
   /** Age at which a claim expires, because its node may be gone. */
   readonly claimMs: number;
-  /** Probability that a node takes over a claim of another node at once, per scan. */
+  /** Probability that a node takes over a claim of another node immediately, per scan. */
   readonly steal: number;
 }
 

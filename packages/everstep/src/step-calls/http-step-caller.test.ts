@@ -201,7 +201,7 @@ test('after close every call fails, including calls in progress', async () => {
   assert.match(failureOf(await closing.call(stepCall(), new AbortController().signal)).message, /stopping/);
 });
 
-test('long journals and responses are processed in slices, and short ones at once', async () => {
+test('long journals and responses are processed in slices, and short ones in one piece', async () => {
   const slices: string[] = [];
   const caller = callerWith({
     slices: {

@@ -23,7 +23,7 @@ export interface OutboundOptions extends DestinationsOptions, SignerOptions {
   readonly prepare?: (instanceId: string) => Promise<void> | null;
   /** Returns the region of an instance for receivers that expect it; null if unknown. */
   readonly regionOf?: (instanceId: string) => string | null;
-  /** Encodes and decodes long bodies in slices. If absent, they are processed at once. */
+  /** Encodes and decodes long bodies in slices. If absent, they are processed in one piece. */
   readonly slices?: Pick<WorkSlices, 'run'>;
 }
 
@@ -58,7 +58,7 @@ export class HttpStepCaller implements StepCaller {
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error);
       this.options.log.error({ instanceId: check.instanceId, error: words }, 'could not send a replay check');
-      return unknownVerdict(`the endpoint could not be asked: ${words}`);
+      return unknownVerdict(`the check could not be sent: ${words}`);
     }
   }
 

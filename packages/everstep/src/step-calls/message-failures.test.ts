@@ -84,7 +84,7 @@ test('a message without a complete response in time is a timeout that states the
   }
 });
 
-test('a canceled message ends at once and closes its connection', async () => {
+test('a canceled message ends immediately and closes its connection', async () => {
   const control = new AbortController();
   endpoint.received = [];
   const closed = new Promise<void>((resolve) => {

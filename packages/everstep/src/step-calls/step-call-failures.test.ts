@@ -193,7 +193,7 @@ test('an endpoint that does not respond in time is a timeout that states the lim
   }
 });
 
-test('a canceled call ends at once and closes its connection', async () => {
+test('a canceled call ends immediately and closes its connection', async () => {
   const control = new AbortController();
   endpoint.received = [];
   const closed = new Promise<void>((resolve) => {

@@ -100,7 +100,7 @@ async function withExporter(changes: Partial<TracingSettings>, work: (world: Wor
   }
 }
 
-test('a full batch is exported at once, as OTLP in JSON', async () => {
+test('a full batch is exported immediately, as OTLP in JSON', async () => {
   await withExporter({}, async ({ exporter, result }) => {
     exporter.add(SPAN);
     assert.equal(received.length, 0);

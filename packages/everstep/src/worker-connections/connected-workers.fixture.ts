@@ -90,7 +90,7 @@ export class ConnectedWorkers {
     return new PlayedWorker(this, profile);
   }
 
-  /** Advances the clock, with all timers that fire meanwhile. */
+  /** Advances the clock and fires the timers that become due. */
   async pass(ms: number): Promise<void> {
     const until = this.clock.now() + ms;
     let isOver = false;

@@ -117,7 +117,7 @@ export function readHello(text: string): ReadHello {
   const { token, app, workflows, maxConcurrency, workerId, host, version, sdk } = frame;
   if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH) return bad('"token" must be the token of a queue instance');
   if (typeof app !== 'string' || !WORKER_APP.test(app))
-    return bad('"app" must consist of lower-case letters, digits, "-", "_" and ".", and have at most 63 characters');
+    return bad('"app" must consist of lower-case letters, digits, "-", "_" and ".", and be at most 63 characters long');
   if (!Array.isArray(workflows) || workflows.length === 0 || workflows.length > MAX_WORKFLOWS)
     return bad(`"workflows" must name 1 to ${MAX_WORKFLOWS} workflows`);
   const names = workflows.filter((name): name is string => typeof name === 'string' && WORKER_WORKFLOW.test(name));

@@ -151,7 +151,7 @@ export class WorkerPools implements WorkerPresence {
 
   /**
    * Calls `start` once, as soon as a connection is free for a request for which `pick` returned 'busy', in order of the
-   * calls. `start` must send the request at once. It gets null if no connection serves the workflow any longer, or if the
+   * calls. `start` must send the request immediately. It gets null if no connection serves the workflow any longer, or if the
    * signal aborts.
    */
   waitForFree(target: WorkerTarget, signal: AbortSignal, start: (link: WorkerLink | null) => void): void {

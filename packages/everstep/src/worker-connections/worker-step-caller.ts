@@ -88,7 +88,7 @@ export interface WorkerCallerOptions {
   readonly others: { readonly stepCaller: StepCaller; readonly messageSender: MessageSender };
   /** Returns the current time, Unix ms. */
   readonly now: () => number;
-  /** Encodes long requests in slices. If absent, they are encoded at once. */
+  /** Encodes long requests in slices. If absent, they are encoded in one piece. */
   readonly slices?: Pick<WorkSlices, 'run'>;
 }
 

@@ -53,7 +53,7 @@ export interface LifecycleWebhookOptions {
 export interface AlertListOptions {
   /** State of the alerts. Default: all. */
   readonly state?: 'open' | 'ended';
-  /** Cursor of the previous page, with the same state. */
+  /** Cursor from the previous page, with the same state. */
   readonly cursor?: string;
   /** Number of alerts per page, 1 to 200. */
   readonly count?: number;

@@ -82,7 +82,7 @@ export class FlowControl {
     return this.change(key, 'resetRate');
   }
 
-  /** Returns the parallelism of all deliveries, whatever their keys. */
+  /** Returns the parallelism of all deliveries, regardless of their keys. */
   globalParallelism(): Promise<GlobalParallelism> {
     return this.call({ method: 'GET', path: '/v2/globalParallelism' });
   }

@@ -44,7 +44,7 @@ export interface TriggerOptions extends RunOverrides {
   readonly runId?: string;
   /** Earliest start of the run. Overrides `delay`. A number is in Unix milliseconds; the time is rounded up to a second. */
   readonly notBefore?: Instant;
-  /** Maximum duration of one call of the workflow. */
+  /** Maximum duration of one call to the workflow. */
   readonly timeout?: Duration;
   /** An id that prevents a second run with the same id within the deduplication window. */
   readonly deduplicationId?: string;

@@ -1,7 +1,7 @@
-/** One call of the API: builds the request and converts every failure to an EverstepError. */
+/** One call to the API: builds the request and converts every failure to an EverstepError. */
 import { describeError, EverstepError } from '../errors.js';
 
-/** One call of the API. */
+/** One call to the API. */
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;

@@ -257,7 +257,7 @@ describe('the attempts of steps in a checkpoint', () => {
     assert.deepEqual([ids(reply), reply.step?.stepId, reply.retry.kind], [[2], 3, 'backoff']);
   });
 
-  it('end at once with a NonRetryableError, and the results before it are reported', async () => {
+  it('end immediately with a NonRetryableError, and the results before it are reported', async () => {
     const { service, endpoint } = pair(async (context) => {
       await context.run('a', () => 1);
       await context.run('b', () => {

@@ -111,7 +111,7 @@ export class Execution {
     return this.digests.length - 1;
   }
 
-  /** Waits for the turn and takes it. Returns false if the execution was dropped meanwhile. */
+  /** Waits for the turn and takes it. Returns false if the execution was dropped while it waited. */
   async takeTurn(): Promise<boolean> {
     while (this.isTurnTaken && !this.dropped) await new Promise<void>((resolve) => this.queue.push(resolve));
     if (this.dropped) return false;

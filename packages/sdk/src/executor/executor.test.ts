@@ -138,7 +138,7 @@ for (const options of holdings) {
       assert.equal(service.requests, 2);
     });
 
-    it('returns the result of a step as JSON represents it, at once and on replay', async () => {
+    it('returns the result of a step as JSON represents it, immediately and on replay', async () => {
       const service = await driven(async (context) => {
         const at: string = await context.run('date', () => new Date(0));
         const nothing = await context.run('nothing', () => {});
@@ -260,14 +260,14 @@ describe('an error from a step or from the code between steps', () => {
     ['a Map', () => new Map([[1, 2]])],
   ];
   for (const [name, action] of unrecordable) {
-    it(`fails at once and names the step if its result is ${name}`, async () => {
+    it(`fails immediately and names the step if its result is ${name}`, async () => {
       const service = await driven((context) => context.run('makes it', action));
       assert.equal(service.failure?.retry.kind, 'never');
       assert.match(service.failure?.error.message ?? '', /result of step "makes it" cannot be recorded/);
     });
   }
 
-  it('fails at once and keeps the step before if JSON cannot represent the result of the workflow', async () => {
+  it('fails immediately and keeps the step before if JSON cannot represent the result of the workflow', async () => {
     const service = await driven(async (context) => {
       await context.run('a', () => 1);
       return 1n;
@@ -276,12 +276,12 @@ describe('an error from a step or from the code between steps', () => {
     assert.equal(service.journal.length, 1);
   });
 
-  it('fails at once if a step requests another step', async () => {
+  it('fails immediately if a step requests another step', async () => {
     const service = await driven((context) => context.run('outer', () => context.run('inner', () => 1)));
     assert.match(service.failure?.error.message ?? '', /"outer" requests another step: steps cannot be nested/);
   });
 
-  it('fails at once and names the step for a malformed duration, instant or name', async () => {
+  it('fails immediately and names the step for a malformed duration, instant or name', async () => {
     const asks: readonly Code[] = [
       (context) => context.sleep('nap', 'soon'),
       (context) => context.sleep('nap', -1),

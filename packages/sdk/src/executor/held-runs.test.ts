@@ -352,7 +352,7 @@ describe('held runs', () => {
   });
 });
 
-it('replays a journal of 10,000 steps in well under a second of processor time', async () => {
+it('replays a journal of 10,000 steps in well under a second of CPU time', async () => {
   const workflow = async (context: Context) => {
     let sum = 0;
     for (let i = 0; i < 10_000; i++) sum += (await context.run('step', () => ({ i }))).i;
@@ -361,7 +361,7 @@ it('replays a journal of 10,000 steps in well under a second of processor time',
   const service = new FakeService('k');
   for (let i = 0; i < 10_000; i++) service.journal.push({ stepId: i + 1, name: 'step', type: 'Run', out: JSON.stringify({ i }) });
   service.known = 10_001;
-  // Processor time, not the clock's: other processes of the machine do not count.
+  // CPU time, not the clock's: other processes of the machine do not count.
   const before = process.cpuUsage();
   const reply = progress(await service.send(createEndpoint(workflow), service.request(task(service, 0))));
   const tookMs = process.cpuUsage(before).user / 1000;

@@ -19,7 +19,7 @@ interface Held {
   lastUsedAt: number;
 }
 
-/** Longest delay of a timer in milliseconds. A longer one would fire at once. */
+/** Longest delay of a timer in milliseconds. A longer one would fire immediately. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The live executions that an endpoint keeps between requests, by run key. */

@@ -26,7 +26,7 @@ function recording() {
   const note = (name: HookName) => (seen: Seen) => {
     contexts.push(seen);
     const { step, attempt, willRetry } = seen;
-    const retry = willRetry === undefined ? '' : willRetry ? ' will retry' : ' for good';
+    const retry = willRetry === undefined ? '' : willRetry ? ' will retry' : ' permanently';
     calls.push(
       `${name}${step ? ` ${step.name}#${step.index}` : ''}${attempt > 1 || willRetry !== undefined ? ` attempt ${attempt}` : ''}${retry}`,
     );
@@ -81,7 +81,11 @@ describe('hooks are called', () => {
     );
     assert.deepEqual(calls, [
       ...['runStarted', 'stepStarted charge#1', 'stepFailed charge#1 attempt 1 will retry'],
-      ...['stepStarted charge#1 attempt 2', 'stepFailed charge#1 attempt 2 for good', 'runFailed charge#1 attempt 2 for good'],
+      ...[
+        'stepStarted charge#1 attempt 2',
+        'stepFailed charge#1 attempt 2 permanently',
+        'runFailed charge#1 attempt 2 permanently',
+      ],
     ]);
     assert.equal(contexts.at(-1)?.error, error);
   });
@@ -91,7 +95,7 @@ describe('hooks are called', () => {
     await drive(() => {
       throw new NonRetryableError('bad input');
     }, [hooks]);
-    assert.deepEqual(calls, ['runStarted', 'runFailed attempt 1 for good']);
+    assert.deepEqual(calls, ['runStarted', 'runFailed attempt 1 permanently']);
   });
 
   test('of a connection before those of the workflow', async () => {

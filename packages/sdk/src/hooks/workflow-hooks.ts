@@ -42,7 +42,7 @@ export interface WorkflowHooks {
   /** Called when the run has ended without an error. `durationMs`: time since its creation. */
   readonly runFinished?: (run: HookRun & { readonly outcome: 'finished' | 'canceled'; readonly durationMs: number }) => unknown;
   /**
-   * Called when the code between steps threw an error, or when a step has failed for good (`step`). With `willRetry: false`, the
+   * Called when the code between steps threw an error, or when a step has failed permanently (`step`). With `willRetry: false`, the
    * run has failed.
    */
   readonly runFailed?: (

@@ -158,7 +158,7 @@ describe('a step for the service is sent as requested', () => {
   }
 });
 
-describe('an invalid argument fails the run at once and names the step', () => {
+describe('an invalid argument fails the run immediately and names the step', () => {
   const url = 'http://api/';
   const workflow = 'http://app/b';
   const cyclic: { self?: unknown } = {};

@@ -67,7 +67,7 @@ export interface CallOptions extends DeliveryOptions {
   readonly body?: unknown;
 }
 
-/** The last response to a call, whatever its status. */
+/** The last response to a call, regardless of its status. */
 export interface CallResult<Body> {
   /** HTTP status; 0 if no response arrived. */
   readonly status: number;

@@ -1,4 +1,4 @@
-/** Serves workflows over connections that the app opens to the service. The app needs no address of its own. */
+/** Serves workflows over connections that the app opens to the service. The app does not need its own address. */
 import { configured } from '../client/configuration.js';
 import type { Workflow } from '../context.js';
 import type { WorkflowEndpoint } from '../endpoint.js';
@@ -58,7 +58,7 @@ export interface ConnectedWorker<Name extends string = string> {
   readonly state: WorkerState;
   /** URL of each workflow: `worker://<app>/<name>`. */
   readonly urls: Readonly<Record<Name, string>>;
-  /** Resolves when the first connection is open. Rejects with EverstepError if the service rejects the worker for good. */
+  /** Resolves when the first connection is open. Rejects with EverstepError if the service rejects the worker permanently. */
   readonly connected: Promise<void>;
   /** Number of requests in progress. */
   readonly inFlight: number;

@@ -11,7 +11,7 @@ export const CONNECTION_VERSION = 1;
 /** Path of the connection at the service. */
 export const CONNECT_PATH = '/v2/workers/connect';
 
-/** First frame of a worker. It must be the only frame of its message and have at most 64 KiB. */
+/** First frame of a worker. It must be the only frame of its message and at most 64 KiB long. */
 export interface HelloFrame {
   readonly kind: 'hello';
   readonly connection: number;

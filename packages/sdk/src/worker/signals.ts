@@ -7,7 +7,7 @@ const DEFAULT_SIGNALS: readonly DrainSignal[] = ['SIGTERM', 'SIGINT'];
 
 /**
  * Calls `drain` at the first of the signals. When `drain` resolves, sends the signal again, so that it has its usual effect. A
- * second signal takes effect at once. Returns a function that stops listening.
+ * second signal takes effect immediately. Returns a function that stops listening.
  */
 export function onDrainSignal(signals: readonly DrainSignal[] = DEFAULT_SIGNALS, drain: () => Promise<void>): () => void {
   if (typeof process !== 'object' || typeof process.once !== 'function') return () => {};

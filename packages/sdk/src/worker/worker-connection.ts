@@ -68,7 +68,7 @@ function framesOf(data: unknown): readonly ServiceFrame[] | null {
   }
 }
 
-/** A socket whose constructor failed: it closes at once. */
+/** A socket whose constructor failed: it closes immediately. */
 class FailedSocket implements SocketLike {
   readonly readyState = CLOSED;
   binaryType = 'blob';

@@ -286,7 +286,7 @@ test('waits longer after each connection that the service accepts and closes', (
   assert.equal(FakeSocket.all.length, stable + 1, 'after a stable connection it reconnects soon');
 });
 
-test('keeps the connection of a stopping node until its work is answered, and connects again meanwhile', async () => {
+test('keeps the connection of a stopping node until its work is answered, and already connects again', async () => {
   let finish = (): void => {};
   const flow = (context: WorkflowContext<unknown>) =>
     context.run('wait', () => new Promise<string>((resolve) => (finish = () => resolve('done'))));
@@ -311,7 +311,7 @@ test('keeps the connection of a stopping node until its work is answered, and co
   assert.equal(FakeSocket.all.length, 2);
 });
 
-test('ends when the service rejects it for good, and keeps its connection if only one node does', async () => {
+test('ends when the service rejects it permanently, and keeps its connection if only one node does', async () => {
   const { worker, move, states } = start();
   latest().reject(true);
   move(1_000);
@@ -322,7 +322,7 @@ test('ends when the service rejects it for good, and keeps its connection if onl
   assert.deepEqual(states, ['closed']);
 });
 
-test('keeps working when a single node rejects it for good', () => {
+test('keeps working when a single node rejects it permanently', () => {
   const { worker, move } = start();
   const [first] = FakeSocket.all;
   first?.welcome('n1', OWN);

@@ -37,7 +37,7 @@ interface Link {
   nodeId: string | null;
   connectedAt: number;
   failures: number;
-  /** The node has rejected the worker for good. */
+  /** The node has rejected the worker permanently. */
   isRejected: boolean;
   /** Cancels the next attempt; null if none is planned. */
   cancelDial: (() => void) | null;

@@ -1,6 +1,6 @@
 /** Copies text to the clipboard, even on pages that are served over plain HTTP, where browsers offer no clipboard API. */
 
-/** Returns whether the text was copied. `near` is the element that the user pressed; its dialog keeps the focus meanwhile. */
+/** Returns whether the text was copied. `near` is the element that the user pressed; its dialog keeps the focus. */
 export async function copyText(text: string, near: HTMLElement): Promise<boolean> {
   // Undefined outside secure contexts, which its type does not say.
   const clipboard = navigator.clipboard as Clipboard | undefined;

@@ -1,6 +1,7 @@
 /**
  * The position in a table that the user returns to with Back or Forward: the row that was opened, or else the first row in view, at
- * the same height of the window. Rows can be added above it meanwhile, so the row is found by its id and not by a scroll position.
+ * the same height of the window. Rows can be added above it before the user returns, so the row is found by its id and not by a
+ * scroll position.
  */
 import { useRouter } from '@tanstack/react-router';
 import { useEffect, useLayoutEffect, useRef } from 'react';

@@ -167,7 +167,7 @@ function Notes({ group }: GroupProps) {
                 variant="quiet"
                 disabledReason={readOnly}
                 busy={busy}
-                aria-label={`Delete note of ${note.by}`}
+                aria-label={`Delete note by ${note.by}`}
                 onClick={() => send(path`notes/${note.noteId}`, { method: 'DELETE' }, 'Deleted the note')}
               >
                 Delete

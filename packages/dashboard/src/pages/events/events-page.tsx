@@ -86,17 +86,12 @@ export default function EventsPage() {
     },
     {
       id: 'notify',
-      header: 'Notify',
-      width: '92px',
+      header: 'Send event',
+      width: '108px',
       align: 'right',
       cell: ({ eventId }) => (
-        <ActionButton
-          small
-          aria-label={`Notify runs waiting for ${eventId}`}
-          disabledReason={readOnly}
-          onClick={() => setNotifying(eventId)}
-        >
-          Notify
+        <ActionButton small aria-label={`Send event ${eventId}`} disabledReason={readOnly} onClick={() => setNotifying(eventId)}>
+          Send event
         </ActionButton>
       ),
     },

@@ -51,7 +51,7 @@ export const KINDS: Readonly<Record<AttentionItem['kind'], Kind>> = {
   'store-unavailable': {
     name: 'Store',
     tone: 'bad',
-    titleOf: ({ text }) => `The store accepts no writes: ${text}`,
+    titleOf: ({ text }) => `The store refuses writes: ${text}`,
     countOf: () => '',
     pageOf: () => '/nodes',
   },

@@ -11,7 +11,7 @@ export const REFRESH_MS = 5_000;
 
 type Series = Pick<InstanceInsights, 'points' | 'totals' | 'to'>;
 
-const percent = (part: number, of: number): string => `${((part / of) * 100).toFixed(part === of ? 0 : 1)} %`;
+const percent = (part: number, of: number): string => `${((part / of) * 100).toFixed(part === of ? 0 : 1)}%`;
 const orNone = (ms: number | null): string => (ms === null ? 'None' : durationText(ms));
 
 export type Figure = readonly [name: string, value: ReactNode];

@@ -159,7 +159,7 @@ function Content({ url, query, data }: { readonly url: string; readonly query: I
         columns={FAILURES}
         idOf={failureId}
         hrefOf={({ dlqId }) => path`/q/${instanceId}/dead-letters/${dlqId}`}
-        empty={<EmptyState title="No dead letters of this workflow" />}
+        empty={<EmptyState title="No dead letters for this workflow" />}
       />
       {isWorkerUrl(url) ? (
         <ListSection

@@ -18,7 +18,7 @@ export type QuickstartWay = 'typescript' | 'curl' | 'upstash';
 export const WAYS: Readonly<Record<QuickstartWay, { readonly text: string; readonly lead: string }>> = {
   typescript: {
     text: 'TypeScript',
-    lead: 'An app that connects to this server and needs no address of its own. Save the files in the directory of Everstep, or install its packages/sdk in your app.',
+    lead: 'An app that connects to this server and does not need its own address. Save the files in the Everstep directory, or install its packages/sdk in your app.',
   },
   curl: { text: 'curl', lead: 'Starts a run with one request. The run waits until an app serves its workflow.' },
   upstash: {
@@ -83,7 +83,7 @@ export function stepsOf(way: QuickstartWay, access: QuickstartAccess): readonly 
       return [
         { title: 'Set the URL and the token', code: `export EVERSTEP_URL=${url} EVERSTEP_TOKEN=${token}` },
         {
-          title: 'Trigger a run of a workflow that a worker named shop serves',
+          title: 'Trigger a run of a workflow that is served by a worker named shop',
           code: [
             'curl -X POST "$EVERSTEP_URL/v2/trigger/worker://shop/order" \\',
             '  -H "Authorization: Bearer $EVERSTEP_TOKEN" -H "Content-Type: application/json" \\',

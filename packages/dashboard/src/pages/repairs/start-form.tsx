@@ -95,8 +95,8 @@ export function StartForm({ repair }: { readonly repair: RepairEntry }) {
                   <strong>Run a canary first</strong>
                   <br />
                   <span className="field-hint">
-                    One dead letter of each workflow and group, before a second of any. A group with too many failures stops the
-                    repair.
+                    Takes one dead letter from each workflow and group, then a second from each, and so on. A group with too many
+                    failures stops the repair.
                   </span>
                 </span>
               </label>

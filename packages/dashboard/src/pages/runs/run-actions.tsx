@@ -136,7 +136,7 @@ export function RunActions({ journal, watched }: RunActionsProps) {
           })
         }
       >
-        <p>Cancels 1 run. No more steps start, and the run does not go to the dead letter queue. This cannot be undone.</p>
+        <p>Cancels this run. No more steps start, and the run does not go to the dead letter queue. This cannot be undone.</p>
       </ConfirmDialog>
       <ConfirmDialog
         title="Resume this run?"

@@ -174,7 +174,7 @@ export function timelineOf(journal: RunJournal): TimelineRow[] {
   });
   const open = journal.tasks.flatMap((task: OpenTask) => {
     const failed = take(task.messageId);
-    // Calls of the workflow code are shown only if they failed or are the only open task.
+    // Calls to the workflow code are shown only if they failed or are the only open task.
     if (task.kind === 'callback' || (task.kind === 'advance' && failed.length === 0 && journal.tasks.length > 1)) return [];
     if (task.kind === 'advance' && failed.length === 0 && journal.workflowState !== 'RUN_STARTED') return [];
     const stepId = task.stepId ?? null;

@@ -53,7 +53,7 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
       <TextField label="Workflow URL" mono placeholder="https://app.example.com/order" value={url} onChange={setUrl} />
       <ScheduleTimes times={times} />
       <TextArea
-        label="Payload of the runs (JSON, optional)"
+        label="Run payload (JSON, optional)"
         problem={bodyValid ? null : 'Invalid JSON.'}
         rows={4}
         spellCheck={false}

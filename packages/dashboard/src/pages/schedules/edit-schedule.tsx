@@ -56,7 +56,7 @@ export function EditSchedule({ schedule, onClose }: EditScheduleProps) {
     >
       <ScheduleTimes times={times} />
       {schedule.bodyBase64 === undefined ? (
-        <TextArea label="Payload of the runs" rows={5} spellCheck={false} value={body} onChange={setBody} />
+        <TextArea label="Run payload" rows={5} spellCheck={false} value={body} onChange={setBody} />
       ) : (
         <p className="muted">The payload is binary and cannot be edited here.</p>
       )}

@@ -79,8 +79,8 @@ export function ScheduleActions({ schedule }: { readonly schedule: ScheduleEntry
         }}
       >
         <p>
-          <span className="mono">{scheduleId}</span> will start no more runs. Runs that it has started continue. This cannot be
-          undone.
+          <span className="mono">{scheduleId}</span> will not start any more runs. Runs that it has started continue. This cannot
+          be undone.
         </p>
       </ConfirmDialog>
     </>

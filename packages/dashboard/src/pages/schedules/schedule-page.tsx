@@ -100,7 +100,7 @@ export default function SchedulePage() {
         </Card>
       </div>
       <ScheduleRuns schedule={schedule} />
-      <Card title="Payload of the runs">
+      <Card title="Run payload">
         {schedule.bodyBase64 === undefined ? (
           <JsonView text={schedule.body ?? ''} label="Body" />
         ) : (

@@ -94,7 +94,7 @@ export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & {
         return outcome;
       }}
     >
-      <p>Deletes 1 index with all its namespaces and documents. Its tokens stop working immediately. This cannot be undone.</p>
+      <p>Deletes the index with all its namespaces and documents. Its tokens stop working immediately. This cannot be undone.</p>
       <TextField label={`Type ${index.name} to confirm`} autoComplete="off" value={typed} onChange={setTyped} />
     </ConfirmDialog>
   );

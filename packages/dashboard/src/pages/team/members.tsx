@@ -152,8 +152,8 @@ export function Members({ team }: MembersProps) {
         }
       >
         <p>
-          Removes 1 member, who immediately loses access to everything that {team.name} owns. You can invite them again. Tokens
-          that they know keep working until you rotate them.
+          The member immediately loses access to everything that {team.name} owns. You can invite them again. Tokens that they
+          know keep working until you rotate them.
         </p>
       </ConfirmDialog>
       <ConfirmDialog
@@ -173,7 +173,7 @@ export function Members({ team }: MembersProps) {
         }
       >
         <p>
-          Deletes 1 team with all its memberships. This cannot be undone. A team that owns queue instances or search indexes
+          Deletes the team with all its memberships. This cannot be undone. A team that owns queue instances or search indexes
           cannot be deleted: move or delete those first.
         </p>
       </ConfirmDialog>

@@ -73,7 +73,7 @@ export const USER_ACTIONS: readonly UserAction[] = [
   {
     ...{ id: 'delete', text: 'Delete', done: 'Deleted', danger: true, applies: always },
     effect:
-      'Deletes 1 user with all API keys, sessions and memberships. This cannot be undone. A user that owns a queue instance or a search index cannot be deleted.',
+      'Deletes the user with all API keys, sessions and memberships. This cannot be undone. A user that owns a queue instance or a search index cannot be deleted.',
     call: ({ id }) => ({ method: 'DELETE', url: path`/v2/users/${id}` }),
   },
 ];

@@ -125,8 +125,8 @@ function NoWorkers() {
   return (
     <>
       <EmptyState title="No worker is connected">
-        An app can serve its workflows over a connection that it opens, without an address of its own. Its workflows have URLs
-        such as <code>worker://shop/order</code>.
+        An app can serve its workflows over a connection that it opens, so it does not need its own address. Its workflows have
+        URLs such as <code>worker://shop/order</code>.
       </EmptyState>
       <pre className="connect-example">{EXAMPLE}</pre>
     </>
@@ -140,7 +140,7 @@ function Unserved({ rows }: { readonly rows: readonly UnservedWorkflow[] }) {
   return (
     <section className="workers-unserved" aria-labelledby={heading}>
       <h2 id={heading}>Waiting for a worker</h2>
-      <p className="muted">No connected worker serves these workflows. Their deliveries wait and use no attempts.</p>
+      <p className="muted">No connected worker serves these workflows. Their deliveries wait and do not use up attempts.</p>
       <DataTable label="Waiting for a worker" columns={UNSERVED} rows={rows} idOf={({ workflowUrl }) => workflowUrl} />
     </section>
   );
@@ -151,7 +151,7 @@ export default function WorkersPage() {
   const list = useWholeList({ topic: 'settings', rows: workers.data?.workers, readAt: workers.dataUpdatedAt, idOf });
   return (
     <>
-      <PageTitle title="Workers" lead="Apps that serve workflows over a connection that they open to this server." />
+      <PageTitle title="Workers" lead="Apps that serve workflows over a connection they open to this server." />
       <WholeListView
         label="Workers"
         what="connections"

@@ -89,7 +89,7 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
 
 const about = (percent: number, spent: number) => ({ queue_id: INSTANCE, month: '2026-11', budget: 20, spent, percent });
 
-test('alerts are sent at 80 % and at 100 %, once each', async (t) => {
+test('alerts are sent at 80% and at 100%, once each', async (t) => {
   const world = await open(t);
   await world.spend(1_500_000);
   assert.deepEqual(world.sentAlerts(), []);
@@ -188,7 +188,7 @@ test('a retry uses the current URL, and is not sent if there is none', async (t)
   assert.equal(world.sender.sent.length, 2);
 });
 
-test('raising the budget causes a new alert at 80 % of it', async (t) => {
+test('raising the budget causes a new alert at 80% of it', async (t) => {
   const world = await open(t);
   await world.spend(2_000_000);
   assert.deepEqual(world.sentAlerts(), [about(100, 20)]);
@@ -199,7 +199,7 @@ test('raising the budget causes a new alert at 80 % of it', async (t) => {
   assert.deepEqual(world.sentAlerts().slice(1), [{ ...about(80, 80), budget: 100 }]);
 });
 
-test('lowering the budget below the spent amount causes an alert at once, and lowering it again another one', async (t) => {
+test('lowering the budget below the spent amount causes an alert immediately, and lowering it again another one', async (t) => {
   const world = await open(t, { budgetAlertUrl: URL_OF_OWNER, budgetDollars: 100 });
   await world.spend(8_000_000);
   await world.change({ budgetDollars: 60 });

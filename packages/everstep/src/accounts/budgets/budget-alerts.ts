@@ -1,5 +1,5 @@
 /**
- * Notifies the owner of an instance when 80 % and 100 % of a monthly budget are spent: once each, at the configured
+ * Notifies the owner of an instance when 80% and 100% of a monthly budget are spent: once each, at the configured
  * URL. An alert is stored before it is sent, and stays pending until it is accepted or given up. After a crash it may
  * be sent twice, but it is never lost. If several processes deliver alerts, the sender first postpones the alert, so
  * that no other process sends it too. When the budget or the owner changes, the store resets the alerts.
@@ -129,7 +129,7 @@ export class BudgetAlerts {
     if (nextAt !== null) this.wake(nextAt);
   }
 
-  /** Makes one attempt. If the service stops meanwhile, the alert stays unchanged. */
+  /** Makes one attempt. If the service stops during it, the alert stays unchanged. */
   private async deliver(pending: PendingBudgetAlert): Promise<void> {
     const { accounts, clock, shared } = this.options;
     const alert = shared ? { ...pending, dueAt: clock.now() + DELIVERY_LEASE_MS } : pending;

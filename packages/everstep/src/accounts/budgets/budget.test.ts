@@ -44,7 +44,7 @@ test('usage is cached for half a second', async (t) => {
   assert.notEqual(await world.budgets.check(INSTANCE), null);
 });
 
-test('lowering a budget below the spent amount takes effect at once, and so does removing it', async (t) => {
+test('lowering a budget below the spent amount takes effect immediately, and so does removing it', async (t) => {
   const world = await open(t, { budgetDollars: 100 });
   await world.send(3_000_000);
   assert.equal(await world.budgets.check(INSTANCE), null);

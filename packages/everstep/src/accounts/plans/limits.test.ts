@@ -70,7 +70,7 @@ test('plans are known before the first request', async (t) => {
   assert.deepEqual([limits.plan('qi_none').name, limits.maxParallelism('qi_none')], ['default', null]);
 });
 
-test('a plan change takes effect at once after forget, else within half a second', async (t) => {
+test('a plan change takes effect immediately after forget, else within half a second', async (t) => {
   const world = await open(t, { plan: 'small' });
   await world.change({ plan: 'large' });
   world.limits.forget(INSTANCE);

@@ -1,8 +1,7 @@
 /**
  * Counts the runs started today (UTC) by all processes on one store, for plans with a daily limit. Runs are counted
- * in the store before admission. Each instance has at most one store request in progress; runs that arrive meanwhile
- * share the next request. Runs that never start, for example because a process is killed, stay counted until the day
- * ends.
+ * in the store before admission. Each instance has at most one store request in progress; runs that arrive during it share the
+ * next request. Runs that never start, for example because a process is killed, stay counted until the day ends.
  */
 import type { SharedDailyRuns } from '../../ports/stores/shared-daily-runs.js';
 import { dayOf } from '../budgets/months.js';

@@ -51,7 +51,7 @@ test('a token of another region is refused with an error that names both, even w
   assert.equal((await authority.verify(token, AMERICA)).ok, true);
 });
 
-test('a revoked token is refused at once, even if it was cached', async () => {
+test('a revoked token is refused immediately, even if it was cached', async () => {
   const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
   const other = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
   for (const each of [token, other]) assert.equal((await authority.verify(each, EUROPE)).ok, true);

@@ -108,7 +108,7 @@ test('a token is rejected as soon as it expires, even if it is cached', async ()
   assert.equal(await isValid(token), false);
 });
 
-test('a revoked token is rejected at once and cannot be revoked again', async () => {
+test('a revoked token is rejected immediately and cannot be revoked again', async () => {
   const { token, view } = await create('gone');
   assert.equal(await isValid(token), true);
   const which = { instanceId, tokenId: view.tokenId };

@@ -107,7 +107,7 @@ const firstSteps = (exampleUrl: string | null): readonly { readonly command: str
     ? { command: 'npx everstep env', title: 'Print the settings for your app. README.md continues with "Your first workflow"' }
     : {
         command: `npx everstep trigger ${exampleUrl}/order --body '{"orderId":"mine","customer":"me@example.com","payWith":"card","lines":[{"product":"book","quantity":1}]}'`,
-        title: 'Place an order of your own',
+        title: 'Place your own order',
       },
   { command: 'npx everstep runs list', title: 'List the latest runs' },
 ];

@@ -76,7 +76,7 @@ const failed: NoReply = { kind: 'failed', error: 'ECONNREFUSED' };
 
 test('a server that does not run is a warning; a server that is not ready, or another program, is a problem', () => {
   const at = 'http://127.0.0.1:8080';
-  says(assessService(at, reply(), reply()), 'ok', /runs and is ready/);
+  says(assessService(at, reply(), reply()), 'ok', /is running and ready/);
   says(assessService(at, failed, failed), 'warning', /no server responds .*ECONNREFUSED/);
   says(assessService(at, reply({ status: 404 }), reply()), 'problem', /another program/);
   const body = { error: 'the store refuses writes: disk full', reason: 'store-unavailable' };
@@ -95,9 +95,9 @@ test('a command of another version is a warning', () => {
 });
 
 test('the uncertainty of a clock reading is not counted as skew', () => {
-  says(assessClock('x', 1_900, 0), 'ok', /agrees/);
-  says(assessClock('x', -2_900, 1_000), 'ok', /agrees/);
-  says(assessClock('x', -5_000, 0), 'warning', /5\.0 s behind that of this machine/);
+  says(assessClock('x', 1_900, 0), 'ok', /matches/);
+  says(assessClock('x', -2_900, 1_000), 'ok', /matches/);
+  says(assessClock('x', -5_000, 0), 'warning', /5\.0 s behind the clock of this machine/);
   says(assessClock('x', 60_000, 0), 'problem', /ahead of/);
   // The header is rounded down to a second.
   assert.equal(assessServerClock('u', reply({ at: NOW + 999 }))?.status, 'ok');
@@ -130,7 +130,7 @@ test('fsync off and a newer schema are problems; an older schema and a slow data
   says(of({ hasFsync: false }), 'problem', /fsync is off/);
   says(of({ schema: 10 }), 'problem', /newer than 9/);
   says(of({ schema: 8 }), 'warning', /migrates it to 9/);
-  says(of({ schema: 0 }), 'skipped', /no schema/);
+  says(of({ schema: 0 }), 'skipped', /no Everstep schema/);
   says(of({ roundTripMs: 300 }), 'warning', /300 ms/);
   assert.equal(assessDatabase({ ...facts, now: NOW - 60_000 }, NOW)[1]?.status, 'problem');
 });

@@ -63,7 +63,10 @@ export function assessFiles(files: readonly FileFacts[]): readonly Finding[] {
     if (mode === null) return [];
     if (!isUsable)
       return [
-        problem(`this user cannot use ${path}`, `Run this command as the user of the server, or change the owner of ${path}.`),
+        problem(
+          `this user cannot use ${path}`,
+          `Run this command as the user that runs the server, or change the owner of ${path}.`,
+        ),
       ];
     if ((mode & OTHERS) === 0) return [];
     const shown = (mode & 0o777).toString(8).padStart(3, '0');

@@ -30,11 +30,11 @@ export function assessService(url: string, health: Reply | NoReply, ready: Reply
       `another program responds at ${url} (status ${health.status})`,
       'Stop it, or set EVERSTEP_PORT to a free port.',
     );
-  if (ready.kind === 'replied' && ready.status === 200) return ok(`the server at ${url} runs and is ready`);
+  if (ready.kind === 'replied' && ready.status === 200) return ok(`the server at ${url} is running and ready`);
   const reason = ready.kind === 'failed' ? ready.error : (text(ready.body, 'reason') ?? `status ${ready.status}`);
   const error = ready.kind === 'failed' ? null : text(ready.body, 'error');
   return problem(
-    `the server at ${url} runs but is not ready: ${reason}${error === null ? '' : ` (${error})`}`,
+    `the server at ${url} is running but not ready: ${reason}${error === null ? '' : ` (${error})`}`,
     'See "Health checks" in docs/operations/running.md for each reason.',
   );
 }
@@ -53,8 +53,8 @@ export function assessVersions(own: string, server: string | null): Finding {
 export function assessClock(whose: string, skewMs: number, uncertainMs: number): Finding {
   const { ok, warning, problem } = findingsOf('clock');
   const certainMs = Math.max(0, Math.abs(skewMs) - uncertainMs);
-  if (certainMs < SKEW_WARNING_MS) return ok(`the clock of ${whose} agrees with that of this machine`);
-  const message = `the clock of ${whose} is ${duration(certainMs)} ${skewMs > 0 ? 'ahead of' : 'behind'} that of this machine`;
+  if (certainMs < SKEW_WARNING_MS) return ok(`the clock of ${whose} matches the clock of this machine`);
+  const message = `the clock of ${whose} is ${duration(certainMs)} ${skewMs > 0 ? 'ahead of' : 'behind'} the clock of this machine`;
   const fix =
     'Synchronize the clocks of all machines (chrony or systemd-timesyncd). Tokens, signatures and schedules depend on them.';
   return certainMs < SKEW_PROBLEM_MS ? warning(message, fix) : problem(message, fix);

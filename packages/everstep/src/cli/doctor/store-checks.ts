@@ -19,7 +19,7 @@ function assessSchema(schema: number, currentSchema: number): Finding | null {
   if (schema > currentSchema)
     return problem(
       `the store has schema ${schema}, newer than ${currentSchema}, the latest that this version supports`,
-      'Install the version of Everstep that has used this store.',
+      'Install the version of Everstep that last used this store.',
     );
   if (schema < currentSchema)
     return warning(
@@ -59,7 +59,7 @@ export function assessDatabase(facts: DatabaseExamination, now: number): readonl
   const { version, hasFsync, roundTripMs, schema, currentSchema } = facts;
   const found: (Finding | null)[] = [
     schema === 0
-      ? skipped('the database has no schema of Everstep yet; the first start creates it')
+      ? skipped('the database has no Everstep schema yet; the first start creates it')
       : assessSchema(schema, currentSchema),
     hasFsync
       ? null

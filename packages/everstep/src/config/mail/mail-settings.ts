@@ -100,7 +100,7 @@ export const MAIL_SETTINGS = {
     env: 'EVERSTEP_SMTP_TLS',
     flag: '--smtp-tls <mode>',
     option: 'smtpTls',
-    help: 'required, or optional: the password and email are sent in plain text if the SMTP server offers no TLS',
+    help: 'required, or optional: the password and email are sent in plain text if the SMTP server does not support TLS',
     defaultText: 'required',
     fallback: () => 'required',
     parse: parseTls,

@@ -46,7 +46,7 @@ export const METRICS_SETTINGS = {
     env: 'EVERSTEP_METRICS_NAMES',
     flag: '--metrics-names <count>',
     option: 'metricsNames',
-    help: 'how many workflows, flow control keys, queues and apps have time series of their own; the others share "other"',
+    help: 'how many workflows, flow control keys, queues and apps have their own time series; the others share "other"',
     defaultText: String(DEFAULT_METRIC_NAMES),
     fallback: () => DEFAULT_METRIC_NAMES,
     parse: parseMetricNames,

@@ -154,7 +154,8 @@ export const QuietHoursSchema = Type.Object(
   },
   {
     ...CLOSED,
-    description: 'Time of day during which notices are delayed. An alert that ends during this time sends no notice.',
+    description:
+      'Time of day during which notices are delayed. No notice is sent for an alert that opens and ends during this time.',
   },
 );
 

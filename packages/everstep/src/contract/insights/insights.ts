@@ -24,7 +24,7 @@ const DURATIONS = {
   p50Ms: duration(
     'Median duration of the runs that succeeded or failed, in milliseconds, from creation to end. Differs from the exact value by at most a fifth. Null if there are none.',
   ),
-  p95Ms: duration('Duration in milliseconds that 95 % of these runs do not exceed.'),
+  p95Ms: duration('Duration in milliseconds that 95% of these runs do not exceed.'),
 };
 
 export const InsightPoint = Type.Object(
@@ -61,7 +61,7 @@ export const AttentionItem = Type.Object(
     kind: Type.Enum([...ATTENTION_KINDS], {
       type: 'string',
       description:
-        '`dead-letter-group`: an error that is new, regressed, or no longer snoozed. `held-destination`: deliveries to it wait until it is released. `no-worker`: deliveries wait for a worker. `paused-key`: deliveries wait for a flow control key. `oldest-pending`: a delivery was due more than five minutes ago. `store-unavailable`: the store accepts no writes.',
+        '`dead-letter-group`: an error that is new, regressed, or no longer snoozed. `held-destination`: deliveries to it wait until it is released. `no-worker`: deliveries wait for a worker. `paused-key`: deliveries wait for a flow control key. `oldest-pending`: a delivery was due more than five minutes ago. `store-unavailable`: the store refuses writes.',
     }),
     subject: Type.String({
       description: 'Fingerprint, destination, workflow URL or key that the item is about; otherwise empty.',
@@ -119,7 +119,7 @@ export const WorkflowInsights = Type.Object(
           failedAttempts: count('Number of failed attempts.'),
           meanMs: duration('Mean duration in milliseconds, from the start of the successful attempt.'),
           p50Ms: duration('Median duration in milliseconds.'),
-          p95Ms: duration('Duration in milliseconds that 95 % of the steps do not exceed.'),
+          p95Ms: duration('Duration in milliseconds that 95% of the steps do not exceed.'),
         },
         CLOSED,
       ),

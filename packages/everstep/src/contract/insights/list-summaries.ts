@@ -49,7 +49,7 @@ export const ListSummary = Type.Object(
     source: Type.Enum(['counters', 'entries'], {
       type: 'string',
       description:
-        '`counters`: from the counters of insights, which include entries that were removed since. `entries`: from the entries themselves.',
+        '`counters`: from the counters of insights, which include entries that have since been removed. `entries`: from the entries themselves.',
     }),
     coveredFrom: Type.Union(
       [

@@ -15,6 +15,6 @@ export const LogLevelEntry = Type.Object(
     }),
     node_id: Type.String({ description: 'Node that responded. Other nodes have their own level.' }),
   },
-  { ...CLOSED, description: 'Level of the log of one server.' },
+  { ...CLOSED, description: 'Log level of one server.' },
 );
 export type LogLevelEntry = Static<typeof LogLevelEntry>;

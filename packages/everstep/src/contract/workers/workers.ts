@@ -10,7 +10,7 @@ export const MissingWorker = Type.Object(
   {
     ...CLOSED,
     description:
-      'No connected worker serves the workflow of a worker URL. The run waits until a worker of the app connects, and uses no attempt.',
+      'No connected worker serves the workflow of a worker URL. The run waits until a worker of the app connects, and does not use up an attempt.',
   },
 );
 export type MissingWorker = Static<typeof MissingWorker>;
@@ -32,7 +32,7 @@ export const WorkerEntry = Type.Object(
     connectedAt: unixMs('Time when the worker connected'),
     inFlight: Type.Integer({ description: 'Number of requests that the worker is handling.' }),
     maxConcurrency: Type.Integer({ description: 'Maximum number of requests that the worker handles at the same time.' }),
-    draining: Type.Boolean({ description: 'The worker accepts no new work, because the worker or the node is stopping.' }),
+    draining: Type.Boolean({ description: 'The worker does not accept new work, because the worker or the node is stopping.' }),
     lastError: Type.Optional(
       Type.String({
         description:
@@ -65,7 +65,7 @@ export const WorkerPage = Type.Object(
       maxItems: LIMITS.maxListedUnservedWorkflows,
       description: 'Workflows that deliveries wait for, because no connected worker serves them. In order of URL.',
     }),
-    cursor: Type.Optional(Type.String({ description: 'Cursor of the next page. Absent on the last page.' })),
+    cursor: Type.Optional(Type.String({ description: 'Cursor for the next page. Absent on the last page.' })),
   },
   { ...CLOSED, description: 'Page of connected workers, and the workflows without one.' },
 );

@@ -69,7 +69,7 @@ describe('account pages', { skip }, () => {
 
   test('events: sending an event with data continues the waiting run', async () => {
     await window.goTo('events');
-    await button('Notify runs waiting for approval/7').click();
+    await button('Send event approval/7').click();
     await dialog().getByText('1 run is waiting for this event').waitFor();
     await dialog().getByLabel('Data (JSON, optional)').fill('{"by": ');
     await dialog().getByText('Invalid JSON').waitFor();
@@ -117,7 +117,7 @@ describe('account pages', { skip }, () => {
     await dialog().locator('.field-error').first().waitFor();
     assert.equal(await dialog().getByRole('button').last().isDisabled(), true);
     await dialog().getByLabel('Cron expression').fill('30 6 1 1 *');
-    await dialog().getByLabel('Payload of the runs').fill('{"id": 42}');
+    await dialog().getByLabel('Run payload').fill('{"id": 42}');
     await dialog().getByText('Next runs in your time zone').waitFor();
     await window.screenshot('account-schedule-dialog');
     await dialog().getByRole('button').last().click();
@@ -131,12 +131,12 @@ describe('account pages', { skip }, () => {
     await runs.getByRole('row').nth(1).waitFor();
     await button('Edit').click();
     await dialog().getByLabel('Cron expression').fill('45 7 2 2 *');
-    await dialog().getByLabel('Payload of the runs').fill('{"id": 43}');
+    await dialog().getByLabel('Run payload').fill('{"id": 43}');
     assert.deepEqual(await window.findings(), []);
     await dialog().getByRole('button', { name: 'Save' }).click();
     await dialogClosed();
     await card('Details').getByText('45 7 2 2 * (UTC)').waitFor();
-    await card('Payload of the runs').getByText('43').waitFor();
+    await card('Run payload').getByText('43').waitFor();
     await button('Pause').click();
     await showsText('The schedule is paused.');
     await button('Delete').click();

@@ -5,7 +5,7 @@
  *
  * Scrolls each list down with the wheel until all rows are loaded, then up and down again at full speed. A long task takes more than
  * 50 ms, during which the page neither renders nor handles keys. Long tasks are measured twice: in wall-clock time
- * (`PerformanceObserver`), which includes the load of the machine, and in processor time of the page's main thread (tracing).
+ * (`PerformanceObserver`), which includes the load of the machine, and in CPU time of the page's main thread (tracing).
  * `blank` is the time after the last wheel event until the window is filled with rows again.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -97,7 +97,7 @@ interface TraceEvent {
   readonly name: string;
   readonly pid: number;
   readonly tid: number;
-  /** Processor time, microseconds. */
+  /** CPU time, microseconds. */
   readonly tdur?: number;
   readonly args?: { readonly name?: string };
 }
@@ -135,7 +135,7 @@ async function measureTasks(page: Page, act: () => Promise<string>): Promise<str
       threads.get(keyOf(event))?.push(event.tdur / 1000);
   const sumOf = (durations: readonly number[]) => durations.reduce((sum, each) => sum + each, 0);
   const busiest = [...threads.values()].sort((a, b) => sumOf(b) - sumOf(a))[0] ?? [];
-  return `${result}; wall clock: ${summary(wallClock)}; processor: ${summary(busiest)}`;
+  return `${result}; wall clock: ${summary(wallClock)}; CPU: ${summary(busiest)}`;
 }
 
 async function blankMs(page: Page): Promise<number> {

@@ -127,7 +127,7 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
     await window.screenshot('triage-390-dark', true);
     assert.deepEqual(await window.faults(), []);
 
-    await keyboard.enter('button', `Delete note of ${user()}`);
+    await keyboard.enter('button', `Delete note by ${user()}`);
     await card(window).getByRole('listitem').getByText('Waiting for the payment service').waitFor({ state: 'detached' });
     await keyboard.to('combobox', 'Snooze');
     await keyboard.press('Home');

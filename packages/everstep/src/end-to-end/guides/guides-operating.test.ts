@@ -63,7 +63,7 @@ test('flow control: limits parallel deliveries, sends none while paused, and one
   assert.deepEqual(flowControl.sent.slice(5), ['f', 'g']);
 });
 
-test('destinations: deliveries to a held destination wait and use no attempts', async (t) => {
+test('destinations: deliveries to a held destination wait and do not use up attempts', async (t) => {
   const { client } = service;
   const url = await serveOne(t, destinations.report);
   await destinations.holdBeforeDeployment(client, url);

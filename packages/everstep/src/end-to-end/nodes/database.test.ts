@@ -69,7 +69,7 @@ suite('nodes and their database', {
     await allReady();
   });
 
-  test('nodes reconnect to a restarted database automatically, and are alive but not ready meanwhile', async (t) => {
+  test('nodes reconnect to a restarted database automatically, and are alive but not ready until then', async (t) => {
     let backAt = 0;
     await underLoad('restart', RUNS, async () => {
       await primary.end('SIGKILL');
@@ -77,7 +77,7 @@ suite('nodes and their database', {
         const ready = await Promise.all(nodes.all.map((node) => node.healthStatus('/ready')));
         return ready.every((status) => status === 503);
       });
-      // The leases of the nodes expire meanwhile.
+      // The leases of the nodes expire during the pause.
       await pause(1_500);
       for (const node of nodes.all) {
         assert.equal(await node.healthStatus('/health'), 200);

@@ -90,7 +90,10 @@ suite('a server of a Citus cluster that goes down', { skip: NO_CLUSTER || false,
     await cluster.stop(stopped.server);
     await start(other, 'late');
     await until('the runs of the other instance have ended', async () => other !== undefined && (await areEnded(other, 'other')));
-    await until('the runs started meanwhile have ended', async () => other !== undefined && (await areEnded(other, 'late')));
+    await until(
+      'the runs started during the outage have ended',
+      async () => other !== undefined && (await areEnded(other, 'late')),
+    );
     await assert.rejects(
       new Client({ baseUrl: nodes.node(0).url, token: stopped.token }).trigger(endpoint.url, { runId: 'refused' }),
       (error) => error instanceof EverstepError && error.status === 503,

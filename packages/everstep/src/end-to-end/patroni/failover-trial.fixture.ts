@@ -24,8 +24,8 @@ const MOST_TRIES = 2_400;
 export type Fault = 'killed' | 'paused' | 'cut off' | 'switched over';
 
 /**
- * When the old primary returns: once writes are back, once they were blocked for a while because a standby is missing, or at once, as
- * a service manager restarts Patroni.
+ * When the old primary returns: once writes are back, once they were blocked for a while because a standby is missing, or at once,
+ * as a service manager restarts Patroni.
  */
 export type Return = 'after writes' | 'before writes' | 'at once';
 

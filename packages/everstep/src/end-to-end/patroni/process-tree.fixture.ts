@@ -24,7 +24,7 @@ export function withDescendants(roots: readonly number[]): readonly number[] {
   return found;
 }
 
-/** Processes that have ended meanwhile are ignored. */
+/** Processes that have already ended are ignored. */
 export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {

@@ -91,7 +91,7 @@ test('a canary stops as soon as it can no longer pass, and not before', () => {
   const stopped = tickRepair(repair, NOW).repair;
   assert.equal(stopped.phase, 'stopped');
   assert.equal(stopped.stopReason, 'canary-failed');
-  assert.match(stopped.stopMessage ?? '', /3 of the first 10 failed again, which is more than 20 %/);
+  assert.match(stopped.stopMessage ?? '', /3 of the first 10 failed again, which is more than 20%/);
 });
 
 test('each group of a canary is judged separately: the others continue after one has failed, until all are decided', () => {

@@ -193,10 +193,10 @@ export const newRepair = (given: NewRepair): Repair => ({
 /** Verdict on a canary. `open`: undecided; `untried`: none of the entries could be tried. */
 export type CanaryVerdict = 'open' | 'passed' | 'failed' | 'untried';
 
-/** From this number of entries, one failure alone does not fail a group: of three entries, it would be 33 %. */
+/** From this number of entries, one failure alone does not fail a group: of three entries, it would be 33%. */
 const ONE_MAY_FAIL_FROM = 3;
 
-/** Returns how many of the tried entries may fail again. With 0 %, none. */
+/** Returns how many of the tried entries may fail again. With 0%, none. */
 const mayFail = (tried: number, maxFailurePercent: number): number =>
   Math.max(Math.floor((tried * maxFailurePercent) / 100), tried >= ONE_MAY_FAIL_FROM && maxFailurePercent > 0 ? 1 : 0);
 
@@ -210,7 +210,7 @@ export function verdictOn(counts: RepairCounts, maxFailurePercent: number): Cana
 }
 
 /**
- * Returns the verdict of a canary. A group that fails stops at once; the others continue, so that each group gets a verdict.
+ * Returns the verdict of a canary. A group that fails stops immediately; the others continue, so that each group gets a verdict.
  * The canary fails if one group fails, or if there are too many single failures in several groups.
  */
 export function canaryVerdict({ counts, maxFailurePercent, groups }: RepairCanary): CanaryVerdict {
@@ -372,7 +372,7 @@ function decideCanary(repair: Repair, canary: RepairCanary, now: number): Repair
       return repair;
     case 'failed': {
       const { failed } = canary.counts;
-      const whole = `${failed} of the first ${totalOf(canary.counts)} failed again, which is more than ${canary.maxFailurePercent} %`;
+      const whole = `${failed} of the first ${totalOf(canary.counts)} failed again, which is more than ${canary.maxFailurePercent}%`;
       const stopMessage = `${whole}${groupsText(repair.plan, canary)}; ${endedOf(canary.counts)} had ended`;
       return { ...repair, phase: 'stopped', endedAt: now, stopReason: 'canary-failed', stopMessage };
     }

@@ -30,7 +30,7 @@ const failing = (run: Run, slot: number, retry: 'never' | 'backoff'): RunEvent =
   failure: { cause: 'http', message: 'HTTP 500', ...ENVELOPE, status: 500, retry: { kind: retry } },
 });
 
-test('a trigger is one message: the first call of the endpoint', () => {
+test('a trigger is one message: the first call to the endpoint', () => {
   assert.equal(counted(startRun(command(), context).unit.writes), 1);
 });
 

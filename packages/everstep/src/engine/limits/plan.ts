@@ -1,6 +1,6 @@
 /**
  * The steps that an endpoint plans. Each new step becomes a task. A result that is already known (an event that
- * arrived earlier, the URL of a webhook) is recorded at once, in the same decision.
+ * arrived earlier, the URL of a webhook) is recorded immediately, in the same decision.
  * Keeps invariant 18.
  */
 import type { EncodedBody, PlannedStep, RunEnd, StepResult, WebhookOutcome } from '@everstep/sdk/protocol';
@@ -149,7 +149,7 @@ function taskOf(step: PlannedStep, group: number, concurrent: number, draft: Dra
   }
 }
 
-/** Records a webhook at once: its result is its URL. */
+/** Records a webhook immediately: its result is its URL. */
 function createWebhook(step: PlannedStep, group: number, concurrent: number, draft: Draft): void {
   // The id contains the key of the run, so that a request needs no search. Its random part makes it unguessable.
   const eventId = `${newId('whk', draft.context)}.${draft.state.key}`;
@@ -207,6 +207,6 @@ export function plan(draft: Draft, planned: readonly PlannedStep[]): void {
       if (task.kind === 'wait') takeKeptEvent(draft, task);
     }
   }
-  // Some of the steps may have been recorded at once.
+  // Some of the steps may have been recorded immediately.
   checkJournal(draft);
 }

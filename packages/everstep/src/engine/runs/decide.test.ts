@@ -108,7 +108,7 @@ describe('sleeps', () => {
     assert.deepEqual(slots(woken.run), [ADVANCE_SLOT], 'its code is called again');
   });
 
-  test('a time in the past is due at once', () => {
+  test('a time in the past is due immediately', () => {
     const run = replied(begin(), ADVANCE_SLOT, { planned: [{ stepId: 1, name: 'x', type: 'SleepUntil', wakeAt: 5 }] }, 7).run;
     assert.equal(run.tasks.get(1)?.dueAt, T0 + 7);
   });
@@ -124,7 +124,7 @@ describe('parallel steps', () => {
     for (const task of run.tasks.values()) assert.ok(task.kind === 'step' && task.group === 1 && task.concurrent === 3);
   });
 
-  test('a finished step delays the advance while others are in flight, and makes it due at once otherwise', () => {
+  test('a finished step delays the advance while others are in flight, and makes it due immediately otherwise', () => {
     const first = replied(fan(2), 1, { done: [done(1)], advanced: false }, 10).run;
     assert.equal(first.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 10 + LIMITS.advanceCoalesceMs);
     const second = replied(first, 2, { base: 0, done: [done(2)], advanced: false }, 12).run;
@@ -189,7 +189,7 @@ describe('failures', () => {
     assert.equal(run.tasks.get(ADVANCE_SLOT)?.dueAt, T0 + 1 + 7000);
   });
 
-  test('fails at once if a retry cannot help', () => {
+  test('fails immediately if a retry cannot help', () => {
     assert.equal(failed(begin(), ADVANCE_SLOT, { retry: { kind: 'never' } }).outcome?.status, 'failed');
   });
 

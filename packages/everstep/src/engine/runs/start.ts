@@ -70,7 +70,7 @@ function queueWrites({ instanceId, settings, createdAt: at }: Run): readonly Sto
   return name === undefined ? [] : [{ kind: 'register-queue', instanceId, name, at }];
 }
 
-/** Creates a new run with one task: the first call of the endpoint, or sending the message. */
+/** Creates a new run with one task: the first call to the endpoint, or sending the message. */
 export function startRun(command: StartCommand, context: DecisionContext): Started {
   const key = command.key ?? newKey(context);
   const { message } = command.settings;
@@ -133,7 +133,7 @@ export interface RecoverRequest {
 
 /**
  * Returns an open task of a failed run, due again. Attempts start over; sleeps and waits keep their time. An
- * invocation is due at once, because its run may have ended in the meantime.
+ * invocation is due immediately, because its run may have ended in the meantime.
  */
 function reopened(task: Task, now: number, delayMs: number, context: DecisionContext): Task {
   const messageId = newId('msg', context);

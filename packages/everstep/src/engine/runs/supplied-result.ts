@@ -79,7 +79,7 @@ export function givenResultProblem(type: StepType, out: string | null): string |
       return null;
     case 'SleepFor':
     case 'SleepUntil':
-      return out === null ? null : `is a ${type} step, which has no result; omit "result" to end it at once`;
+      return out === null ? null : `is a ${type} step, which has no result; omit "result" to end it immediately`;
     case 'CreateWebhook':
       return 'is a CreateWebhook step, whose result is a generated URL that cannot be supplied; fork from this step to create a new webhook';
     default: {

@@ -164,7 +164,7 @@ describe('calls', () => {
     assert.deepEqual(recorded(decision), { 1: { ...answer, status: 200, attempts: 1 } });
   });
 
-  test('stores the request of a call that succeeds at once, but not if failed attempts have stored it', () => {
+  test('stores the request of a call that succeeds immediately, but not if failed attempts have stored it', () => {
     const sent: SentRequest = {
       ...{ startedAt: T0 + 4, durationMs: 5, method: 'POST', url: 'http://third/', bodyBytes: 2, answerBytes: 0 },
       headers: ['Authorization', 'Bearer x', 'X-A', '1'],
@@ -216,7 +216,7 @@ describe('calls', () => {
     assert.deepEqual(kinds(brought), ['put-flow-control', 'put-task']);
   });
 
-  test('an invalid retry delay fails the run at once with a clear message', () => {
+  test('an invalid retry delay fails the run immediately with a clear message', () => {
     const decision = reply(begin(), { planned: [call({ retries: 1, retryDelay: 'process.exit()' })] });
     assert.equal(decision.outcome?.status, 'failed');
     assert.match(decision.deadLetter?.error ?? '', /"c1" has an invalid retry delay/);
@@ -277,7 +277,7 @@ describe('invocations', () => {
     assert.ok(kinds(canceled.writes).includes('wake-invoker'));
   });
 
-  test('invocations that are nested too deeply fail the run at once, with the limit in the message', () => {
+  test('invocations that are nested too deeply fail the run immediately, with the limit in the message', () => {
     const depth = LIMITS.maxInvokeDepth;
     const origin = {
       kind: 'invoke',
@@ -295,7 +295,7 @@ describe('invocations', () => {
 });
 
 describe('webhooks and notifications', () => {
-  test('a webhook is created at once: its URL is under the public URL and contains the key of the run', () => {
+  test('a webhook is created immediately: its URL is under the public URL and contains the key of the run', () => {
     const decision = reply(begin(), { planned: [{ stepId: 1, name: 'hook', type: 'CreateWebhook' }] });
     const { eventId, webhookUrl } = recorded(decision)[1] as { eventId: string; webhookUrl: string };
     assert.equal(webhookUrl, `https://everstep.example/v2/webhooks/${eventId}`);

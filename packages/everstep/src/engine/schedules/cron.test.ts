@@ -46,7 +46,7 @@ test('a time of day is interpreted in the time zone, in winter and in summer', (
 });
 
 test('a time of day that is skipped in spring ticks once, when the clock has jumped', () => {
-  // In Berlin on 28 March 2027, two o'clock (01:00 UTC) becomes three o'clock.
+  // In Berlin on March 28, 2027, two o'clock (01:00 UTC) becomes three o'clock.
   const [before, day] = ['2027-03-27T12:00:00Z', '2027-03-28T01:00Z'];
   assert.deepEqual(ticks('30 2 * * *', 'Europe/Berlin', before, 2), [day, '2027-03-29T00:30Z']);
   assert.deepEqual(ticks('0,30 2 * * *', 'Europe/Berlin', before, 2), [day, '2027-03-29T00:00Z']);
@@ -55,8 +55,8 @@ test('a time of day that is skipped in spring ticks once, when the clock has jum
   assert.deepEqual(ticks('15 2 * * *', 'Australia/Lord_Howe', '2027-10-02T00:00:00Z', 1), ['2027-10-02T15:30Z']);
 });
 
-test('a time of day that occurs twice in autumn ticks once, the first time', () => {
-  // In Berlin on 31 October 2027, three o'clock (01:00 UTC) becomes two o'clock again.
+test('a time of day that occurs twice in fall ticks once, the first time', () => {
+  // In Berlin on October 31, 2027, three o'clock (01:00 UTC) becomes two o'clock again.
   assert.deepEqual(ticks('30 2 * * *', 'Europe/Berlin', '2027-10-30T12:00:00Z', 2), ['2027-10-31T00:30Z', '2027-11-01T01:30Z']);
   assert.deepEqual(ticks('30 2 * * *', 'Europe/Berlin', '2027-10-31T00:45:00Z', 1), ['2027-11-01T01:30Z']);
 });

@@ -40,7 +40,7 @@ export function credentialOf(
   if (!queryTokens)
     throw new ApiError(
       'missing-token',
-      'the request has no token; send "Authorization: Bearer <token>" (this server accepts no tokens in URLs)',
+      'the request has no token; send "Authorization: Bearer <token>" (this server does not accept tokens in URLs)',
       CHALLENGE,
     );
   const found = takeToken(target.query, dialect.tokenParameter);

@@ -39,7 +39,7 @@ const listAuditLogs = accountOperation({
   otherPaths: ['/auditlogs'],
   unknownQuery: 'refuse',
   query: Type.Object({
-    cursor: Type.Optional(Cursor('Cursor of the previous page.')),
+    cursor: Type.Optional(Cursor('Cursor from the previous page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -175,7 +175,7 @@ const setInstanceBudgetAlert = accountOperation({
     const { url } = given(body);
     const alertUrl = url === null ? null : readAlertUrl(url);
     const allowed = alertUrl === null ? null : addressPolicy?.check(alertUrl, path.id);
-    if (allowed && !allowed.ok) throw new ApiError('blocked-address', `body.url must not be called: ${allowed.message}`);
+    if (allowed && !allowed.ok) throw new ApiError('blocked-address', `body.url is not allowed: ${allowed.message}`);
     done(await accounts.setBudgetAlert(principal, { instanceId: path.id, url: alertUrl }));
     return OK;
   },

@@ -41,7 +41,7 @@ const setLogLevel = accountOperation({
   tag: TAG,
   audit: change('log-level.set', 'level'),
   summary: 'Change the log level',
-  description: `Takes effect at once, until the server restarts. ${ABOUT}`,
+  description: `Takes effect immediately and lasts until the server restarts. ${ABOUT}`,
   method: 'PUT',
   path: '/v2/log-level',
   unknownQuery: 'refuse',

@@ -24,7 +24,7 @@ const listUsers = accountOperation({
   path: '/v2/users',
   unknownQuery: 'refuse',
   query: Type.Object({
-    cursor: Type.Optional(Cursor('Cursor of the previous page.')),
+    cursor: Type.Optional(Cursor('Cursor from the previous page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -185,7 +185,7 @@ export function presentRunLog(history: ShownHistory, options: RunLogOptions): Ru
   if (advance) {
     const failed = attempts.take(ADVANCE_SLOT, advance.messageId);
     const logged = presentOpen(advance, history, invoked, failed);
-    // While steps are pending, a pending call of the workflow is only shown if it fails.
+    // While steps are pending, a pending call to the workflow is only shown if it fails.
     const news = failed.length > 0 || tasks.length === 1;
     if (active && news) next.push(logged);
     else if (!active && (run.status === 'failed' ? logged.state === 'STEP_FAILED' : news))

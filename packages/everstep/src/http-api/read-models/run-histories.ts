@@ -1,5 +1,5 @@
 /**
- * Reads the history of runs: short ones at once, long ones in parts while they are sent, and within a limit for listings.
+ * Reads the history of runs: short ones in one piece, long ones in parts while they are sent, and within a limit for listings.
  */
 import { LIMITS, PART } from '../../config/limits.js';
 import type { FailedAttempt, Task } from '../../engine/runs/run.js';

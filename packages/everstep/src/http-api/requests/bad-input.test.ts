@@ -46,7 +46,7 @@ const CASES: readonly Case[] = [
   ['workflow URL with blanks', 'POST /v2/trigger/http%3A%2F%2Fw.test%2Fa%20b', 'bad-url', /whitespace/],
   ['workflow URL with a password', 'POST /v2/trigger/http://u:p@w.test/', 'bad-url', /user name or password/],
   ['workflow URL that is too long', `POST /v2/trigger/http://w.test/${'x'.repeat(2_100)}`, 'bad-url', /2048 characters/],
-  ['workflow URL that must not be called', 'POST /v2/trigger/http://10.0.0.1/', 'blocked-address', /private address/],
+  ['workflow URL that is not allowed', 'POST /v2/trigger/http://10.0.0.1/', 'blocked-address', /private address/],
   ['no workflow URL', 'POST /v2/trigger/', 'bad-url', /the workflow URL must be an absolute http or https URL, not ""/],
   // headers of a trigger
   trigger('svc-retries', '-1', 'bad-header', /Svc-Retries must be an integer from 0 to 100, not "-1"/),
@@ -76,7 +76,7 @@ const CASES: readonly Case[] = [
   trigger('svc-flow-control-value', 'parallelism=0', 'bad-header', /parallelism/),
   trigger('svc-flow-control-value', 'nonsense', 'bad-header', /"nonsense" is not allowed/),
   trigger('svc-failure-callback', 'mailto:a@b', 'bad-url', /Svc-Failure-Callback must be an absolute http/),
-  trigger('svc-failure-callback', 'http://10.0.0.1/', 'blocked-address', /Svc-Failure-Callback must not be called/),
+  trigger('svc-failure-callback', 'http://10.0.0.1/', 'blocked-address', /Svc-Failure-Callback is not allowed/),
   trigger('svc-wait-for-result', 'maybe', 'bad-header', /Svc-Wait-For-Result must be a duration/),
   trigger('svc-wait-for-result', '1d', 'bad-header', /Svc-Wait-For-Result must be from 0s to 10m/),
   trigger(
@@ -240,7 +240,7 @@ const CASES: readonly Case[] = [
   // routes
   parameter('GET /v2/nothing', /no operation has the path "\/v2\/nothing"; see \/openapi.json/, 'unknown-route'),
   parameter('GET /nothing', /no operation/, 'unknown-route'),
-  parameter('GET /v2/workflows/runs/', /^workflowRunId is missing in the path$/),
+  parameter('GET /v2/workflows/runs/', /^workflowRunId is missing from the path$/),
   parameter('GET /v2/workflows/runs/%ZZ', /percent-encoded/, 'bad-request'),
   parameter('GET /v2/trigger/http://w.test/ok', /does not support GET; supported methods: POST/, 'method-not-allowed'),
   parameter('POST /v2/workflows/logs', /supported methods: GET, HEAD/, 'method-not-allowed'),

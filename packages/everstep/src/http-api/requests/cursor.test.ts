@@ -67,11 +67,11 @@ test('does not need the store after prepare, and prepare can be repeated after a
   const prepared = createCursorSeal({
     secret: async () => {
       reads++;
-      if (away) throw new Error('the store accepts no writes');
+      if (away) throw new Error('the store refuses writes');
       return 'a secret of the installation';
     },
   });
-  await assert.rejects(prepared.prepare(), /accepts no writes/);
+  await assert.rejects(prepared.prepare(), /refuses writes/);
   away = false;
   await prepared.prepare();
   away = true;

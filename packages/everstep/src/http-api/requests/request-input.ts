@@ -25,7 +25,7 @@ export function readPath({ pathParameters, unknownQuery }: Operation, given: unk
     } catch (error) {
       if (!(error instanceof Unacceptable)) throw error;
       // Unlike other parameters, a path segment cannot be omitted.
-      const why = text === '' ? 'is missing in the path' : error.message;
+      const why = text === '' ? 'is missing from the path' : error.message;
       throw new ApiError(error.code ?? 'bad-parameter', `${name} ${why}`);
     }
   }

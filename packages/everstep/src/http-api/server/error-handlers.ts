@@ -20,7 +20,7 @@ export interface ErrorSenderOptions {
   readonly admissions: WeakMap<FastifyRequest, Admission>;
   /** Called before a response is sent. */
   readonly endConnection: (reply: FastifyReply) => void;
-  /** Absent: refusals are sent at once. */
+  /** Absent: refusals are sent immediately. */
   readonly refusalDelays?: RefusalDelays | undefined;
 }
 

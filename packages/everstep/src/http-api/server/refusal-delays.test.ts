@@ -13,7 +13,7 @@ function world() {
   return { waits, delays, refuse, pass: (ms: number) => (now += ms) };
 }
 
-test('up to 50 refusals of a caller in a second are sent at once, and more of them wait longer and longer', () => {
+test('up to 50 refusals of a caller in a second are sent immediately, and more of them wait longer and longer', () => {
   const { waits, refuse, pass } = world();
   assert.deepEqual(new Set(refuse('a', 50)), new Set([null]));
   refuse('a', 3);

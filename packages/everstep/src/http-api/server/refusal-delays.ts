@@ -4,7 +4,7 @@
  */
 import type { LoopTime } from '../../ports/loop-time.js';
 
-/** Refusals of a caller in a second that are sent at once. */
+/** Refusals of a caller in a second that are sent immediately. */
 const IMMEDIATE = 50;
 const DELAY_PER_REFUSAL_MS = 20;
 const MAX_DELAY_MS = 10_000;
@@ -26,7 +26,7 @@ export class RefusalDelays {
     this.elapsedMs = elapsedMs;
   }
 
-  /** Counts a refusal. Resolves when it can be sent; returns null if it can be sent at once. */
+  /** Counts a refusal. Resolves when it can be sent; returns null if it can be sent immediately. */
   pause(caller: string): Promise<void> | null {
     const now = this.elapsedMs();
     if (now >= this.windowEndsAt) {

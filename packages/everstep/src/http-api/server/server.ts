@@ -81,7 +81,7 @@ export interface ServerOptions {
   readonly accessLog: boolean;
   /** Limits large responses. */
   readonly reads: ReadBudget;
-  /** Absent: refusals are sent at once. */
+  /** Absent: refusals are sent immediately. */
   readonly refusalDelays?: RefusalDelays | undefined;
   /** Absent: no limit. */
   readonly connectionLimits?: ConnectionLimits;

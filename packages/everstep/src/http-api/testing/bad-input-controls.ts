@@ -17,7 +17,7 @@ export const CONTROL_CASES: readonly Case[] = [
   parameter('POST /v2/webhooks/whk_none.x', /webhook not found/, 'not-found'),
   parameter('GET /v2/webhooks/nonsense', /webhook not found/, 'not-found'),
   [
-    'a call of an unknown webhook that is too large',
+    'a call to an unknown webhook that is too large',
     'PUT /v2/webhooks/whk_none.x',
     'not-found',
     /webhook not found/,
@@ -84,7 +84,7 @@ export const CONTROL_CASES: readonly Case[] = [
     ] as const
   ).map(([what, headers, code, words]): Case => [what, 'POST /v2/schedules/http://w.test/ok', code, words, { headers }]),
   [
-    'a schedule of a URL that must not be called',
+    'a schedule of a URL that is not allowed',
     'POST /v2/schedules/http://10.0.0.1/',
     'blocked-address',
     /private address/,

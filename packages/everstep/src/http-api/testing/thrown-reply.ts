@@ -13,7 +13,7 @@ export const THROWN: FailedReply['error'] = {
   source: { file: 'src/charge.js', line: 7, column: 13, function: 'charge', code: 'throw new Error(text, { cause });' },
 };
 
-/** Answers a call: step 1 throws, for good. */
+/** Answers a call: step 1 throws and is not retried. */
 export function thrownReply({ request }: StepCall): StepAnswer {
   const reply: FailedReply = {
     ...{ protocol: 1, kind: 'failed', base: request.journal.length, done: [] },

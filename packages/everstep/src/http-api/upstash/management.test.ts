@@ -33,7 +33,7 @@ test('queue instances equal those of the native paths, with tokens in the SDK fo
   );
 });
 
-test('a rotated token works for the runtime API at once, and the old one does not', async () => {
+test('a rotated token works for the runtime API immediately, and the old one does not', async () => {
   const id = await objects.queue();
   const before = await ask<InstanceRecord>('owner', 'GET', `/v2/qstash/user/${id}`);
   const after = await ask<InstanceRecord>('owner', 'POST', `/v2/qstash/rotate-token/${id}`);

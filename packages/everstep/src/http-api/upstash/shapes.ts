@@ -103,7 +103,7 @@ export const DlqMessage = Type.Object(
 );
 export type DlqMessage = Static<typeof DlqMessage>;
 
-const cursor = Type.Optional(Type.String({ description: 'Cursor of the next page; absent on the last page.' }));
+const cursor = Type.Optional(Type.String({ description: 'Cursor for the next page; absent on the last page.' }));
 export const DlqPage = Type.Object({ cursor, messages: Type.Array(DlqMessage) }, CLOSED);
 export type DlqPage = Static<typeof DlqPage>;
 export const DlqDeleted = Type.Object({ cursor, deleted: Type.Integer() }, CLOSED);

@@ -88,7 +88,7 @@ test('a token that may only connect one app may do nothing else', async () => {
   }
 });
 
-test('a token that is not valid is rejected for good, and no log contains it', async () => {
+test('a token that is not valid is rejected permanently, and no log contains it', async () => {
   const secret = 'est_a-secret-that-nothing-shows';
   const worker = await world.greet({ token: secret });
   const { code, retry } = await rejectionOf(worker);
@@ -105,7 +105,7 @@ test('a token that is not valid is rejected for good, and no log contains it', a
   assert.ok(!logged.includes(secret) && !logged.includes(world.api.token));
 });
 
-test('a revoked token ends its connections at once, and no others', async () => {
+test('a revoked token ends its connections immediately, and no others', async () => {
   const { token, tokenId } = await world.token(['connect']);
   const [revoked, other] = [await world.connect({ token }), await world.connect()];
   await world.api.store.accounts.revokeNamedToken({ instanceId: 'qi_1', tokenId, at: 2 });

@@ -1,5 +1,5 @@
 /**
- * Ends the connections of workers whose token is no longer valid: at once when this process learns of a change, otherwise
+ * Ends the connections of workers whose token is no longer valid: immediately when this process learns of a change, otherwise
  * within seconds. Keeps invariant 38.
  */
 import type { Authority } from '../../accounts/tokens/authority.js';

@@ -34,7 +34,7 @@ export const PROBE_BYTES = 64 * 1024;
 export interface StoreServers {
   /** Returns the server of the instance, host and port. It is known for the instances of servers that are or were down, else null. */
   serverOf(instanceId: string): string | null;
-  /** Resolves when the server accepts writes: at once, unless it is down. Never rejects. */
+  /** Resolves when the server accepts writes: immediately, unless it is down. Never rejects. */
   whenBack(server: string): Promise<void>;
 }
 

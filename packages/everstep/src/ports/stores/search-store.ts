@@ -160,7 +160,7 @@ export interface SearchDocuments {
   ): Promise<readonly FoundDocument[]>;
   /** Deletes documents and returns how many existed. It uses limited transactions, so a crash can leave some of them. */
   remove(query: Namespace & { readonly choice: DocumentChoice }): Promise<number>;
-  /** Empties a namespace (null: all of them) at once. The disk space is released later. */
+  /** Empties a namespace (null: all of them) immediately. The disk space is released later. */
   reset(query: { readonly indexId: string; readonly namespace: string | null }): Promise<void>;
   /** Removes the namespace. Returns false if there is none. The disk space is released later. */
   removeNamespace(query: Namespace): Promise<boolean>;

@@ -7,7 +7,7 @@ export interface StoreWritesState {
   readonly isOpen: boolean;
   /** The same for one queue instance, whose server may be unavailable while others are not. */
   isOpenFor(instanceId: string): boolean;
-  /** Reports that a call of the store failed. Returns true if the error means that the store is unavailable. */
+  /** Reports that a call to the store failed. Returns true if the error means that the store is unavailable. */
   failed(error: unknown): boolean;
 }
 

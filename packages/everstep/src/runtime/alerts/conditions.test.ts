@@ -36,7 +36,7 @@ test('a failure rate covers its whole window and the minute that has not ended',
   const store = { insights: { series } };
   const of = (percent: number, minRuns: number) =>
     summaries({ store }, ruleOf({ kind: 'failure-rate', percent, windowMs: 2 * MINUTE, minRuns }));
-  assert.deepEqual(await of(30, 10), ['all workflows: 30 % of the runs of all workflows failed in the last 2 min (3 of 10).']);
+  assert.deepEqual(await of(30, 10), ['all workflows: 30% of the runs of all workflows failed in the last 2 min (3 of 10).']);
   assert.deepEqual(await of(31, 10), []);
   assert.deepEqual(await of(30, 11), []);
   const minute = NOW - 30_000;
@@ -82,7 +82,7 @@ test('late schedules, old runs, missing workers and spent budgets are found', as
   assert.equal((await missing(2 * MINUTE)).length, 0);
   const spent = (dollars: number, budget: number) =>
     summaries({ budgetOf: async () => ({ month: '2026-11', spent: dollars, budget }) }, ruleOf({ kind: 'budget', percent: 80 }));
-  assert.deepEqual(await spent(8, 10), ['2026-11: At least 80 % of the budget of 2026-11 is spent.']);
+  assert.deepEqual(await spent(8, 10), ['2026-11: At least 80% of the budget of 2026-11 is spent.']);
   assert.deepEqual(await spent(7.9, 10), []);
   assert.deepEqual(await spent(7.9, 0), []);
 });

@@ -94,7 +94,7 @@ export class ConditionReader {
     if (ended < minRuns || failed * 100 < ended * percent) return [];
     const where = workflowUrl ?? ALL;
     const share = Math.round((failed * 100) / ended);
-    const summary = `${share} % of the runs of ${where} failed in the last ${durationText(windowMs)} (${failed} of ${ended}).`;
+    const summary = `${share}% of the runs of ${where} failed in the last ${durationText(windowMs)} (${failed} of ${ended}).`;
     return [{ subject: where, at: now, details: { summary, ...(workflowUrl === undefined ? {} : { workflowUrl }) } }];
   }
 
@@ -171,7 +171,7 @@ export class ConditionReader {
   private async budget({ percent }: ConditionOf<'budget'>, { instanceId, now }: Moment): Promise<readonly Finding[]> {
     const share = await this.options.budgetOf(instanceId);
     if (!share || share.budget <= 0 || share.spent * 100 < share.budget * percent) return [];
-    const summary = `At least ${percent} % of the budget of ${share.month} is spent.`;
+    const summary = `At least ${percent}% of the budget of ${share.month} is spent.`;
     return [{ subject: share.month, at: now, details: { summary } }];
   }
 }

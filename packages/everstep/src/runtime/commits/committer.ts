@@ -110,7 +110,7 @@ export class Committer {
 
   /**
    * Writes at the end of the turn, because more units may be submitted in it. A batch that had to wait therefore waits one more
-   * turn: requests that arrived meanwhile and are not read yet share its commit.
+   * turn: requests that have arrived but are not read yet share its commit.
    */
   private writeSoon(): void {
     const { most, minUnits } = this.concurrentBatches;

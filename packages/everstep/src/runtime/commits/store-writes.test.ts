@@ -77,7 +77,7 @@ test('a response that arrives while the store refuses writes is recorded when it
       answer();
       await settle();
       await passTime(bench, 60_000);
-      assert.equal(caller.calls.length, 1, 'nothing is delivered meanwhile');
+      assert.equal(caller.calls.length, 1, 'nothing is delivered during the outage');
       assert.ok(faulty.refused < 60, `the store refused ${faulty.refused} writes in a minute`);
       await assert.rejects(bench.trigger({ workflowRunId: 'wfr_other' }), StoreUnavailableError);
       await assert.rejects(bench.runtime.runs.cancel({ instanceId: 'qi_1', ...RUN_IN_TEST }), StoreUnavailableError);
@@ -369,7 +369,7 @@ test('a server that is down closes the store for its instances only, until what 
   });
   await settle();
   assert.deepEqual([writes.isOpen, writes.isOpenFor('qi_there'), writes.isOpenFor('qi_here')], [true, false, true]);
-  // It goes away again at once.
+  // It goes away again immediately.
   const first = isBack;
   back = new Promise<void>((resolve) => {
     isBack = resolve;

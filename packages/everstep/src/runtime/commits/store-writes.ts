@@ -70,7 +70,7 @@ export class StoreWrites implements StoreWritesState {
     return server === null || !this.closedServers.has(server);
   }
 
-  /** Why the store accepts no writes, for the operator: `the store refuses writes: disk full`; null while it accepts them. */
+  /** Why the store refuses writes, for the operator: `the store refuses writes: disk full`; null while it accepts them. */
   get refusal(): string | null {
     return this.fault;
   }
@@ -248,11 +248,11 @@ export const faultOf = (error: StoreUnavailableError): string =>
 /** The error of a request that is not sent because its result could not be recorded. */
 class NotSentError extends StoreUnavailableError {
   constructor() {
-    super('nothing is sent while the store accepts no writes');
+    super('nothing is sent while the store refuses writes');
   }
 }
 
-/** Returns the caller with calls that reject with StoreUnavailableError, and send nothing, while the store accepts no writes. */
+/** Returns the caller with calls that reject with StoreUnavailableError, and send nothing, while the store refuses writes. */
 export function whileOpen(caller: StepCaller, writes: StoreWritesState): StepCaller {
   return {
     call: async (...parameters) => {

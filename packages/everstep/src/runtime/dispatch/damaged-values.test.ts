@@ -5,7 +5,7 @@ import { DamagedValueError } from '../../ports/damaged-value.js';
 import type { Store } from '../../ports/stores/store.js';
 import { endOf, inARow, letterOf, ScriptedCaller, settle, withRuntime } from '../runtime.fixture.js';
 
-test('a run whose journal is damaged becomes a dead letter at once, and resumes when the data is restored', async () => {
+test('a run whose journal is damaged becomes a dead letter immediately, and resumes when the data is restored', async () => {
   let isDamaged = true;
   const wrap = (store: Store): Store => ({
     ...store,

@@ -97,7 +97,10 @@ export class GateHolders {
           else cluster.wake(holder);
         })
         .catch((error: unknown) => {
-          log.warn({ instanceId, error: String(error) }, 'could not look up the node that holds the gates, the holder polls');
+          log.warn(
+            { instanceId, error: String(error) },
+            'could not look up the node that holds the gates, it finds the work by polling',
+          );
         });
     });
   }

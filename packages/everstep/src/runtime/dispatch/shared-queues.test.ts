@@ -62,7 +62,7 @@ class OneOfSeveral {
   }
 }
 
-/** Responds at once. `beforeSend` is called right before the request is sent. */
+/** Responds immediately. `beforeSend` is called right before the request is sent. */
 class Endpoint implements MessageSender {
   readonly texts: string[] = [];
   status = 200;

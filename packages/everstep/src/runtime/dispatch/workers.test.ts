@@ -31,7 +31,7 @@ const finish = new ScriptedCaller(({ request }) => progress(request, { end: { ki
 const reasonsOf = async ({ runtime }: Bench, workflowRunId: string) =>
   (await runtime.runs.explain({ instanceId: 'qi_1', workflowRunId }))?.tasks.flatMap(({ reasons }) => reasons);
 
-test('a run waits until a worker is connected, and uses no attempt', async () => {
+test('a run waits until a worker is connected, and does not use up an attempt', async () => {
   const workers = new FakeWorkers();
   finish.calls.length = 0;
   await withRuntime(

@@ -90,7 +90,7 @@ function world(kind: 'alone' | 'node') {
 
 for (const kind of ['alone', 'node'] as const) {
   describe(`due tasks of a process that is ${kind === 'alone' ? 'alone on its store' : 'one of several nodes'}`, () => {
-    test('the task of a quiet instance is handled at once beside an instance with 50,000 due deliveries', async () => {
+    test('the task of a quiet instance is handled immediately beside an instance with 50,000 due deliveries', async () => {
       const { clock, tasks, due, hostile, takenOf } = world(kind);
       hostile();
       tasks.all.push(dueTask(QUIET, 1, clock.now()), dueTask(QUIET, 2, clock.now() + 1_000));
@@ -105,7 +105,7 @@ for (const kind of ['alone', 'node'] as const) {
       await due.stop();
     });
 
-    test('the sleep of a quiet instance ends at once beside an instance whose 50,000 sleeps end', async () => {
+    test('the sleep of a quiet instance ends immediately beside an instance whose 50,000 sleeps end', async () => {
       const { clock, tasks, due, hostile, takenOf, undecided } = world(kind);
       hostile({ kind: 'sleep' });
       tasks.all.push(dueTask(QUIET, 1, clock.now(), { kind: 'sleep' }));

@@ -1,6 +1,6 @@
 /**
  * Finds tasks whose time has come. The store is the only timetable: one timer is set to the earliest due time, and a scan
- * reads what became due since the previous scan. Tasks that are due at once are dispatched by the decision that creates them;
+ * reads what became due since the previous scan. Tasks that are due immediately are dispatched by the decision that creates them;
  * they are read here only after a restart or a fault.
  *
  * Keeps invariants 3, 10 and 25.
@@ -96,7 +96,7 @@ export class DueTasks {
     this.expect(this.options.clock.now() + RETRY_AFTER_FAULT_MS);
   }
 
-  /** Does the same at once. */
+  /** Does the same immediately. */
   restartNow(): void {
     this.fromStart = true;
     this.look();

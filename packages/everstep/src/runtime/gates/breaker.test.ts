@@ -52,7 +52,7 @@ test('during a hold only a probe shows whether the destination works again', () 
   assert.deepEqual([still.hold, still.failures, still.probeAt], [tripped.hold, 4, 1_100]);
 });
 
-test('a probe that was not made shows nothing: the next may pass at once', () => {
+test('a probe that was not made shows nothing: the next may pass immediately', () => {
   const tripped = after(HEALTHY, [FAILED, FAILED, FAILED]);
   assert.deepEqual(after(tripped, [{ kind: 'not-made' }], { probe: true }), { ...tripped, probeAt: 100 });
 });

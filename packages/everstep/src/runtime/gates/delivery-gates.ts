@@ -1,6 +1,6 @@
 /**
  * The gates that every delivery passes before it waits for a slot: a message must have its turn in its queue, the destination
- * must not be held, and the flow control key must permit it. A delivery without a limit passes at once.
+ * must not be held, and the flow control key must permit it. A delivery without a limit passes immediately.
  */
 import { ADVANCE_SLOT, type FlowControl, type InstanceSettings, type Queue } from '../../engine/runs/run.js';
 import type { Clock } from '../../ports/clock.js';
@@ -273,7 +273,7 @@ export class DeliveryGates implements GateExit {
     try {
       await reading;
     } catch (error) {
-      this.deps.log.warn({ error: String(error) }, 'could not read a change of another node');
+      this.deps.log.warn({ error: String(error) }, 'could not read a change made by another node');
     }
   }
 

@@ -5,7 +5,7 @@ import { answersIn, GateWorld, INSTANCE, ORIGIN } from './gates.fixture.js';
 const status = (world: GateWorld, key = 'k') => world.get(world.gates.flowControl({ instanceId: INSTANCE, key }), 0);
 const reasons = (world: GateWorld, runKey: string) => world.gates.reasons({ runKey, slot: 0 });
 
-test('a delivery without limits passes at once, without a write', async () => {
+test('a delivery without limits passes immediately, without a write', async () => {
   const world = new GateWorld();
   world.offer('free');
   world.offer(null);
@@ -195,7 +195,7 @@ test('the remaining starts of a window from before a crash are not made once it 
     world.offer('k');
     await world.pass(150);
   }
-  // The window started at 0 at the earliest and at 400 at the latest.
+  // The window started between 0 and 400.
   assert.deepEqual(
     world.starts.map(({ at }) => at - begin),
     [0, 400, 550, 700, 850, 1_420, 1_420, 1_420, 1_450],

@@ -140,7 +140,7 @@ export class FlowKey {
     this.pump();
   }
 
-  /** Lets the delivery pass at once, or makes it wait. */
+  /** Lets the delivery pass immediately, or makes it wait. */
   offer(delivery: GatedDelivery): void {
     const { limits } = this;
     if (limits && isOpen(limits) && this.list.size === 0) this.pass(delivery);
@@ -205,7 +205,7 @@ export class FlowKey {
 
   /** Lets all deliveries pass that are allowed to. */
   pump(): void {
-    // A delivery that passes may be done at once and call this again; the loop below handles that.
+    // A delivery that passes may be done immediately and call this again; the loop below handles that.
     if (this.pumping || this.stopped) return;
     this.pumping = true;
     try {

@@ -90,7 +90,7 @@ test('a delivery that was in flight before the hold does not end it', async () =
   assert.equal(world.inFlight.has('r5'), false);
 });
 
-test('a probe that was not made or is withdrawn is followed by the next at once', async () => {
+test('a probe that was not made or is withdrawn is followed by the next immediately', async () => {
   const world = await tripped();
   await world.trigger({ key: 'k', parallelism: 1 });
   world.offerMany(3, null);

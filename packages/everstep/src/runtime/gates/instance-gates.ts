@@ -54,7 +54,7 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
     return false;
   }
 
-  /** Takes a delivery, which passes at once or waits. */
+  /** Takes a delivery, which passes immediately or waits. */
   offer(delivery: GatedDelivery): void {
     if (!this.known) {
       this.early.add(delivery);

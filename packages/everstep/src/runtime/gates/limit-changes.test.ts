@@ -172,7 +172,7 @@ test('a longer period does not extend a window that has ended', async () => {
   );
 });
 
-test('resetting a window ends it at once', async () => {
+test('resetting a window ends it immediately', async () => {
   const world = new GateWorld();
   await world.trigger({ key: 'k', rate: 1, periodMs: 60_000 });
   world.offerMany(2, 'k');

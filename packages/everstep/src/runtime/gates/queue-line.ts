@@ -111,7 +111,7 @@ export class QueueLine {
   }
 
   private pump(): void {
-    // A delivery that passes may end at once and call this again; the loop below handles that.
+    // A delivery that passes may end immediately and call this again; the loop below handles that.
     if (this.pumping || this.stopped) return;
     this.pumping = true;
     try {

@@ -1,5 +1,5 @@
 /**
- * Assigns free slots to the flow control keys that have a rate. A start is granted only when it can be made at once. Keys
+ * Assigns free slots to the flow control keys that have a rate. A start is granted only when it can be made immediately. Keys
  * that find no free slot wait for one and take turns.
  */
 import { type DeliveryLimits, hostOf } from './delivery.js';

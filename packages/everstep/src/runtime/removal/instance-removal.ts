@@ -1,5 +1,5 @@
 /**
- * Cleans up after deleted queue instances: stops their running work at once, and removes their rows in small steps with pauses.
+ * Cleans up after deleted queue instances: stops their running work immediately, and removes their rows in small steps with pauses.
  * The store contains the deleted instances, so a restart continues. If several nodes share the store, one of them removes rows.
  * Keeps invariant 21.
  */

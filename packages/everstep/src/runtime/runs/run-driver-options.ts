@@ -46,11 +46,11 @@ export interface RunDriverOptions {
   readonly paceClock?: Clock;
   /** Set if several nodes share the store. */
   readonly cluster?: Cluster;
-  /** Slices for work that keeps the process busy; if absent, it is done at once. */
+  /** Slices for work that keeps the process busy; if absent, it is done in one piece. */
   readonly slices?: Pick<WorkSlices, 'run'>;
   /** Whether the queue instance was deleted: none of its work is delivered. If absent, none was. */
   readonly isDeleted?: (instanceId: string) => boolean;
-  /** Shared with other parts that must not act while the store accepts no writes; created if absent. */
+  /** Shared with other parts that must not act while the store refuses writes; created if absent. */
   readonly writes?: StoreWrites;
   /** Called when another node has changed data that is kept in memory elsewhere. */
   readonly onChange?: (change: SharedChange) => void;

@@ -35,7 +35,7 @@ import type { RunDriverOptions } from './run-driver-options.js';
 import { type RuntimeDeps, runtimeDeps } from './runtime-deps.js';
 import { WorkInProgress } from './work-in-progress.js';
 
-/** How long the request of an endpoint that submits steps waits while the store accepts no writes. */
+/** How long the request of an endpoint that submits steps waits while the store refuses writes. */
 const SUBMISSION_WAIT_MS = 10_000;
 const NOTHING = Promise.resolve();
 

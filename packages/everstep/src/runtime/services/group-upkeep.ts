@@ -121,7 +121,7 @@ export class GroupUpkeep {
       count += entries.length;
       await this.letOthersGoOn();
     }
-    if (count > 0) log.info({ entries: count }, 'grouped dead letters of an earlier version');
+    if (count > 0) log.info({ entries: count }, 'grouped dead letters from an earlier version');
     await this.recount();
     while (!this.stopped && (await deadLetterGroups.tidy({ now: now(), limit: ROWS_PER_STEP })) > 0) await this.letOthersGoOn();
   }

@@ -133,7 +133,7 @@ test('sweeps at the start and then every few minutes, until it is stopped', asyn
   assert.deepEqual(await statuses(store), ['succeeded']);
 });
 
-test('removes a batch at a time and yields in between, then releases space in the same way', async (t) => {
+test('removes a batch at a time and yields in between, then releases space the same way', async (t) => {
   const store = await openStore(t);
   for (let n = 0; n < 450; n++) await addRun(store, n);
   await keep(store, { succeeded: atMost(10) });

@@ -162,7 +162,7 @@ export class Retention {
     try {
       if (await this.takeStep(sweep)) return true;
       const { removed } = sweep;
-      if (removed > 0) this.options.log.info({ instanceId, runs: removed }, 'removed runs after their retention');
+      if (removed > 0) this.options.log.info({ instanceId, runs: removed }, 'removed runs past their retention period');
     } catch (error) {
       this.report(error, { instanceId });
     }

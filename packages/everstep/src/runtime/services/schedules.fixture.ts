@@ -1,4 +1,4 @@
-/** Schedules for tests, and the runs that they started. The clock of the bench starts at 15 January 2027, 08:00 UTC. */
+/** Schedules for tests, and the runs that they started. The clock of the bench starts on January 15, 2027 at 08:00 UTC. */
 import type { Schedule } from '../../engine/runs/run.js';
 import type { RunRecord, Store } from '../../ports/stores/store.js';
 import { type Bench, inARow, ScriptedCaller, SETTINGS, settle } from '../runtime.fixture.js';

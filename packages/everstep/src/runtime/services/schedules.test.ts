@@ -258,7 +258,7 @@ test('a move of a virtual clock by a week executes each tick at its time, even i
     daily.map(({ createdAt }) => createdAt),
     Array.from({ length: 7 }, (_, day) => nine + day * DAY_MS),
   );
-  // 15 January 2027 is a Friday.
+  // January 15, 2027 is a Friday.
   const twice = runs.filter((run) => sourceOf(run) === 'twice');
   assert.deepEqual(
     twice.map(({ createdAt }) => createdAt),

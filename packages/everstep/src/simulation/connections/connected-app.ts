@@ -30,7 +30,7 @@ interface Process {
 }
 
 export class ConnectedApp {
-  /** Number of requests that are processed in real time. Simulated time does not advance meanwhile. */
+  /** Number of requests that are being processed in real time. Simulated time does not advance during them. */
   busy = 0;
   private readonly options: ConnectedAppOptions;
   private readonly processes: Process[];

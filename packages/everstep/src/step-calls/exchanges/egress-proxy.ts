@@ -48,13 +48,13 @@ export function createEgressProxy({ url, connectTimeoutMs, log, ca }: EgressProx
     proxies.connect({ path: authority, headers }, (error, data) => {
       if (error) {
         failures.warn({ proxy: origin, error: networkErrorCode(error) ?? error.message });
-        return callback(new EgressProxyError('the egress proxy of Everstep is unreachable'), null);
+        return callback(new EgressProxyError("Everstep's egress proxy is unreachable"), null);
       }
       const { socket, statusCode } = data;
       if (statusCode < 200 || statusCode > 299 || !(socket instanceof Socket)) {
         socket.on('error', () => {}).destroy();
         failures.warn({ proxy: origin, status: statusCode });
-        return callback(new EgressProxyError(`the egress proxy of Everstep answered ${statusCode}`), null);
+        return callback(new EgressProxyError(`Everstep's egress proxy answered ${statusCode}`), null);
       }
       if (options.protocol === 'https:') startTls({ ...options, httpSocket: socket }, callback);
       else callback(null, socket);

@@ -153,7 +153,7 @@ test('a shortage of file descriptors is not cached as a failed lookup of the nam
   const resolved = await waiting;
   assert.ok(resolved.kind === 'failed' && resolved.error.isShortage);
   world.isWaitingForDescriptor = false;
-  assert.equal(await world.find('shop'), null, 'the name is looked up again at once');
+  assert.equal(await world.find('shop'), null, 'the name is looked up again immediately');
   await world.answer('shop', found('1.1.1.1'));
   assert.equal(await world.find('shop'), '1.1.1.1');
 });
@@ -199,7 +199,7 @@ test('an account at its share of lookups gets the next one when one of its own e
   assert.deepEqual([world.lookups.length, world.lookups.at(-1)], [33, '32.hog']);
 });
 
-test('a name that waits for the share of one account is looked up at once for another', async () => {
+test('a name that waits for the share of one account is looked up immediately for another', async () => {
   const world = new World(ownersOf('hog1', 'quiet1'));
   for (let i = 0; i < 200; i++) void world.resolver.find(`${i}.hog`, 'hog1');
   const waiting = world.resolver.find('100.hog', 'quiet1');

@@ -75,7 +75,7 @@ export function repairConformance(open: OpenStore): void {
     );
 
     test(
-      'a repair that was written meanwhile is not overwritten, nor are its items',
+      'a repair that has changed since it was read is not overwritten, nor are its items',
       withStore(open, async (store) => {
         await withItems(store, [item(0)]);
         assert.equal(await store.repairs.put({ record: record(), driver: null, items: [item(1)] }), false);

@@ -201,7 +201,7 @@ export function taskKindConformance(open: OpenStore): void {
     );
 
     test(
-      'of a run that is created with a failure function is known at once',
+      'of a run that is created with a failure function is known immediately',
       withStore(open, async (store) => {
         const resumed = { ...run, failureFunction: true };
         await apply(store, [creation(resumed, PAYLOAD)]);

@@ -1,4 +1,4 @@
-/** Reads and writes rows of steps and failed attempts. Every store names the columns in the same way. */
+/** Reads and writes rows of steps and failed attempts. Every store names the columns the same way. */
 import { STEP_TYPES } from '@everstep/sdk/protocol';
 import type { ErrorDetails } from '../../engine/failures/error-details.js';
 import type { KeptExchange, KeptRequest } from '../../engine/runs/exchanges.js';

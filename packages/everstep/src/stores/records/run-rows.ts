@@ -1,4 +1,4 @@
-/** Reads rows of runs as the types of the engine and the ports. Every store names the columns in the same way. */
+/** Reads rows of runs as the types of the engine and the ports. Every store names the columns the same way. */
 import type { FailedBy } from '../../engine/failures/error-details.js';
 import {
   DIALECT_NAMES,

@@ -41,7 +41,7 @@ export interface SqliteStoreOptions extends ConnectionOptions {
   readonly file: string;
   /**
    * Is called once when the disk failed to store what was committed. Nothing is acknowledged from then on, but reads may show what
-   * the disk does not contain: the process should end at once and restart from the state on the disk.
+   * the disk does not contain: the process should end immediately and restart from the state on the disk.
    */
   readonly onDiskFailure?: (error: Error) => void;
 }

@@ -50,7 +50,7 @@ export class Instances {
     await this.call({ method: 'DELETE', path: at('user', instanceId), query: { confirm } });
   }
 
-  /** Replaces the tokens and returns the instance with the new ones. The old tokens stop working at once. */
+  /** Replaces the tokens and returns the instance with the new ones. The old tokens stop working immediately. */
   rotateTokens(instanceId: string): Promise<QueueInstance> {
     return this.call({ method: 'POST', path: at('rotate-token', instanceId) });
   }
@@ -65,7 +65,7 @@ export class Instances {
     await this.call(jsonCall('PATCH', at('update-budget', instanceId), { budget: dollars }));
   }
 
-  /** Sets the URL that is notified when 80 % and 100 % of the budget are spent. Null: no notification. */
+  /** Sets the URL that is notified when 80% and 100% of the budget are spent. Null: no notification. */
   async setBudgetAlert(instanceId: string, url: string | null): Promise<void> {
     await this.call(jsonCall('POST', at('set-budget-alert', instanceId), { url }));
   }

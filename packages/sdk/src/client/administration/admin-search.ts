@@ -54,7 +54,7 @@ export class SearchIndexes {
     await this.call(jsonCall('POST', at(indexId, '/transfer'), { target_account: teamId }));
   }
 
-  /** Replaces the tokens and returns the index with the new ones. The old tokens stop working at once. */
+  /** Replaces the tokens and returns the index with the new ones. The old tokens stop working immediately. */
   rotateTokens(indexId: string): Promise<SearchIndex> {
     return this.call({ method: 'POST', path: at(indexId, '/reset-password') });
   }

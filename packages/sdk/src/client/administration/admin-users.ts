@@ -5,7 +5,7 @@ import type { Call } from '../transport.js';
 
 /** Options for a page of users. */
 export interface UserListOptions {
-  /** Cursor of the previous page. */
+  /** Cursor from the previous page. */
   readonly cursor?: string;
   /** Number of users per page. */
   readonly count?: number;

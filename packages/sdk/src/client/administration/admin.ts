@@ -33,7 +33,7 @@ export interface AdminClientOptions {
 
 /** Options for a page of the audit log. */
 export interface AuditLogOptions {
-  /** Cursor of the previous page. */
+  /** Cursor from the previous page. */
   readonly cursor?: string;
   /** Number of entries per page. */
   readonly count?: number;

@@ -24,7 +24,7 @@ type OneOrMore<T> = T | readonly T[];
 export interface DeadLetterListOptions extends DeadLetterFilter {
   /** Order by the time of the failure. Default: newest first. */
   readonly order?: ListOrder;
-  /** Cursor of the previous page, with the same filters and order. */
+  /** Cursor from the previous page, with the same filters and order. */
   readonly cursor?: string;
   /** Number of entries per page, 1 to 100. */
   readonly count?: number;
@@ -34,9 +34,9 @@ export interface DeadLetterListOptions extends DeadLetterFilter {
 export interface BulkOptions extends DeadLetterFilter {
   /** Ids of the entries. */
   readonly dlqIds?: readonly string[];
-  /** Cursor of the previous page, with the same filters. */
+  /** Cursor from the previous page, with the same filters. */
   readonly cursor?: string;
-  /** Maximum number of entries over all requests. */
+  /** Maximum number of entries across all requests. */
   readonly count?: number;
 }
 
@@ -54,7 +54,7 @@ export interface DeadLetterGroupOptions {
   readonly kind?: DeadLetterGroup['kind'];
   /** Includes groups whose entries have all left the queue. */
   readonly withEmpty?: boolean;
-  /** Cursor of the previous page, with the same filters. */
+  /** Cursor from the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of groups per page, 1 to 100. */
   readonly count?: number;

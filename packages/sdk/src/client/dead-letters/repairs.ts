@@ -39,7 +39,7 @@ export interface RepairStartOptions {
 export interface RepairListOptions {
   /** State of the repairs. Default: all. */
   readonly state?: RepairState | readonly RepairState[];
-  /** Cursor of the previous page, with the same filters. */
+  /** Cursor from the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of repairs per page, 1 to 100. */
   readonly count?: number;
@@ -49,7 +49,7 @@ export interface RepairListOptions {
 export interface RepairItemOptions {
   /** State of the entries. Default: all. */
   readonly state?: RepairItemState | readonly RepairItemState[];
-  /** Cursor of the previous page, with the same filters. */
+  /** Cursor from the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of entries per page, 1 to 1,000. */
   readonly count?: number;

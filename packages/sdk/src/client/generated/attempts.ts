@@ -82,7 +82,7 @@ export interface RunAttempt {
     readonly bodyEncoding: 'utf8' | 'base64';
     /**
      * Whether the body is reconstructed from stored data. For a step, it contains the input of the run and the results recorded
-     * before the step. It is JSON, whatever the format of the request was.
+     * before the step. It is JSON, regardless of the format of the request.
      */
     readonly rebuilt: boolean;
   } | null;

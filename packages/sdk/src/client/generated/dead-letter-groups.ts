@@ -51,7 +51,7 @@ export interface DeadLetterGroup {
   readonly firstSeenAt: number;
   /** Time of the last entry, in Unix milliseconds. */
   readonly lastSeenAt: number;
-  /** Number of entries that are in the queue now. */
+  /** Number of entries that are currently in the queue. */
   readonly count: number;
   /** Number of entries that have ever arrived. */
   readonly total: number;
@@ -70,7 +70,7 @@ export interface DeadLetterGroup {
   readonly acknowledgedAt: number | null;
   /** User or token that acknowledged the group. */
   readonly acknowledgedBy: string | null;
-  /** Time when the group was resolved, in Unix milliseconds. Null after a new entry arrived. */
+  /** Time when the group was resolved, in Unix milliseconds. Null after a new entry has arrived. */
   readonly resolvedAt: number | null;
   /** Time when an entry arrived after the group was resolved, in Unix milliseconds. Null otherwise. */
   readonly regressedAt: number | null;
@@ -106,7 +106,7 @@ export interface DeadLetterGroupPage {
   /** Cursor for the next page; empty when there are no more results. */
   readonly cursor: string;
   readonly groups: readonly DeadLetterGroup[];
-  /** Numbers of all dead letters and groups of this kind, whatever the other filters. */
+  /** Counts of all dead letters and groups of this kind, regardless of the other filters. */
   readonly totals: {
     /** Number of dead letters. */
     readonly deadLetters: number;

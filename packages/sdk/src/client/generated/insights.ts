@@ -20,7 +20,7 @@ export interface InsightPoint {
    * at most a fifth. Null if there are none.
    */
   readonly p50Ms: number | null;
-  /** Duration in milliseconds that 95 % of these runs do not exceed. */
+  /** Duration in milliseconds that 95% of these runs do not exceed. */
   readonly p95Ms: number | null;
 }
 
@@ -39,7 +39,7 @@ export interface InsightTotals {
    * at most a fifth. Null if there are none.
    */
   readonly p50Ms: number | null;
-  /** Duration in milliseconds that 95 % of these runs do not exceed. */
+  /** Duration in milliseconds that 95% of these runs do not exceed. */
   readonly p95Ms: number | null;
 }
 
@@ -48,7 +48,7 @@ export interface AttentionItem {
   /**
    * `dead-letter-group`: an error that is new, regressed, or no longer snoozed. `held-destination`: deliveries to it wait until
    * it is released. `no-worker`: deliveries wait for a worker. `paused-key`: deliveries wait for a flow control key.
-   * `oldest-pending`: a delivery was due more than five minutes ago. `store-unavailable`: the store accepts no writes.
+   * `oldest-pending`: a delivery was due more than five minutes ago. `store-unavailable`: the store refuses writes.
    */
   readonly kind: 'dead-letter-group' | 'held-destination' | 'no-worker' | 'paused-key' | 'oldest-pending' | 'store-unavailable';
   /** Fingerprint, destination, workflow URL or key that the item is about; otherwise empty. */
@@ -125,7 +125,7 @@ export interface WorkflowInsights {
     readonly meanMs: number | null;
     /** Median duration in milliseconds. */
     readonly p50Ms: number | null;
-    /** Duration in milliseconds that 95 % of the steps do not exceed. */
+    /** Duration in milliseconds that 95% of the steps do not exceed. */
     readonly p95Ms: number | null;
   }[];
   /** Dead letters of the workflow, newest first. At most 10. */
@@ -172,7 +172,7 @@ export interface ListSummary {
   /** Number of entries in each interval, oldest first. At most 120. */
   readonly counts: readonly number[];
   /**
-   * `counters`: from the counters of insights, which include entries that were removed since. `entries`: from the entries
+   * `counters`: from the counters of insights, which include entries that have since been removed. `entries`: from the entries
    * themselves.
    */
   readonly source: 'counters' | 'entries';

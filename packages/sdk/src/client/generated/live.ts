@@ -26,7 +26,7 @@ export interface ServiceNode {
    * lease continuously. Null when the service is a single process.
    */
   readonly leaseUntil: number | null;
-  /** The node is stopping and accepts no new work. */
+  /** The node is stopping and does not accept new work. */
   readonly leaving: boolean;
   /** This node sent the response. */
   readonly self: boolean;

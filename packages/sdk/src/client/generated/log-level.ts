@@ -3,7 +3,7 @@
 /** Lowest level that is logged. */
 export type LogLevelName = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-/** Level of the log of one server. */
+/** Log level of one server. */
 export interface LogLevel {
   readonly level: LogLevelName;
   /** Configured level, which applies again after a restart. */

@@ -286,8 +286,8 @@ export interface InstanceOutboundRules {
    */
   readonly allow: readonly string[];
   /**
-   * Destinations that this queue instance must not call. Each is a host name, IP address or CIDR range with an optional port, for
-   * example `*.example.com:443`. At most 100.
+   * Destinations that this queue instance is not allowed to call. Each is a host name, IP address or CIDR range with an optional
+   * port, for example `*.example.com:443`. At most 100.
    */
   readonly deny: readonly string[];
   /**

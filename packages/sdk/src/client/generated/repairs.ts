@@ -84,8 +84,8 @@ export interface RepairOverrides {
 /** Settings of a canary: a few entries that are tried first. */
 export interface RepairCanary {
   /**
-   * Number of entries to start first: one of each workflow and group before a second of any. Everstep waits until they have
-   * ended. 1 to 1,000.
+   * Number of entries to start first: one from each workflow and group first, then a second from each, and so on. Everstep waits
+   * until they have ended. 1 to 1,000.
    */
   readonly count: number;
   /**
@@ -157,7 +157,7 @@ export interface Repair {
     readonly failed: number;
     /** Entries whose new runs were canceled. */
     readonly canceled: number;
-    /** Entries that were handled otherwise or removed before the repair reached them. */
+    /** Entries that were handled in another way or removed before the repair reached them. */
     readonly gone: number;
   };
   readonly plan: {

@@ -61,7 +61,7 @@ export interface RunDifference {
   readonly left: string | null;
   /** Value in the right run. */
   readonly right: string | null;
-  /** The difference as a sentence. */
+  /** Description of the difference in one sentence. */
   readonly message: string;
 }
 
@@ -137,7 +137,7 @@ export interface DeadLetterCheckOptions {
   readonly filter?: RepairFilter;
   /** Maximum number of entries to check in this request. 1 to 100. */
   readonly count?: number;
-  /** Cursor of the previous response, for the same filter. Empty: start from the beginning. */
+  /** Cursor from the previous response, for the same filter. Omit it to start from the beginning. */
   readonly cursor?: string;
 }
 

@@ -228,7 +228,7 @@ export interface LoggedStep extends StepFields {
 
 /** Steps that were planned together. */
 export interface StepGroup {
-  /** `next`: the steps that are currently attempted. */
+  /** `next`: the steps that are currently being attempted. */
   readonly type: 'sequential' | 'parallel' | 'next';
   readonly steps: readonly LoggedStep[];
 }

@@ -48,7 +48,7 @@ export interface FlowControlWaitList {
   readonly waitListSize: number;
 }
 
-/** Limit and number of deliveries in flight, over all keys. */
+/** Limit and number of deliveries in flight, across all keys. */
 export interface GlobalParallelism {
   /** Maximum number of deliveries in flight. */
   readonly parallelismMax: number;
@@ -58,7 +58,7 @@ export interface GlobalParallelism {
 
 /** State of a destination. */
 export interface DestinationEntry {
-  /** Scheme, host and port of the destination; a worker URL as a whole. */
+  /** Scheme, host and port of the destination, or a whole worker URL. */
   readonly origin: string;
   readonly isHeld: boolean;
   readonly heldBy?: 'breaker' | 'hand';
@@ -100,7 +100,7 @@ export interface BreakerSettings {
 
 /** How long ended runs are kept. */
 export interface RetentionRule {
-  /** How long runs are kept after they end, in milliseconds. Null: forever. 0 to 3,162,240,000,000. */
+  /** How long runs are kept after they end, in milliseconds. Null keeps them forever. 0 to 3,162,240,000,000. */
   readonly maxAgeMs: number | null;
   /** Maximum number of runs that are kept; older runs are removed. Null: no limit. 0 to 1,000,000,000. */
   readonly maxCount: number | null;
@@ -122,7 +122,7 @@ export interface InstanceSettings {
 
 /** Retention to change. Absent settings keep their value. */
 export interface RetentionRuleUpdate {
-  /** How long runs are kept after they end, in milliseconds. Null: forever. 0 to 3,162,240,000,000. */
+  /** How long runs are kept after they end, in milliseconds. Null keeps them forever. 0 to 3,162,240,000,000. */
   readonly maxAgeMs?: number | null;
   /** Maximum number of runs that are kept; older runs are removed. Null: no limit. 0 to 1,000,000,000. */
   readonly maxCount?: number | null;

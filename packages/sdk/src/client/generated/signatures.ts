@@ -12,7 +12,7 @@ export interface PublicKey {
   readonly alg: 'EdDSA';
 }
 
-/** Settings of signatures of a queue instance, besides its signing keys. */
+/** Signature settings of a queue instance, other than its signing keys. */
 export interface SignatureSettings {
   /**
    * Origins that belong to you: for example `https://app.example.com`, `https://*.example.com` for all subdomains, or `*` for all
@@ -30,7 +30,7 @@ export interface SignatureSettings {
   };
   /** Public keys of Ed25519 signatures. Null when requests have no Ed25519 signature. */
   readonly ed25519: {
-    /** URL of the public keys, for the option `jwksUrl` of the SDK. It requires no token. */
+    /** URL of the public keys, for the option `jwksUrl` of the SDK. It does not require a token. */
     readonly jwksUrl: string;
     readonly current: PublicKey;
     readonly next: PublicKey;

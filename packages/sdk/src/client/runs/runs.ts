@@ -42,7 +42,7 @@ export interface RunLogFilter extends RunFilter {
 
 /** Options for a page of the run log. */
 export interface RunLogOptions extends RunLogFilter {
-  /** Cursor of the previous page, with the same filters. */
+  /** Cursor from the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of runs per page, 1 to 10. */
   readonly count?: number;
@@ -54,7 +54,7 @@ export interface RunSearchOptions extends RunFilter {
   readonly q?: string;
   /** Order by creation time. Default: newest first. */
   readonly order?: ListOrder;
-  /** Cursor of the previous page, with the same filters. */
+  /** Cursor from the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of runs to return, 1 to 100. */
   readonly count?: number;
@@ -66,7 +66,7 @@ export interface RunAttemptOptions {
   readonly createdAt?: number;
   /** Only attempts of the step at this position. */
   readonly stepId?: number;
-  /** Cursor of the previous page, with the same filters. */
+  /** Cursor from the previous page, with the same filters. */
   readonly cursor?: string;
   /** Number of attempts per page, 1 to 1,000. */
   readonly count?: number;

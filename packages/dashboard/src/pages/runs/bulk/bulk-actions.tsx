@@ -122,8 +122,8 @@ export function BulkActions({ query, filtered }: BulkActionsProps) {
         )}
         {found?.more ? (
           <p>
-            There are more, and older ones follow in batches until none is left. Runs that start meanwhile are not canceled. You
-            can stop at any time.
+            There are more, and older ones follow in batches until none is left. Runs that start in the meantime are not canceled.
+            You can stop at any time.
           </p>
         ) : null}
         {canceled === 0 ? null : <p role="status">Canceled {quantity(canceled, 'run')} so far.</p>}

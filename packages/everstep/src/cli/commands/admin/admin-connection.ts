@@ -21,7 +21,7 @@ export function withAdminConnection(command: Command): Command {
     .option('--management-url <url>', 'URL of the management API (or EVERSTEP_MANAGEMENT_URL)')
     .option('--email <email>', 'email of the user (or EVERSTEP_ADMIN_EMAIL)')
     .option('--api-key <key>', 'API key of the user (or EVERSTEP_ADMIN_API_KEY)')
-    .option('--data-dir <path>', 'data directory to read all of them from (or EVERSTEP_DATA_DIR)')
+    .option('--data-dir <path>', 'data directory to read the URL, email and API key from (or EVERSTEP_DATA_DIR)')
     .option('--json', 'print JSON');
 }
 

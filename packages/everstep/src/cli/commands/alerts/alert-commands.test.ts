@@ -67,6 +67,6 @@ describe('everstep alerts', () => {
     assert.match(data, /^Subject: \[Everstep\] Test: This is a test of an alert destination\./m);
     assert.match(data, /http:\/\/127\.0\.0\.1:\d+\/q\/\S+\/alerts/);
     const refused = await world.everstep('alerts', 'destinations', 'put', 'people', 'a@other.test', '--kind', 'email');
-    assert.match(refused.stderr, /must not receive email from this installation/);
+    assert.match(refused.stderr, /is not allowed to receive email from this installation/);
   });
 });

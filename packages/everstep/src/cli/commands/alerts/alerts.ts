@@ -23,7 +23,7 @@ function listCommand(shell: Shell): Command {
   const command = withConnection(new Command('list'))
     .description('List alerts, newest first.')
     .addOption(new Option('--state <state>', 'only alerts in this state').choices(['open', 'ended']))
-    .option('--cursor <cursor>', 'cursor of the previous page');
+    .option('--cursor <cursor>', 'cursor printed by the previous page');
   return command.action(async () => {
     const { client, options } = await open<ListOptions>(command, shell);
     const page = await client.alerts.list({ state: options.state, cursor: options.cursor });
@@ -169,8 +169,8 @@ function putRule(shell: Shell): Command {
     .option('--percent <number>', 'share of failed runs, or of the budget', wholeNumber('--percent', 1))
     .option('--window <duration>', 'window of a failure rate', length('--window'))
     .option('--min-runs <number>', 'minimum number of runs in the window', wholeNumber('--min-runs', 1))
-    .option('--flow-control-key <key>', 'flow control key of a pending age')
-    .option('--queue <name>', 'queue of a pending age')
+    .option('--flow-control-key <key>', 'flow control key, for the kind pending-age')
+    .option('--queue <name>', 'queue, for the kind pending-age')
     .option('--max-age <duration>', 'age of a delivery or of a run', length('--max-age'))
     .option('--for <duration>', 'how long a schedule is late or a worker is missing', length('--for'))
     .option('--quiet <hours>', 'quiet hours, such as "22:00-07:00 Europe/Berlin"', quietHours)

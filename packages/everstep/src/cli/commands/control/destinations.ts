@@ -44,7 +44,7 @@ function listCommand(shell: Shell): Command {
 function holdCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('hold'))
-    .description('Hold all deliveries to a destination until it is released. Held deliveries keep their attempts.')
+    .description('Hold all deliveries to a destination until it is released. Held deliveries do not use up attempts.')
     .argument('<url>', 'scheme, host and port (any path is ignored), or a worker URL')
     .option('--reason <text>', 'reason, shown with the hold');
   return command.action(async (url: string) => {

@@ -33,7 +33,7 @@ const isFinal = (error: unknown): boolean =>
 export function liveCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('live'))
-    .description('Print changes of the queue instance as they happen, until Ctrl-C. With --json, one JSON line per change.')
+    .description('Print changes in the queue instance as they happen, until Ctrl-C. With --json, one JSON line per change.')
     .option('--once', 'exit after the first change');
   return command.action(async () => {
     const { client, options } = await open<{ readonly json?: boolean; readonly once?: boolean }>(command, shell);

@@ -95,7 +95,7 @@ interface ChangeOptions extends ClientOptions {
 function changeCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withConnection(new Command('change'))
-    .description('Change parts of a schedule. Everything else stays as it is.')
+    .description('Change fields of a schedule. Everything else stays as it is.')
     .argument('<scheduleId>', 'id of the schedule')
     .option('--cron <expression>', 'cron expression with five fields, or six with leading seconds')
     .option('--timezone <name>', 'IANA time zone of the expression, such as Europe/Berlin')

@@ -61,7 +61,7 @@ describe('everstep repair', () => {
     const { repairId } = await jsonOf('plan', 'restart', '--label', 'again');
     const { code, stdout } = await everstep('start', repairId, '--rate', '100', '--canary', '1', '--watch');
     assert.equal(code, 1);
-    assert.match(stdout, /stopped \(canary-failed: 1 of the first 1 failed again, which is more than 20 %/);
+    assert.match(stdout, /stopped \(canary-failed: 1 of the first 1 failed again, which is more than 20%/);
     const refused = await everstep('continue', repairId);
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /plan a new repair for the remaining entries/);

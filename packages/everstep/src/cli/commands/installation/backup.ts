@@ -82,7 +82,7 @@ export function backupCommand(shell: Shell): Command {
     .summary('Back up the embedded store, with the server running or stopped')
     .description(
       'Back up the embedded store with its search indexes and credentials to a new directory, and verify the copy.\n' +
-        'The server keeps running. Run this command on the machine of the server, as the same operating system user.',
+        "The server keeps running. Run this command on the server's machine, as the same operating system user.",
     )
     .requiredOption('--to <directory>', 'target directory; created if missing, must be empty')
     .option(DATA_DIR, 'data directory of the server (or EVERSTEP_DATA_DIR)')
@@ -149,7 +149,7 @@ export function verifyCommand(shell: Shell): Command {
       'Check that the embedded store and its search indexes are readable, that no acknowledged change is lost, and that the\n' +
         'invariants hold: for example, that no journal has gaps. This command changes nothing. A running server copies its store\n' +
         'within the data directory; the copy is checked and then removed, so you need free disk space of the size of the store.\n' +
-        'Run it on the machine of the server, as the same operating system user. In a PostgreSQL database, the invariants are\n' +
+        "Run it on the server's machine, as the same operating system user. In a PostgreSQL database, the invariants are\n" +
         'checked in one read-only transaction, even while nodes use it.',
     )
     .option(DATA_DIR, 'data directory of the server (or EVERSTEP_DATA_DIR)')

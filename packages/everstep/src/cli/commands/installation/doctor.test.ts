@@ -153,7 +153,7 @@ test('a PostgreSQL store and its clock are checked, and its password is not prin
   const env = { ...NO_SERVER, EVERSTEP_DATA_DIR: join(directory, 'none') };
   const found = await examined({ ...env, EVERSTEP_STORE: url });
   assert.ok(
-    found('store').some(({ message }) => /no schema of Everstep yet/.test(message)),
+    found('store').some(({ message }) => /no Everstep schema yet/.test(message)),
     JSON.stringify(found('store')),
   );
   assert.match(found('clock')[0]?.message ?? '', /clock of the database agrees/);

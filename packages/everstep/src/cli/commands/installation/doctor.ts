@@ -37,7 +37,7 @@ export function doctorCommand(shell: Shell, finish: (code: number) => void): Com
     .summary('Check an installation and print what to do')
     .description(
       'Check an installation: the server if it runs, its store, disk, files, clock, TLS certificates, addresses, backups,\n' +
-        'versions, limits, and settings that are risky in production. Run it on the machine of the server, as the same\n' +
+        "versions, limits, and settings that are risky in production. Run it on the server's machine, as the same\n" +
         'operating system user, with the same environment and flags as everstep serve. This command changes nothing.',
     )
     .usage('[options]');

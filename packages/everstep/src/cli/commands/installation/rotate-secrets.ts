@@ -20,7 +20,7 @@ export function rotateSecretsCommand(shell: Shell): Command {
     .description(
       'Replace the keys that sign tokens, seal cursors and hash login addresses, and encrypt all secrets with the first key of\n' +
         'EVERSTEP_SECRETS_KEY. Tokens stay valid unless you set --end-tokens. Servers keep running. For the embedded store, run\n' +
-        'this command on the machine of the server, as the same operating system user.',
+        "this command on the server's machine, as the same operating system user.",
     )
     .option('--data-dir <path>', 'data directory of the server (or EVERSTEP_DATA_DIR)')
     .option('--store <path-or-url>', 'store file or database, if it is not in the data directory (or EVERSTEP_STORE)')

@@ -99,7 +99,7 @@ async function runService(config: Config, screen: Screen): Promise<number> {
   process.on('SIGUSR2', () => {
     starting
       .then((service) => service.toggleDebug())
-      .catch((error) => screen.write(`Could not record the change of the log level in the audit log: ${error}\n`));
+      .catch((error) => screen.write(`Could not record the log level change in the audit log: ${error}\n`));
   });
   const service = await starting.catch(async (error) => {
     await demo?.stop();

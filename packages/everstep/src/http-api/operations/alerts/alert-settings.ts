@@ -69,7 +69,7 @@ function checkedUrl(text: string, { addressPolicy }: ApiContext, instanceId: str
   try {
     const url = parseDestination(text);
     const verdict = addressPolicy?.check(url, instanceId);
-    if (verdict?.ok === false) throw new ApiError('blocked-address', `"url" must not be called: ${verdict.message}`);
+    if (verdict?.ok === false) throw new ApiError('blocked-address', `"url" is not allowed: ${verdict.message}`);
     return url;
   } catch (error) {
     if (error instanceof Unacceptable) throw new ApiError('bad-body', `"url" ${error.message}`);
@@ -96,7 +96,7 @@ function requestOf(
     const recipients = recipientsOf(context);
     const refused = to.find((address) => !recipients.allows(address));
     if (refused !== undefined)
-      throw new ApiError('bad-body', `"to": ${shown(refused)} must not receive email from this installation`);
+      throw new ApiError('bad-body', `"to": ${shown(refused)} is not allowed to receive email from this installation`);
     return { ...named, kind, to: [...new Set(to)], rotateSecret: false };
   }
   if (kind !== 'email' && url !== undefined)

@@ -34,7 +34,7 @@ export const listAlerts = operation({
   unknownQuery: 'ignore',
   query: Type.Object({
     state: Type.Optional(Type.Enum([...STATES], { type: 'string', description: 'State of the alerts. Default: all.' })),
-    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    cursor: Type.Optional(Cursor('Cursor from the previous page, with the same filters. Omit it for the first page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -107,7 +107,7 @@ describe('a virtual clock', () => {
   });
 });
 
-test('a real clock is a 404 that says how to get a virtual one', async (t) => {
+test('a real clock responds with a 404 that says how to get a virtual one', async (t) => {
   const world = await ApiWorld.open();
   t.after(() => world.close());
   for (const [method, path] of [

@@ -18,7 +18,7 @@ const HELD_BY_HAND = 'held manually';
 const origin = Type.Optional(
   Type.String({
     description:
-      'Scheme, host and port, for example `https://app.example.com`. A longer URL is shortened to these. The URL of a workflow that workers serve, `worker://<app>/<workflow>`, is a destination as a whole.',
+      'Scheme, host and port, for example `https://app.example.com`. A longer URL is shortened to these. The URL of a workflow that workers serve, `worker://<app>/<workflow>`, is used unchanged.',
   }),
 );
 const url = Type.Optional(Type.String({ description: 'Alternative name of `origin`.' }));
@@ -59,7 +59,7 @@ const present = (status: DestinationStatus): DestinationEntry => ({
 export const listDestinations = operation({
   operationId: 'listDestinations',
   tag: TAG,
-  summary: 'List destinations that fail, are held or lack a worker',
+  summary: 'List destinations that are failing, held or without a worker',
   description: 'Returns the number of waiting deliveries, and why and since when a destination is held.',
   method: 'GET',
   path: '/v2/destinations',
@@ -75,7 +75,7 @@ export const holdDestination = operation({
   audit: change('destination.hold', 'origin'),
   tag: TAG,
   summary: 'Hold all deliveries to a destination',
-  description: 'Deliveries wait until the destination is released manually. They are not lost and use no attempt.',
+  description: 'Deliveries wait until the destination is released manually. They are not lost and do not use up attempts.',
   method: 'POST',
   path: '/v2/destinations/hold',
   unknownQuery: 'refuse',

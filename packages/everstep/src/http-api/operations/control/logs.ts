@@ -17,7 +17,7 @@ import { isEmptyRange, RunOrder } from '../filters.js';
 const filters = queryFilters(RUN_FILTERS);
 const page = {
   order: RunOrder,
-  cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+  cursor: Type.Optional(Cursor('Cursor from the previous page, with the same filters. Omit it for the first page.')),
   count: Type.Optional(
     Type.Integer({
       minimum: 1,

@@ -195,6 +195,6 @@ export const scheduleOperations: readonly Operation[] = [
   listSchedules,
   getSchedule,
   deleteSchedule,
-  pausing('pause', 'Pause a schedule', 'The schedule starts no runs until it is resumed. Runs that have started continue.'),
+  pausing('pause', 'Pause a schedule', 'The schedule does not start runs until it is resumed. Runs that have started continue.'),
   pausing('resume', 'Resume a schedule', 'The schedule continues at its next regular time. Times that it missed are skipped.'),
 ];

@@ -61,7 +61,7 @@ export const getReadiness = openOperation({
       log.error({ error: String(error) }, 'readiness check could not read the store');
       throw notReady('store-unreadable', 'the store cannot be read; the server log contains the cause');
     }
-    if (!hasLease()) throw notReady('no-lease', 'this node has no database lease and starts no work until it has one');
+    if (!hasLease()) throw notReady('no-lease', 'this node has no database lease and does not start work until it has one');
     return answer(200, { status: 'ready' as const });
   },
 });

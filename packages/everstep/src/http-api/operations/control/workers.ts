@@ -57,7 +57,7 @@ export const listWorkers = operation({
   tag: 'Workers',
   summary: 'List the connected workers',
   description:
-    'Returns the connections of workers, and the workflows that deliveries wait for because no connected worker serves them. Those deliveries use no attempt.',
+    'Returns the connections of workers, and the workflows that deliveries wait for because no connected worker serves them. Those deliveries do not use up attempts.',
   method: 'GET',
   path: '/v2/workers',
   unknownQuery: 'refuse',
@@ -71,7 +71,7 @@ export const listWorkers = operation({
         description: 'Maximum number of connections to return.',
       }),
     ),
-    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filter. Empty: first page.')),
+    cursor: Type.Optional(Cursor('Cursor from the previous page, with the same filter. Omit it for the first page.')),
   }),
   responses: { 200: WorkerPage },
   errors: ['bad-parameter', 'bad-cursor'],

@@ -26,11 +26,11 @@ export const DlqIds = dlqIdsUpTo(LIMITS.bulkMax);
 
 const bulkParameters = {
   dlqIds: Type.Optional(DlqIds),
-  cursor: Type.Optional(Cursor('Cursor of the previous response, with the same filters. Empty: start from the beginning.')),
+  cursor: Type.Optional(Cursor('Cursor from the previous response, with the same filters. Omit it to start from the beginning.')),
   count: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: `Maximum number of entries over all requests of the bulk operation. Default: all matching entries. Each request handles at most ${LIMITS.bulkMax}.`,
+      description: `Maximum number of entries across all requests of the bulk operation. Default: all matching entries. Each request handles at most ${LIMITS.bulkMax}.`,
     }),
   ),
 };

@@ -26,7 +26,7 @@ const listGroups = operation({
   path: PATH,
   unknownQuery: 'ignore',
   query: Type.Object({
-    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    cursor: Type.Optional(Cursor('Cursor from the previous page, with the same filters. Omit it for the first page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -32,7 +32,7 @@ export const listDeadLetters = operation({
   unknownQuery: 'ignore',
   query: Type.Object({
     order: DeadLetterOrder,
-    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters and order. Empty: first page.')),
+    cursor: Type.Optional(Cursor('Cursor from the previous page, with the same filters and order. Omit it for the first page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -58,7 +58,7 @@ interface OverrideInput {
   readonly carried: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** Returns the overrides. Throws ApiError when the failure callback must not be called. */
+/** Returns the overrides. Throws ApiError when the failure callback is not allowed. */
 export function overridesOf({ headers, carried }: OverrideInput, use: DestinationUse): RunOverrides {
   const failureCallback = headers['Failure-Callback'];
   const forwarded = carried[FAILURE_CALLBACK_FORWARD] ?? {};

@@ -163,7 +163,7 @@ const listRepairs = operation({
   path: PATH,
   unknownQuery: 'ignore',
   query: Type.Object({
-    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    cursor: Type.Optional(Cursor('Cursor from the previous page, with the same filters. Omit it for the first page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -224,7 +224,7 @@ const listRepairItems = operation({
   unknownQuery: 'ignore',
   pathParameters: RepairPath,
   query: Type.Object({
-    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    cursor: Type.Optional(Cursor('Cursor from the previous page, with the same filters. Omit it for the first page.')),
     count: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -65,7 +65,7 @@ export const listAllWaiters = operation({
         description: 'Maximum number of waiters to return.',
       }),
     ),
-    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    cursor: Type.Optional(Cursor('Cursor from the previous page, with the same filters. Omit it for the first page.')),
   }),
   responses: { 200: EventWaiterPage },
   errors: ['bad-parameter', 'bad-cursor'],

@@ -58,7 +58,7 @@ export const listRunAttempts = operation({
     stepId: Type.Optional(Type.Integer({ minimum: 1, description: 'Only attempts of the step at this position.' })),
     messageId: Type.Optional(
       Text(LIMITS.maxRunIdLength, {
-        description: 'Only attempts of the message with this id, such as one call of the workflow code.',
+        description: 'Only attempts of the message with this id, such as one call to the workflow code.',
       }),
     ),
     count: Type.Optional(
@@ -69,7 +69,7 @@ export const listRunAttempts = operation({
         description: 'Maximum number of attempts to return.',
       }),
     ),
-    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same filters. Empty: first page.')),
+    cursor: Type.Optional(Cursor('Cursor from the previous page, with the same filters. Omit it for the first page.')),
   }),
   responses: { 200: RunAttempts },
   errors: ['bad-parameter', 'bad-cursor', 'not-found'],

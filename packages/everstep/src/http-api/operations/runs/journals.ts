@@ -1,4 +1,4 @@
-/** Builds journals of runs: a short journal at once, a long one while it is sent. */
+/** Builds journals of runs: a short journal in one piece, a long one while it is sent. */
 import { LIMITS, PART } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { RunJournal } from '../../../contract/runs.js';

@@ -53,7 +53,9 @@ export const getRun = operation({
         description: 'Maximum number of steps, of failed attempts and of pending tasks to return. Default: all, in one response.',
       }),
     ),
-    cursor: Type.Optional(Cursor('With `count`: cursor of the previous page, with the same filters. Empty: first page.')),
+    cursor: Type.Optional(
+      Cursor('With `count`: cursor from the previous page, with the same filters. Omit it for the first page.'),
+    ),
     maxResultBytes: Type.Optional(
       Type.Integer({
         minimum: 0,

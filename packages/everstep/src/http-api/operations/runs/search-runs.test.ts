@@ -91,7 +91,7 @@ test('one request searches a limited number of runs, reports its progress, and t
   }
   const startedAt = performance.now();
   const exact = await search({ q: 'wfr_1', count: '1' }, large);
-  assert.deepEqual(idsOf(exact), ['wfr_1'], 'the second oldest run is found at once');
+  assert.deepEqual(idsOf(exact), ['wfr_1'], 'the second oldest run is found immediately');
   assert.ok(performance.now() - startedAt < LIMITS.maxRunSearchMs * 10);
   let page = await search({ q: 'WFR_7 x' }, large);
   const seen: number[] = [];

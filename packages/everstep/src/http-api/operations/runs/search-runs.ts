@@ -170,7 +170,7 @@ export const searchRuns = operation({
         description: 'Maximum number of runs to return.',
       }),
     ),
-    cursor: Type.Optional(Cursor('Cursor of the previous page, with the same query and filters. Empty: first page.')),
+    cursor: Type.Optional(Cursor('Cursor from the previous page, with the same query and filters. Omit it for the first page.')),
   }),
   responses: { 200: RunSearchPage },
   errors: ['bad-parameter', 'bad-cursor'],

@@ -92,7 +92,7 @@ export const TriggerHeaders = Type.Object({
   ),
   'Deduplication-Id': Type.Optional(
     Text(LIMITS.maxDeduplicationIdLength, {
-      description: `Deduplication id. A second trigger with the same id within ${LIMITS.deduplicationWindowMs / 60_000} minutes creates no run.`,
+      description: `Deduplication id. A second trigger with the same id within ${LIMITS.deduplicationWindowMs / 60_000} minutes does not create a run.`,
     }),
   ),
   'Content-Based-Deduplication': Type.Optional(
@@ -133,5 +133,5 @@ export function checkDestination(url: string, header: string | null, use: Destin
   const verdict = use.context.addressPolicy?.check(url, use.instanceId);
   if (verdict === undefined || verdict.ok) return;
   const where = header === null ? 'the workflow URL' : use.request.dialect.spell(header);
-  throw new ApiError('blocked-address', `${where} must not be called: ${verdict.message}`);
+  throw new ApiError('blocked-address', `${where} is not allowed: ${verdict.message}`);
 }

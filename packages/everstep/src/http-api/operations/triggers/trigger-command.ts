@@ -86,7 +86,7 @@ function defaultOf(setting: SettingHeader): unknown {
 }
 
 /**
- * Returns the settings of a run. Throws ApiError when the failure callback must not be called, limits have no key, or the
+ * Returns the settings of a run. Throws ApiError when the failure callback is not allowed, limits have no key, or the
  * timeout is too long.
  */
 export function settingsOf(

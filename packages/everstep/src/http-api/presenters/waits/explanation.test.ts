@@ -49,10 +49,7 @@ test('each reason is one sentence with its times and has its fields', () => {
   const table: readonly (readonly [reason: WaitReason, words: string])[] = [
     [{ kind: 'not-before', at: T0 }, `Scheduled to start at ${ISO}.`],
     [{ kind: 'sleeping', until: T0 }, `Sleeping until ${ISO}.`],
-    [
-      { kind: 'waiting-for-event', eventIds: ['a', 'b'], until: T0 },
-      `Waiting for the event "a" or "b", until ${ISO} at the latest.`,
-    ],
+    [{ kind: 'waiting-for-event', eventIds: ['a', 'b'], until: T0 }, `Waiting for the event "a" or "b" until ${ISO}.`],
     [{ kind: 'waiting-for-run', workflowRunId: 'child', workflowCreatedAt: 7 }, 'Waiting for the invoked run "child" to end.'],
     [
       { kind: 'retry', retry: 2, maxRetries: 3, at: T0, error: 'the endpoint answered 500' },

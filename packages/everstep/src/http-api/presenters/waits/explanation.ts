@@ -47,7 +47,7 @@ export function presentReason(reason: WaitReason, isCall: boolean, redact: Redac
     case 'waiting-for-event':
       return {
         kind,
-        message: `Waiting for the event ${quoted(reason.eventIds)}, until ${isoOf(reason.until)} at the latest.`,
+        message: `Waiting for the event ${quoted(reason.eventIds)} until ${isoOf(reason.until)}.`,
         eventIds: [...reason.eventIds],
         until: reason.until,
       };
@@ -133,7 +133,7 @@ function presentTask(task: ExplainedTask, redact: Redaction | undefined): Explan
 }
 
 const SUBJECTS: Readonly<Record<ExplainedTask['what'], string>> = {
-  workflow: 'Pending: call of the workflow',
+  workflow: 'Pending: call to the workflow',
   step: 'Pending: step',
   message: 'Pending: delivery of the message',
   'failure-callback': 'The run failed. Pending: failure callback',

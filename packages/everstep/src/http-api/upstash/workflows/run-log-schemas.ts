@@ -109,6 +109,6 @@ export const LoggedRun = Type.Object({
 export type LoggedRun = Static<typeof LoggedRun>;
 
 export const LoggedRunPage = Type.Object({
-  cursor: Type.Optional(Type.String({ description: 'Cursor of the next page; absent on the last page.' })),
+  cursor: Type.Optional(Type.String({ description: 'Cursor for the next page; absent on the last page.' })),
   runs: Type.Array(LoggedRun),
 });

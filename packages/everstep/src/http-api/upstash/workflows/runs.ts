@@ -48,7 +48,7 @@ const getJournal = operation({
     200: Type.Array(
       Type.Object({
         messageId: Type.String(),
-        body: Type.String({ description: 'Base64 of the payload in the first entry, else of a step as JSON.' }),
+        body: Type.String({ description: 'Base64. In the first entry, the payload; in all others, a step as JSON.' }),
         callType: Type.Literal('step'),
       }),
     ),

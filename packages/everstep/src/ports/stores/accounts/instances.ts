@@ -34,7 +34,7 @@ export interface QueueInstance {
   readonly plan?: string;
   /** Budget in dollars per calendar month (UTC); 0 or absent: no limit. */
   readonly budgetDollars?: number;
-  /** URL that is notified when 80 % and 100 % of the budget are spent. */
+  /** URL that is notified when 80% and 100% of the budget are spent. */
   readonly budgetAlertUrl?: string;
   /** Price in dollars per 100,000 messages counted from now on; absent until it is first set. */
   readonly price?: number;

@@ -41,7 +41,7 @@ const envelopeOf = (answer: Exclude<StepAnswer, { readonly kind: 'failure' }>): 
 
 /**
  * Sends `task` of the run. Resolves with the response, or null if the attempt was given up. A worker that does not hold the
- * entries that it reported gets the whole journal at once; this counts as the same attempt.
+ * entries that it reported gets the whole journal immediately; this counts as the same attempt.
  */
 export async function deliverStep(
   { caller, traces, ...sources }: StepSending,

@@ -7,7 +7,7 @@
  * instance that has reached the limit of its plan is skipped.
  *
  * Within an instance, runs that have started take three of four slots, so a burst of new runs does not slow down every run.
- * Starts that a rate counts must be made at once, or they would fall into another window: slots are reserved for them before
+ * Starts that a rate counts must be made immediately, or they would fall into another window: slots are reserved for them before
  * they arrive. If other deliveries wait as well, these starts get at most every other slot, so neither kind starves the
  * other.
  */

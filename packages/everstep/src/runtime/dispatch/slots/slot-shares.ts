@@ -136,7 +136,7 @@ export class SlotShares {
 
   /**
    * A pool without workers has no limit: its deliveries do not wait here, because they would keep the slots of their flow
-   * control keys. They start, and are returned to the gate of their destination at once.
+   * control keys. They start, and are returned to the gate of their destination immediately.
    */
   private poolCapacity(pool: string): number {
     return this.limits.capacityOf?.(pool) || Number.POSITIVE_INFINITY;

@@ -96,7 +96,7 @@ if (typeof schemas === 'string') {
   }
 
   describe('claims on PostgreSQL', { timeout: 60_000 }, () => {
-    test('a task that is due at once belongs to the node that writes it; a task that is due later is unclaimed', async () => {
+    test('a task that is due immediately belongs to the node that writes it; a task that is due later is unclaimed', async () => {
       const [one, two] = [await join(), await join()];
       const [now, later] = await start(one, [0, 3_600_000]);
       assert.deepEqual(keys(await own(one)), [now?.key]);
@@ -307,7 +307,7 @@ if (typeof schemas === 'string') {
       await own.close();
     });
 
-    test('a node that leaves releases its claims at once, and the others look for them', async () => {
+    test('a node that leaves releases its claims immediately, and the others look for them', async () => {
       const [one, two] = [await join(), await join()];
       const [run] = await start(one, [0]);
       assert.equal(await one.cluster.gateHolderOf(INSTANCE), one.cluster.nodeId);

@@ -158,7 +158,8 @@ const referenceArrays = (tasks: readonly TaskOfNode[]) =>
 export async function releaseClaims(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
   await session.execute(BEGIN_LEAVING, [nodeId]);
   if (session.engine.isDistributed) return releaseOthers(session, nodeId, { tasks, gates });
-  // Gates are released before tasks that were handed over because of them: a node that hands over meanwhile sees the release.
+  // Gates are released before tasks that were handed over because of them: a node that hands over at the same time sees the
+  // release.
   const given = await session.execute(RELEASE_UNUSED_GATES, [nodeId, gates]);
   session.send(RELEASE_UNUSED_CLAIMS, [...referenceArrays(tasks), nodeId]);
   session.send(RELEASE_UNUSED_WANTED, [nodeId, gates]);

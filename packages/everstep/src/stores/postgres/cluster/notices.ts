@@ -103,7 +103,7 @@ export class Notices {
       this.connect().then(
         () => this.options.missed(),
         (error: Error) => {
-          this.options.log.warn({ error: error.message }, 'could not listen for notices of other nodes, retrying');
+          this.options.log.warn({ error: error.message }, 'could not listen for notices from other nodes, retrying');
           this.pauseMs = Math.min(LONGEST_PAUSE_MS, this.pauseMs * 2);
           this.connectLater();
         },

@@ -73,7 +73,7 @@ if (typeof schemas === 'string') {
       for (let n = 0; n < READS_AFTER_CONFLICT; n++) await createRun();
     });
 
-    test('a unit is refused if another process has decided meanwhile, and the other units are applied', async () => {
+    test('a unit is refused if another process has already decided, and the other units are applied', async () => {
       const [moved, going, ending] = [await createRun(), await createRun(), await createRun()];
       await there.commit([decided(moved, 0, 11, record(moved, 0))]);
       const next = sampleRun(++runs);

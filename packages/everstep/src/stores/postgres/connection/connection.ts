@@ -75,7 +75,7 @@ export interface TransactionOptions extends PlanOptions {
 /** A sharded table has an index of that name plus a number on each of its shards. */
 const NUMBER_OF_PART = /_\d+$/;
 
-/** Thrown if a run does not have the version that the transaction expected. The transaction is repeated at once. */
+/** Thrown if a run does not have the version that the transaction expected. The transaction is repeated immediately. */
 export class VersionConflictError extends Error {
   override readonly name = 'VersionConflictError';
 }
@@ -139,7 +139,7 @@ export interface DatabaseOptions {
   readonly idleTransactionMs?: number;
   /**
    * Whether responses are used without a confirmation that the server is still the primary: for the lease and the time, which are
-   * not about runs and are needed at once. Default: false.
+   * not about runs and are needed immediately. Default: false.
    */
   readonly unconfirmed?: boolean;
   /** Is called after each COMMIT that succeeded, with the time since it was sent. */
@@ -189,7 +189,7 @@ export class Database implements Session {
       for (const client of [...this.clients]) {
         if (client.serverUrl === this.primary.url) continue;
         client.connection.stream.destroy();
-        // The pool removes an idle client at this event, and not only when the stream closes, so no caller gets it meanwhile.
+        // The pool removes an idle client at this event, before the stream closes, so no caller gets it in between.
         client.emit('error', new Error('its server is no longer the primary'));
       }
     };
@@ -326,7 +326,7 @@ export class Database implements Session {
     }
   }
 
-  /** Executes a statement as a transaction of its own. */
+  /** Executes a statement as a separate transaction. */
   private alone(statement: Statement, values: readonly SqlValue[]) {
     const once = () => this.once(statement, values);
     return this.repeated(once, () => instancesOf(statement, values), isRead(statement));
@@ -384,7 +384,7 @@ export class Database implements Session {
     if (url !== null && client instanceof this.Client && client.serverUrl === url) return result;
     const why =
       url === null
-        ? 'its server cannot be confirmed as the primary: another server of the URL does not respond, and a commit waits'
+        ? 'its server cannot be confirmed as the primary: another server in the URL does not respond, and a commit waits'
         : 'another server is the primary now';
     throw new StoreUnavailableError(`the response of the database was discarded: ${why}`);
   }

@@ -90,7 +90,7 @@ describe('the estimate of the database clock', () => {
     assert.ok(Math.abs(ahead.error) <= 1.3, `${ahead.error}`);
   });
 
-  test('a change of the database clock is followed at once', () => {
+  test('a change of the database clock is followed immediately', () => {
     const simulated = new Simulated();
     for (const ms of [-60_000, 45_000]) {
       simulated.ask(0.2, 0.2);

@@ -1,8 +1,7 @@
 /**
  * Fills an empty schema from another store, in one transaction: it creates the tables, fills them and reads them back. Other
- * connections see all of it or nothing, even after a crash. The migration lock is held meanwhile, so that a service that
- * starts on the database waits.
- * Keeps invariant 30.
+ * connections see all of it or nothing, even after a crash. The migration lock is held until the end, so that a service that
+ * starts on the database waits. Keeps invariant 30.
  */
 import pg from 'pg';
 import { LIMITS } from '../../../config/limits.js';
@@ -76,7 +75,7 @@ export interface FirstLoad {
   read(table: string, columns: Columns): AsyncIterable<readonly Row[]>;
   /** Returns where the documents of a namespace are stored. The namespace is created even if it stays empty. */
   namespace(indexId: string, name: string): Promise<LoadedNamespace>;
-  /** Commits everything. Rejects if the connection is lost meanwhile; it is then unknown whether the commit took effect. */
+  /** Commits everything. Rejects if the connection is lost; it is then unknown whether the commit took effect. */
   commit(): Promise<void>;
   /** Closes the connection. Leaves nothing behind unless it was committed. */
   close(): Promise<void>;

@@ -65,7 +65,7 @@ interface Server {
 
 /** The state that each server reports, in the order of the URL. */
 interface Answers {
-  /** The states without further waiting; `unknown` for a server that did not respond at once. */
+  /** The states without further waiting; `unknown` for a server that did not respond immediately. */
   readonly soon: readonly ServerState[];
   readonly late: Promise<readonly ServerState[]>;
 }
@@ -137,8 +137,8 @@ export class Primary {
    * Responses of this server from before the call ends may be returned to a client: no other server had been used as the primary
    * when the client asked. Never rejects.
    *
-   * All other servers must report that they are not the primary. If one of them does not respond at once, it is sufficient that the
-   * primary acknowledges a commit, which it cannot do after its synchronous standby was promoted.
+   * All other servers must report that they are not the primary. If one of them does not respond immediately, it is sufficient
+   * that the primary acknowledges a commit, which it cannot do after its synchronous standby was promoted.
    */
   async confirm(): Promise<string | null> {
     const { soon, late } = await this.asking.run();

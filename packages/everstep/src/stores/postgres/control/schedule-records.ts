@@ -131,7 +131,7 @@ export function writeSchedules(session: TransactionSession, writes: readonly Sch
 
 /**
  * Returns the next ticks of these schedules in their order; undefined if there is no such schedule. Their rows are locked
- * until the transaction ends, in an order that does not depend on the given one. Sends its statement at once.
+ * until the transaction ends, in an order that does not depend on the given one. Sends its statement immediately.
  */
 export async function lockNextTicks(
   session: TransactionSession,

@@ -1,6 +1,6 @@
 /**
  * Version 4: the documents of search indexes. Each index has its own table, named after its number, so that its
- * deletion releases its space at once; its namespaces share that table. A transaction that writes documents locks the
+ * deletion releases its space immediately; its namespaces share that table. A transaction that writes documents locks the
  * row of their namespace.
  */
 export const search = `

@@ -18,7 +18,7 @@ const LOCK = statement(`
   JOIN repair r ON r.instance_id = u.instance_id AND r.repair_id = u.repair_id
   ORDER BY r.instance_id, r.repair_id FOR SHARE OF r`);
 
-/** Returns the versions of these repairs, which stay locked until the transaction ends. Sends its statement at once. */
+/** Returns the versions of these repairs, which stay locked until the transaction ends. Sends its statement immediately. */
 export async function lockRepairs(
   session: TransactionSession,
   ids: readonly RepairId[],

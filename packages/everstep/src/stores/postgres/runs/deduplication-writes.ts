@@ -42,7 +42,7 @@ export class DeduplicationWrites implements Applier<WriteOf<'deduplication'>> {
     this.now = Math.max(this.now, now);
   }
 
-  /** Sends the writes. If another transaction takes a new id meanwhile, the primary key is violated and the batch is repeated. */
+  /** Sends the writes. If another transaction takes a new id first, the primary key is violated and the batch is repeated. */
   send(session: TransactionSession, present: Set<string>): void {
     const inserted: RowOf<typeof TAKEN>[] = [];
     const updated: RowOf<typeof TAKEN>[] = [];

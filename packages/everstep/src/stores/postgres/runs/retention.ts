@@ -132,7 +132,7 @@ export class Retention {
       const runKeys = await this.find(rows, query);
       if (runKeys.length === 0) return 0;
       const removed = await this.database.transaction((session) => removeFound(session, rows, query, runKeys));
-      // Zero means that another process removed all of these runs meanwhile. There may be others.
+      // Zero means that another process has already removed all of these runs. There may be others.
       if (removed > 0) return removed;
     }
   }

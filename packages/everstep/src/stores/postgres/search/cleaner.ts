@@ -49,7 +49,7 @@ export class Cleaner {
   /** Removes what is marked as gone; resolves when nothing of it is left, or when it failed. Need not be awaited. */
   clean(indexId: string): Promise<void> {
     const known = this.cleaning.get(indexId);
-    // The running removal may have missed what was marked meanwhile.
+    // The running removal may have missed what was marked after it started.
     const work = (known ?? Promise.resolve()).then(() => this.reported(() => this.removeGone(indexId)));
     this.cleaning.set(indexId, work);
     return work.finally(() => {
@@ -66,7 +66,7 @@ export class Cleaner {
     });
   }
 
-  /** Notes written documents: the server analyzes a table automatically, but not at once. */
+  /** Notes written documents: the server analyzes a table automatically, but not immediately. */
   grown({ table, documents }: StoredNamespace, count: number): void {
     const written = (this.written.get(table) ?? 0) + count;
     this.written.set(table, written < LOOKED_AT_AFTER ? written : 0);

@@ -64,7 +64,7 @@ export async function findNamespace(session: Session, indexId: string, namespace
   return { table, namespace: integer(row, 'number'), documents: integer(row, 'documents') };
 }
 
-/** Repeats `work` if a table that it looked up was replaced or dropped meanwhile. */
+/** Repeats `work` if a table that it looked up has since been replaced or dropped. */
 export async function whileTablesChange<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {

@@ -14,7 +14,7 @@ export async function createTables(url: string): Promise<void> {
   await (await openPostgresStore({ url, log: SILENT })).close();
 }
 
-/** Runs `work` on a connection of its own. */
+/** Runs `work` on a separate connection. */
 export async function administer<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
   checkTls(url, locationOfUrl(url));
   const client = new pg.Client({ connectionString: url, application_name: 'everstep' });

@@ -181,7 +181,7 @@ export class ShardServers implements StoreServers {
       });
       this.down.set(server, { back, isBack });
       this.learn(homes);
-      this.log.warn({ server, error: reason }, 'database server is down, reads over all servers omit it');
+      this.log.warn({ server, error: reason }, 'database server is down, reads across all servers omit it');
       void this.probeUntilBack(server);
     })().finally(() => this.marking.delete(server));
     this.marking.set(server, marking);
@@ -209,7 +209,7 @@ export class ShardServers implements StoreServers {
     for (let delayMs = FIRST_PROBE_MS; !signal.aborted; delayMs = Math.min(MOST_PROBE_DELAY_MS, delayMs * 2)) {
       try {
         await pause(delayMs, undefined, { signal, ref: false });
-        // Instances may have moved meanwhile.
+        // Instances may have moved during the outage.
         this.learn(await this.readHomes());
         await this.probe(server);
         break;

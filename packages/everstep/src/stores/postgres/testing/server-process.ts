@@ -73,7 +73,7 @@ export function serverReady(server: ChildProcess): Promise<void> {
     server.once('error', reject);
     server.once('exit', () => {
       clearTimeout(timer);
-      reject(new Error(`the server ended at once: ${said}`));
+      reject(new Error(`the server ended immediately: ${said}`));
     });
   });
 }

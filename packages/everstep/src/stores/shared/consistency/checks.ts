@@ -85,7 +85,7 @@ export const CONSISTENCY_CHECKS: readonly ConsistencyCheck[] = [
   },
   {
     id: 'failed-run-has-dead-letter',
-    rule: 'A failed run that was not recovered or deleted has its dead letter.',
+    rule: 'A failed run that was not recovered or deleted has a dead letter.',
     sqlite: `
       SELECT r.key AS what FROM run r
       WHERE r.dead_letter_seq IS NOT NULL AND NOT EXISTS (SELECT 1 FROM dead_letter d WHERE d.seq = r.dead_letter_seq)`,
@@ -110,7 +110,7 @@ export const CONSISTENCY_CHECKS: readonly ConsistencyCheck[] = [
   },
   {
     id: 'active-runs-counted',
-    rule: 'The number of active runs of a queue instance is right.',
+    rule: 'The number of active runs of a queue instance is correct.',
     sqlite: `
       SELECT t.instance_id || ': ' || coalesce(s.count, 0) || ' counted, ' || coalesce(r.count, 0) || ' found' AS what
       FROM tenant t LEFT JOIN (

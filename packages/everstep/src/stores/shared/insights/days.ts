@@ -1,5 +1,5 @@
 /**
- * Gives days that have ended counters of their own, the sums of their hours, so that reading 90 days does not read 2,160 hours of
+ * Gives days that have ended their own counters, the sums of their hours, so that reading 90 days does not read 2,160 hours of
  * each workflow. They are complete, because a fold adds late counters to them as well (fold.ts). A day has them if the totals of
  * its workflows have a row.
  */
@@ -11,10 +11,10 @@ import { sql } from '../sql/sql.js';
 import { type Counter, countsOfRow, lock, MAX_STEPS, mergeInto, write } from './fold.js';
 import { BY_START, OTHER_WORKFLOWS, PERIODS, SCOPES } from './periods.js';
 
-/** Workflows with counters of their own in a day: those with the most runs. */
+/** Workflows with their own counters in a day: those with the most runs. */
 const MAX_WORKFLOWS = 100;
 
-/** Returns the days that have counters of their own, of those that start in the time. */
+/** Returns the days that have their own counters, of those that start in the time. */
 export function* daysWithCounters(instanceId: string, from: number, to: number): Procedure<ReadonlySet<number>> {
   const found = yield* rows(sql`
     SELECT start FROM insight WHERE ${ofInstance(instanceId)} AND period = ${PERIODS.day} AND scope = ${SCOPES.runs}
@@ -22,7 +22,7 @@ export function* daysWithCounters(instanceId: string, from: number, to: number):
   return new Set(found.map((each) => integer(each, 'start')));
 }
 
-/** Returns the first day after those with counters of their own that has ended and has counters; null if there is none. */
+/** Returns the first day after those with their own counters that has ended and has counters; null if there is none. */
 function* nextDay(instanceId: string, until: number): Procedure<number | null> {
   const ofTotals = (period: number, scope: number) =>
     sql`${ofInstance(instanceId)} AND period = ${period} AND scope = ${scope} AND workflow = ''`;

@@ -1,7 +1,7 @@
 /**
- * Adds the counters of commits to those of their minute and hour, and to those of a day that has counters of its own (days.ts).
- * The number of workflows that have counters of their own in an hour is limited, and so is the number of their steps; the others
- * are counted together. Totals of an instance are counters of their own, so that reading them does not depend on the number of
+ * Adds the counters of commits to those of their minute and hour, and to those of a day that has its own counters (days.ts).
+ * The number of workflows that have their own counters in an hour is limited, and so is the number of their steps; the others
+ * are counted together. Totals of an instance are separate counters, so that reading them does not depend on the number of
  * workflows.
  */
 import {
@@ -30,11 +30,11 @@ import { byDialect, raw, type Sql, sql } from '../sql/sql.js';
 import { countsOfDelta } from './deltas.js';
 import { BY_START, OTHER_WORKFLOWS, PERIODS, SCOPES } from './periods.js';
 
-/** Maximum number of workflows with counters of their own in an hour of an instance. */
+/** Maximum number of workflows with their own counters in an hour of an instance. */
 const MAX_WORKFLOWS = 50;
-/** Maximum number of steps with counters of their own in an hour or a day of a workflow. */
+/** Maximum number of steps with their own counters in an hour or a day of a workflow. */
 export const MAX_STEPS = 20;
-/** Maximum length of a URL with counters of its own. */
+/** Maximum length of a URL with its own counters. */
 const MAX_WORKFLOW_LENGTH = 1_000;
 /** Maximum number of rows of commits that are added in one transaction. */
 const ROWS_AT_ONCE = 1_000;
@@ -74,9 +74,9 @@ export const countsOfRow = (row: Row): RunCounts => ({
 class Counters {
   private readonly known = new Map<string, Counter>();
   private readonly changed = new Set<Counter>();
-  /** Number of workflows with counters of their own, by hour. */
+  /** Number of workflows with their own counters, by hour. */
   private readonly workflows = new Map<number, number>();
-  /** Days with counters of their own. */
+  /** Days with their own counters. */
   private readonly days = new Set<number>();
 
   learn(row: Row): void {
@@ -132,7 +132,7 @@ class Counters {
 const keyOf = (period: number, start: number, scope: number, workflow: string): string =>
   `${period} ${start} ${scope} ${workflow}`;
 
-/** Adds the counters, with the steps that have none of their own in `longer` counted together. */
+/** Adds the counters, with the steps that have no counters in `longer` counted together. */
 function addWorkflow(longer: RunCounts, shorter: RunCounts | null, added: RunCounts, isOther: boolean): void {
   const both = shorter === null ? [longer] : [longer, shorter];
   for (const [name, step] of added.steps) {

@@ -91,7 +91,7 @@ function* series(query: InsightSeriesQuery): Procedure<readonly InsightPoint[]> 
   const workflow = typeof subject === 'string' ? '' : subject.workflow;
   const found = yield* read({
     instanceId,
-    // A day without counters of its own is read as hours.
+    // A day without its own counters is read as hours.
     parts: period === 'day' ? yield* partsOfTime(instanceId, query) : periodsIn(period, query),
     condition: sql`scope = ${scope} AND workflow = ${workflow}`,
     ...RUNS,

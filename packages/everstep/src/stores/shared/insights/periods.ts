@@ -24,7 +24,7 @@ const endOf = (at: number, lengthMs: number): number => at - (at % lengthMs) + l
 /** Returns whether the time contains a whole day. */
 export const hasDay = ({ from, to }: InsightTime): boolean => startOfDay(from + DAY_MS - 1) + DAY_MS <= to;
 
-/** Returns the periods that cover the time, as long as possible. `days` are those that have counters of their own. */
+/** Returns the periods that cover the time, as long as possible. `days` are those that have their own counters. */
 export function partsOf({ from, to }: InsightTime, days: ReadonlySet<number>): Parts {
   const parts: Record<InsightPeriod, number[]> = { minute: [], hour: [], day: [] };
   for (let at = from; at < to; ) {

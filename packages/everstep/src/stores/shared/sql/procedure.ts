@@ -39,7 +39,7 @@ export function* send(statement: Sql): Procedure<void> {
   yield { returns: 'nothing', statement };
 }
 
-/** Does work of one store within a procedure, without a statement of its own. */
+/** Does work of one store within a procedure, without its own statement. */
 // biome-ignore lint/correctness/useYield: it replaces a procedure that has statements.
 export function* own<Result>(work: () => Result): Procedure<Result> {
   return work();

@@ -80,12 +80,12 @@ const isDamaged = (words: RegExp) => (error: unknown) => {
 
 const damages: readonly (readonly [what: string, damage: (file: string) => Promise<void>, words: RegExp])[] = [
   [
-    'one flipped bit at 30 % of its log',
+    'one flipped bit at 30% of its log',
     async (file) => flip(`${file}-wal`, await part(`${file}-wal`, 0.3)),
     /lost acknowledged changes: \d+ commits were on the disk, \d+ are left. .*damaged in frame \d+; \d+ valid frames follow/,
   ],
   [
-    'one flipped bit at 70 % of its log',
+    'one flipped bit at 70% of its log',
     async (file) => flip(`${file}-wal`, await part(`${file}-wal`, 0.7)),
     /damaged in frame \d+; \d+ valid frames follow/,
   ],

@@ -113,7 +113,7 @@ test('account changes are also durable when they are acknowledged', async () => 
   assert.equal(answer.state, 'resolved');
 });
 
-test('a commit of one run alone is synced at once if the disk has been fast', async () => {
+test('a commit of one run alone is synced immediately if the disk has been fast', async () => {
   const syncs: string[] = [];
   mock.method(fs, 'fdatasync', (_descriptor: number, done: Done) => {
     syncs.push('beside');

@@ -11,7 +11,7 @@ import { dirname } from 'node:path';
 import type { DurableMark } from './durable-mark.js';
 import { logFile } from './store-loss.js';
 
-/** On a disk this fast, a sync that only one run waits for is made at once: two thread switches would take longer. */
+/** On a disk this fast, a sync that only one run waits for is made immediately: two thread switches would take longer. */
 const QUICK_MS = 0.5;
 const WEIGHT_OF_LATEST = 0.2;
 

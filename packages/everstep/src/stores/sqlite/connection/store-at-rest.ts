@@ -59,7 +59,7 @@ function problemsOf(database: DatabaseSync): readonly string[] {
 export function assertStore(database: DatabaseSync, file: string): number {
   const schema = numberOf(database, 'PRAGMA user_version');
   if (numberOf(database, 'PRAGMA application_id') !== APPLICATION_ID || schema === 0)
-    throw new StoreOpenError('not-a-store', `${file} is not a store of Everstep.`);
+    throw new StoreOpenError('not-a-store', `${file} is not an Everstep store.`);
   if (schema > MIGRATIONS.length)
     throw new StoreOpenError(
       'newer-schema',
@@ -132,7 +132,7 @@ export function inspectDocuments(file: string): Inspection & { readonly document
   });
 }
 
-/** A file that is open to be copied. No service may use it meanwhile. */
+/** A file that is open to be copied. No service may use it during the copy. */
 export interface FileAtRest {
   copyTo(request: CopyRequest): Promise<void>;
   close(): void;

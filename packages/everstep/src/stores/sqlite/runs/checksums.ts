@@ -40,5 +40,5 @@ export function checkChecksums(database: Pick<DatabaseSync, 'prepare'>): CheckRe
       violations++;
       if (examples.length < MAX_EXAMPLES) examples.push(text(row, 'what'));
     }
-  return { id: 'values-unchanged', rule: 'Results of steps and bodies are as they were written.', violations, examples };
+  return { id: 'values-unchanged', rule: 'Step results and bodies are as they were written.', violations, examples };
 }

@@ -3,7 +3,7 @@
  *
  * The search reads the blocks that the facet index lists for the state, in the order of creation. A run that ended before a
  * time was created before it, so the search stops there. It yields to other work between blocks. The runs found in a block are
- * removed in the same turn of the event loop, so they cannot have changed meanwhile.
+ * removed in the same turn of the event loop, so they cannot have changed in between.
  */
 import type { StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';

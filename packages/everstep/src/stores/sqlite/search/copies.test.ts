@@ -39,7 +39,7 @@ test('an index without documents has nothing to copy', async (t) => {
   assert.equal(await documents.copyTo({ indexId: 'idx_none', file: copy }), false);
 });
 
-test('an index that is deleted while it is copied is gone at once, and has nothing to copy', async (t) => {
+test('an index that is deleted while it is copied is gone immediately, and has nothing to copy', async (t) => {
   const { documents, copy } = await opened(t);
   await documents.upsert({ ...target, documents: numbered(0, 3000) });
   const [copied] = await Promise.all([documents.copyTo({ indexId: target.indexId, file: copy }), documents.drop(target)]);

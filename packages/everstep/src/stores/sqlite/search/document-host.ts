@@ -133,7 +133,7 @@ export class DocumentHost implements EmbeddedDocuments {
       await found.copyTo({ file, signal: end.signal });
       return true;
     } catch (error) {
-      // Its index was deleted meanwhile.
+      // Its index has been deleted.
       if (this.dropped.has(indexId)) return false;
       throw error;
     } finally {
@@ -158,7 +158,7 @@ export class DocumentHost implements EmbeddedDocuments {
     if (this.cleaning.has(indexId)) return;
     const work = async (): Promise<void> => {
       try {
-        // Looked up each time: the file may have been closed or dropped meanwhile.
+        // Looked up each time, because the file may have been closed or dropped.
         while (!this.closed && this.existing(indexId)?.removeSome()) await nextTurn();
       } catch (error) {
         this.onFailure(error instanceof Error ? error : new Error(String(error)));

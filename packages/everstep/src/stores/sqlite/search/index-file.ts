@@ -74,7 +74,7 @@ export class IndexFile {
     return this.find(namespace)?.rows.ids(prefix, limit) ?? [];
   }
 
-  /** Searches the namespace. `turn` yields to other work. If the namespace is removed meanwhile, nothing more is found. */
+  /** Searches the namespace. `turn` yields to other work. If the namespace is removed during the search, nothing more is found. */
   async search(
     { namespace, text: query, limit, filter, maxBytes }: Query<'search'>,
     turn: () => Promise<void>,

@@ -107,12 +107,12 @@ export class RankedSearch {
         ? await this.score(`body : (${anyOf(words)})${tagged}`, MAX_SCORED, asked)
         : await this.amongMany(words, tagged, asked, documents);
     const best = hits.sort(byScore).slice(0, limit);
-    // The namespace may have been removed meanwhile.
+    // The namespace may have been removed in the meantime.
     if (!(await pause())) return [];
     const room = new DocumentRoom(maxBytes);
     return best.flatMap(({ seq, score }) => {
       const head = this.selectHead.get(seq);
-      // It may have been removed meanwhile.
+      // It may have been removed in the meantime.
       if (!head) return [];
       return [{ ...room.documentOf(head, () => this.selectDocument.get(seq)), score }];
     });

@@ -50,7 +50,7 @@ test('a copy made while transactions are committed contains whole transactions, 
   await copied;
   const found = read(copy);
   assert.equal(found.sound, 'ok');
-  assert.ok(transactions > 1, 'something was written meanwhile');
+  assert.ok(transactions > 1, 'something was written during the copy');
   assert.ok(Number(found.rows) >= 5000 && Number(found.rows) <= next);
   assert.equal(Number(found.rows) % 10, 0, 'no part of a transaction');
   assert.equal(found.last, Number(found.rows) - 1, 'nothing is missing in between');

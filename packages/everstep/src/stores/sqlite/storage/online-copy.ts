@@ -1,7 +1,7 @@
 /**
  * Copies an open database into another file while writes continue, with SQLite's own backup.
  *
- * The copy is made through the connection that writes: changes made meanwhile are also made in the copy, so it never restarts
+ * The copy is made through the connection that writes: changes made during the copy are also made in it, so it never restarts
  * however busy the service is, and finally it is the database at one moment: that of its end. Between two pieces everything else
  * continues.
  */
@@ -26,9 +26,9 @@ const BESIDE_WORK: CopyPace = { pages: 32, intervalMs: 2 };
 export const UNHINDERED: CopyPace = { pages: 4096, intervalMs: 0 };
 
 /**
- * A piece that falls into a transaction copies nothing, and what is written meanwhile must also be copied: a busy service could
- * outrun its copy indefinitely. Of every PIECES_WATCHED pieces, at least the fraction LEAST_PART must make progress. Otherwise the
- * copy restarts with pieces that are LARGER times larger.
+ * A piece that falls into a transaction copies nothing, and what is written in the meantime must also be copied: a busy service
+ * could outrun its copy indefinitely. Of every PIECES_WATCHED pieces, at least the fraction LEAST_PART must make progress.
+ * Otherwise the copy restarts with pieces that are LARGER times larger.
  */
 const PIECES_WATCHED = 500;
 const LEAST_PART = 0.25;

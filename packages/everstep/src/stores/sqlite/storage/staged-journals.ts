@@ -73,7 +73,7 @@ export class StagedJournals {
     const runSeq = integer(row, 'seq');
     const listedAt = this.runOrder.listedAt(createdAt);
     this.insert.run(runKey, runSeq, tenant, listedAt);
-    // Runs that are created meanwhile have higher numbers.
+    // Runs that are created later have higher numbers.
     this.runOrder.added(runSeq, listedAt);
     return runSeq;
   }

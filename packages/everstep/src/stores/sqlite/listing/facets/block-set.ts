@@ -104,7 +104,7 @@ export class BlockSet {
       setBits(bitmap, offset >> 5, bit);
       this.count++;
     } else if (list) {
-      // New rows have the largest offset, so this ends at once.
+      // New rows have the largest offset, so this ends immediately.
       let index = list.length;
       while (index > 0 && (list[index - 1] ?? 0) > offset) index--;
       if (index > 0 && list[index - 1] === offset) return;
