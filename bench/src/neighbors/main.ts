@@ -36,7 +36,7 @@ interface Measured {
   readonly ratio: number;
   readonly failed: number;
   /** Responses to the hostile account, by status. */
-  readonly answers: Readonly<Record<string, number>>;
+  readonly responses: Readonly<Record<string, number>>;
 }
 
 interface Pace {
@@ -72,8 +72,8 @@ async function measure({ name }: Attack, pace: Pace): Promise<Measured> {
     await Promise.race([attacking, pause(60_000)]);
     await pause(ATTACK_AHEAD_MS);
     const { failed, ...beside } = await latencyOf(world, pace);
-    const answers = await world.attack('stop', name);
-    return { attack: name, alone, beside, ratio: rounded(beside.p99 / alone.p99), failed, answers };
+    const responses = await world.attack('stop', name);
+    return { attack: name, alone, beside, ratio: rounded(beside.p99 / alone.p99), failed, responses };
   } finally {
     await world.stop();
   }

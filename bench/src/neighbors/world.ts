@@ -117,8 +117,8 @@ export async function startWorld(): Promise<World> {
     return {
       async quietRun() {
         const startedAt = performance.now();
-        const answer = await client.send('POST', path, headers, body);
-        if (textIn(answer.body, 'workflowState') !== 'RUN_SUCCESS') throw new Error('a run of the quiet account failed');
+        const received = await client.send('POST', path, headers, body);
+        if (textIn(received.body, 'workflowState') !== 'RUN_SUCCESS') throw new Error('a run of the quiet account failed');
         return performance.now() - startedAt - NAP_MS;
       },
       async attack(kind, attack) {
@@ -134,7 +134,7 @@ export async function startWorld(): Promise<World> {
           attacker.send(order);
         });
         if (done.kind === 'failed') throw new Error(done.error);
-        return done.answers;
+        return done.responses;
       },
       stop: end,
     };

@@ -76,7 +76,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       ...waits,
       async onUnavailable(reason) {
         await closers.close();
-        await waiting.answer(reason);
+        await waiting.respond(reason);
       },
     });
     await waiting.close();

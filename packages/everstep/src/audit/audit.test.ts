@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AuditNote } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
-import type { Message, MessageAnswer } from '../ports/message-sender.js';
+import type { Message, MessageOutcome } from '../ports/message-sender.js';
 import { sampleAudit } from '../stores/conformance/accounts/account-samples.js';
 import { T0 } from '../stores/conformance/samples.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
@@ -131,14 +131,14 @@ describe('verification of the chain', () => {
 });
 
 describe('audit log upkeep', () => {
-  async function world(answer: (sent: readonly Message[]) => MessageAnswer) {
+  async function world(respond: (sent: readonly Message[]) => MessageOutcome) {
     const store = await openSqliteStore({ file: ':memory:' });
     const clock = new StillClock();
     const sent: Message[] = [];
     const sender = {
       async send(message: Message) {
         sent.push(message);
-        return answer(sent);
+        return respond(sent);
       },
     };
     const common = { audit: store.audit, now: clock.now, clock, log };
@@ -146,7 +146,7 @@ describe('audit log upkeep', () => {
     const upkeep = new AuditUpkeep({ ...common, push, retentionMs: 1_000, isShared: false });
     return { store, clock, sent, upkeep };
   }
-  const answered = (status: number): MessageAnswer => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() });
+  const answered = (status: number): MessageOutcome => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() });
   const idsIn = ({ body }: Message) =>
     Buffer.from(body ?? [])
       .toString()

@@ -101,9 +101,9 @@ export class NodeProcess {
   async healthStatus(path: '/health' | '/ready'): Promise<number> {
     const signal = AbortSignal.timeout(5_000);
     return fetch(`${this.url}${path}`, { signal }).then(
-      async (answer) => {
-        await answer.arrayBuffer();
-        return answer.status;
+      async (response) => {
+        await response.arrayBuffer();
+        return response.status;
       },
       () => 0,
     );

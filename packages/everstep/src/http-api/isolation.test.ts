@@ -11,7 +11,7 @@ import { OPERATIONS } from './operations/index.js';
 import { MANAGEMENT_REFERENCE, RUNTIME_REFERENCE, referenceOperations } from './reference/index.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { pathsOf, routerPath } from './server/routing.js';
-import { type Answered, ApiWorld, type SentRequest } from './testing/api-world.js';
+import { type ApiResponse, ApiWorld, type SentRequest } from './testing/api-world.js';
 import { type Credentials, createCredentials, type Headers } from './testing/isolation-credentials.js';
 import { MARK, REGION, TestObjects } from './testing/isolation-objects.js';
 import type { Asked, IndexRow, Row } from './testing/isolation-rows.js';
@@ -55,7 +55,7 @@ function requestOf({ method }: Operation, path: string, asked: Asked): SentReque
 }
 
 /** Each case uses its own address, so that failed logins of one case do not block the next. */
-function send(request: SentRequest, authorization: string | null, query = ''): Promise<Answered<unknown>> {
+function send(request: SentRequest, authorization: string | null, query = ''): Promise<ApiResponse<unknown>> {
   attempts += 1;
   const remoteAddress = `10.${(attempts >> 16) & 255}.${(attempts >> 8) & 255}.${attempts & 255}`;
   const headers: InjectOptions['headers'] = { ...request.headers, ...(authorization === null ? {} : { authorization }) };
@@ -64,18 +64,18 @@ function send(request: SentRequest, authorization: string | null, query = ''): P
 }
 
 /** Responses to other callers must not contain data that they did not send themselves. */
-function assertNothingOfOthers(request: SentRequest, answer: Answered<unknown>, who: string): void {
+function assertNothingOfOthers(request: SentRequest, response: ApiResponse<unknown>, who: string): void {
   const asked = `${request.url} ${String(request.payload ?? '')}`;
   // The audit log contains the filters of bulk actions, including ids of rejected requests of others.
-  const shown = JSON.stringify(answer.body ?? null, (name, value) => (name === 'details' ? undefined : value));
+  const shown = JSON.stringify(response.body ?? null, (name, value) => (name === 'details' ? undefined : value));
   if (!asked.includes(MARK)) assert.ok(!shown.includes(MARK), `${who} sees ${shown}`);
 }
 
 async function assertRefused(request: SentRequest, authorization: string | null, challenge: RegExp, what: string): Promise<void> {
-  const answer = await send(request, authorization);
-  assert.equal(answer.status, 401, `${what}: ${JSON.stringify(answer.body)}`);
-  assert.match(String(answer.headers['www-authenticate']), challenge, what);
-  assert.match(JSON.stringify(answer.body), /Bearer|Basic|token|API key/, `${what} says what to send`);
+  const received = await send(request, authorization);
+  assert.equal(received.status, 401, `${what}: ${JSON.stringify(received.body)}`);
+  assert.match(String(received.headers['www-authenticate']), challenge, what);
+  assert.match(JSON.stringify(received.body), /Bearer|Basic|token|API key/, `${what} says what to send`);
 }
 
 async function assertAllRefused(request: SentRequest, refused: Headers, challenge: RegExp): Promise<void> {
@@ -117,8 +117,8 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   assert.equal((await send(request, basicOf('finance'))).status, row.readOnly, 'the login of a user who can only read');
   const readOnly = await send(request, `Bearer ${own.readOnlyToken}`);
   assert.equal(readOnly.status, row.readOnly, `read-only: ${JSON.stringify(readOnly.body)}`);
-  const answer = await send(request, `Bearer ${own.token}`);
-  assert.equal(answer.status, 200, `own, after all the others: ${JSON.stringify(answer.body)}`);
+  const result = await send(request, `Bearer ${own.token}`);
+  assert.equal(result.status, 200, `own, after all the others: ${JSON.stringify(result.body)}`);
 }
 
 /** Runs after a successful request: its entry exists when the response arrives. */
@@ -175,9 +175,9 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
       assert.equal((await send(request, null, `svc_token=${objects.world.token}`)).status, 401, 'a token in the query');
       const outsider = async (who: string, authorization: string) => {
         const asked = await fresh();
-        const answer = await send(asked, authorization);
-        assert.equal(answer.status, row.people.stranger, `${who}: ${JSON.stringify(answer.body)}`);
-        assertNothingOfOthers(asked, answer, who);
+        const response = await send(asked, authorization);
+        assert.equal(response.status, row.people.stranger, `${who}: ${JSON.stringify(response.body)}`);
+        assertNothingOfOthers(asked, response, who);
       };
       for (const [who, authorization] of Object.entries(credentials.outsiders)) await outsider(who, authorization);
       for (const person of PEOPLE) {
@@ -185,9 +185,9 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
           await outsider(person, basicOf(person));
           continue;
         }
-        const answer = await send(await fresh(), basicOf(person));
-        assert.equal(answer.status, row.people[person], `${person}: ${JSON.stringify(answer.body)}`);
-        if (answer.status < 300) await assertAudited(operation, request);
+        const response = await send(await fresh(), basicOf(person));
+        assert.equal(response.status, row.people[person], `${person}: ${JSON.stringify(response.body)}`);
+        if (response.status < 300) await assertAudited(operation, request);
       }
       break;
     }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { LOCAL_CERTIFICATE, TEST_CA } from '../config/certificates.fixture.js';
 import { LIMITS } from '../config/limits.js';
 import type { MailSettings } from '../config/mail/mail-settings.js';
-import type { MailTarget, Message, MessageAnswer } from '../ports/message-sender.js';
+import type { MailTarget, Message, MessageOutcome } from '../ports/message-sender.js';
 import { MailSender } from './mail-sender.js';
 import { SmtpServer, type SmtpServerOptions } from './smtp-server.fixture.js';
 
@@ -16,7 +16,7 @@ const messageTo = (
   content: object = { subject: 'Alert: a run failed', text: 'Step: charge' },
 ): Message => ({
   ...{ instanceId: 'qi_1', dialect: 'native', method: 'POST', url: 'mailto:ops@shop.test', headers: {} },
-  ...{ body: Buffer.from(JSON.stringify(content)), timeoutMs: 30_000, maxAnswerBytes: 1_000, signed: null, take: 'forwarded' },
+  ...{ body: Buffer.from(JSON.stringify(content)), timeoutMs: 30_000, maxResponseBytes: 1_000, signed: null, take: 'forwarded' },
   mail: { id: 'msg_1', to } satisfies MailTarget,
 });
 
@@ -24,7 +24,7 @@ interface World {
   readonly server: SmtpServer;
   readonly warnings: object[];
   readonly sender: MailSender;
-  send(to: readonly string[], content?: object, signal?: AbortSignal): Promise<MessageAnswer>;
+  send(to: readonly string[], content?: object, signal?: AbortSignal): Promise<MessageOutcome>;
   now: number;
 }
 
@@ -55,15 +55,15 @@ async function withServer(
   }
 }
 
-const failureOf = (answer: MessageAnswer) => (answer.kind === 'failure' ? answer.failure : assert.fail('it was sent'));
+const failureOf = (outcome: MessageOutcome) => (outcome.kind === 'failure' ? outcome.failure : assert.fail('it was sent'));
 const LOGIN = { user: 'ann', password: 'secret' };
 
 describe('email', () => {
   test('is sent over TLS with a login, once for all recipients', () =>
     withServer(SECURE, { login: LOGIN }, async ({ server, send, warnings }) => {
-      const answer = await send(['ops@shop.test', 'ann@shop.test']);
-      assert.ok(answer.kind === 'answered', JSON.stringify([answer, warnings]));
-      assert.deepEqual([answer.status, Buffer.from(answer.body).toString()], [250, '250 queued as 1']);
+      const result = await send(['ops@shop.test', 'ann@shop.test']);
+      assert.ok(result.kind === 'answered', JSON.stringify([result, warnings]));
+      assert.deepEqual([result.status, Buffer.from(result.body).toString()], [250, '250 queued as 1']);
       const [mail, ...others] = server.mails;
       assert.equal(others.length, 0);
       const { data = '', ...rest } = mail ?? {};
@@ -173,10 +173,10 @@ describe('email', () => {
     }));
 
   test('other messages are passed on', async () => {
-    const answer: MessageAnswer = { kind: 'answered', status: 204, headers: {}, body: new Uint8Array() };
+    const received: MessageOutcome = { kind: 'answered', status: 204, headers: {}, body: new Uint8Array() };
     const log = { debug() {}, info() {}, warn() {}, error() {} };
-    const sender = new MailSender({ send: async () => answer }, { settings: null, now: () => 0, log });
+    const sender = new MailSender({ send: async () => received }, { settings: null, now: () => 0, log });
     const { mail: _mail, ...message } = messageTo([]);
-    assert.equal(await sender.send(message, NEVER), answer);
+    assert.equal(await sender.send(message, NEVER), received);
   });
 });

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { SeededRandom } from '../clock/testing/seeded-random.js';
 import { SimulatedClock } from '../clock/testing/simulated-clock.js';
 import type { RunSettings } from '../engine/runs/run.js';
-import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import type { Message, MessageOutcome, MessageSender } from '../ports/message-sender.js';
 import type { StepCaller } from '../ports/step-caller.js';
 import type { RunRecord, Store } from '../ports/stores/store.js';
 import { createRuntime, type Runtime } from '../runtime/runtime.js';
@@ -26,7 +26,7 @@ const SETTINGS: RunSettings = {
   flowControl: null,
   failureCallback: null,
 };
-const FAULTS = { store: { refuse: 0.05, loseAnswer: 0.05 }, lose: 0.15, refuseMessage: 0.2, crash: 0.02 };
+const FAULTS = { store: { refuse: 0.05, loseReply: 0.05 }, lose: 0.15, refuseMessage: 0.2, crash: 0.02 };
 
 const noSteps: StepCaller = {
   call: () => {
@@ -35,7 +35,7 @@ const noSteps: StepCaller = {
   close: async () => {},
 };
 
-const failure = (message: string): MessageAnswer => ({
+const failure = (message: string): MessageOutcome => ({
   kind: 'failure',
   failure: {
     cause: 'network',
@@ -71,7 +71,7 @@ class World {
         return this.deliver(message, () => life.dead);
       },
     };
-    const store = faultyStore(this.store, random, this.faulty ? FAULTS.store : { refuse: 0, loseAnswer: 0 }, () => life.dead);
+    const store = faultyStore(this.store, random, this.faulty ? FAULTS.store : { refuse: 0, loseReply: 0 }, () => life.dead);
     const runtime = createRuntime({
       store,
       clock,
@@ -87,7 +87,7 @@ class World {
   }
 
   /** Receives a message of the queue, and checks that all earlier messages have ended. */
-  private async deliver({ url, serviceHeaders }: Message, isDead: () => boolean): Promise<MessageAnswer> {
+  private async deliver({ url, serviceHeaders }: Message, isDead: () => boolean): Promise<MessageOutcome> {
     const { random, clock } = this;
     const lose = this.faulty && random.chance(FAULTS.lose);
     await clock.wait(random.below(50));

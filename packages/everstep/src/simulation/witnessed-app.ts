@@ -57,10 +57,10 @@ export function startApp(store: Store, history: StepHistory, { base, checkpointS
             },
             call: async (stepName, value) => {
               const url = `http://api/${value}`;
-              const answer = await ctx.call<number>(stepName, { url, retries: 100, retryDelay: '1000' });
+              const response = await ctx.call<number>(stepName, { url, retries: 100, retryDelay: '1000' });
               recordedBefore++;
-              witness.saw(stepName, answer.body);
-              return answer.body;
+              witness.saw(stepName, response.body);
+              return response.body;
             },
             invoke: async (stepName, invoked) => {
               const child = await ctx.invoke<WitnessedEnd<unknown>>(stepName, {

@@ -98,7 +98,7 @@ const disturbed: SimulatedWorkflow = async (ctx) => {
 export const LETTER_EVENT = 'letter for you';
 export const approvalEvent = (seed: number): string => `approval ${seed}`;
 /** Returns the response of the simulated API to a number. */
-export const apiAnswer = (value: number): number => value * 2 + 1;
+export const apiResult = (value: number): number => value * 2 + 1;
 
 const nothing: SimulatedWorkflow = async (ctx) => ({ seed: ctx.payload.seed });
 
@@ -125,7 +125,7 @@ export function expectedResult(name: string, payload: { readonly seed: number })
     run: async (_name, step) => step(),
     sleep: (stepName) => (stepName === 'slow' ? new Promise<never>(() => {}) : Promise.resolve()),
     waitForEvent: async () => payload.seed,
-    call: async (_name, value) => apiAnswer(value),
+    call: async (_name, value) => apiResult(value),
     invoke: (_name, invoked) => expectedResult(invoked, payload),
   });
 }

@@ -49,7 +49,7 @@ const UNRELATED_EVENTS = 60;
 
 export const NO_FAULTS: WorldFaults = {
   network: { loseRequest: 0, loseResponse: 0, duplicate: 0, garbage: 0, restartApp: 0, maxDelayMs: 20 },
-  store: { refuse: 0, loseAnswer: 0 },
+  store: { refuse: 0, loseReply: 0 },
   crash: 0,
 };
 

@@ -6,8 +6,8 @@ import { after } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
 import { SeededRandom } from '../clock/testing/seeded-random.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
-import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
-import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import type { Message, MessageOutcome, MessageSender } from '../ports/message-sender.js';
+import type { StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js';
 import { createAddressPolicy } from './addresses/address-policy.js';
 import type { OutboundOptions } from './http-step-caller.js';
 import { createOutbound } from './outbound.js';
@@ -52,11 +52,11 @@ export interface Received {
 }
 export type Respond = (response: ServerResponse) => void;
 
-export const answering =
+export const responding =
   (status: number, headers: Record<string, string>, body = ''): Respond =>
   (response) =>
     response.writeHead(status, headers).end(body);
-export const agreeing: Respond = answering(200, SPOKEN, JSON.stringify(REPLY));
+export const agreeing: Respond = responding(200, SPOKEN, JSON.stringify(REPLY));
 
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
@@ -133,20 +133,20 @@ export function message(changes: Partial<Message> = {}): Message {
     headers: {},
     body: null,
     timeoutMs: 5_000,
-    maxAnswerBytes: 64 * 1024,
+    maxResponseBytes: 64 * 1024,
     signed: null,
     take: 'exact',
     ...changes,
   };
 }
 
-export async function callWith(respond: Respond, changes: Partial<StepCall> = {}): Promise<StepAnswer> {
+export async function callWith(respond: Respond, changes: Partial<StepCall> = {}): Promise<StepOutcome> {
   endpoint.respond = respond;
   endpoint.received = [];
   return caller.call(stepCall(changes), new AbortController().signal);
 }
 
-export function failureOf(answer: StepAnswer | MessageAnswer): DeliveryFailure {
-  assert.equal(answer.kind, 'failure');
-  return answer.failure;
+export function failureOf(outcome: StepOutcome | MessageOutcome): DeliveryFailure {
+  assert.equal(outcome.kind, 'failure');
+  return outcome.failure;
 }

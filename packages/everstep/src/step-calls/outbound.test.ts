@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   agreeing,
-  answering,
   endpoint,
   failureOf,
   message,
   outboundOptions,
+  responding,
   sharesEndpoint,
   stepCall,
 } from './endpoint.fixture.js';
@@ -23,7 +23,7 @@ test('steps and messages to one host share connections', async (t) => {
   for (let i = 0; i < 3; i++) assert.equal((await stepCaller.call(stepCall(), signal)).kind, 'reply');
   const before = endpoint.connections;
   for (let i = 0; i < 3; i++) {
-    endpoint.respond = answering(202, {}, 'ok');
+    endpoint.respond = responding(202, {}, 'ok');
     assert.equal((await messageSender.send(message(), signal)).kind, 'answered');
     endpoint.respond = agreeing;
     assert.equal((await stepCaller.call(stepCall(), signal)).kind, 'reply');

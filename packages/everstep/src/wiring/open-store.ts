@@ -3,8 +3,8 @@ import { access, constants } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
-import { type AnsweringOptions, answerCommands } from '../backup/answering.js';
 import type { ControlChannel } from '../backup/control-channel.js';
+import { type ControlCommandOptions, handleControlCommands } from '../backup/control-commands.js';
 import { credentialsFile } from '../bootstrap/credentials.js';
 import { makePrivateDirectory } from '../bootstrap/data-dir.js';
 import { fileError, StartError } from '../bootstrap/start-error.js';
@@ -35,7 +35,7 @@ export interface Opened {
   readonly node: OpenedNode | null;
   readonly openDocuments: (
     onFailure: (error: Error) => void,
-    commands: Pick<AnsweringOptions, 'rotate' | 'record'>,
+    commands: Pick<ControlCommandOptions, 'rotate' | 'record'>,
   ) => Promise<OpenedDocuments>;
   /** Location of the store for display, without secrets. */
   readonly location: string;
@@ -66,7 +66,7 @@ export async function openFile(
     const directory = join(dirname(file), SEARCH_DIRECTORY);
     const openDocuments: Opened['openDocuments'] = async (onFailure, commands) => {
       const documents = openSearchDocuments({ directory, onFailure });
-      return { documents, control: await answerCommands({ dataDir, store, documents, log, ...commands }) };
+      return { documents, control: await handleControlCommands({ dataDir, store, documents, log, ...commands }) };
     };
     return { store, node: null, openDocuments, location: file };
   } catch (error) {

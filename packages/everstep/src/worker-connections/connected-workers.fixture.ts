@@ -66,7 +66,7 @@ export class PlayedWorker {
     this.link.receive(JSON.stringify(frames));
   }
   /** Replies to a request; the newest one by default. */
-  answer(id = this.received.at(-1) ?? 0, reply: StepReply = { protocol: 1, kind: 'journal-needed' }): void {
+  respond(id = this.received.at(-1) ?? 0, reply: StepReply = { protocol: 1, kind: 'journal-needed' }): void {
     this.send({ kind: 'answer', id, reply });
   }
   /** Ends the transport. */

@@ -95,11 +95,11 @@ test('a reply that is sent twice has no effect, and its id is not used again', a
   const worker = new ConnectedWorkers().connect();
   const asked = ask(worker);
   await worker.turn();
-  worker.answer(1);
-  worker.answer(1);
+  worker.respond(1);
+  worker.respond(1);
   const next = ask(worker);
   await worker.turn();
-  worker.answer(1);
+  worker.respond(1);
   await settled();
   assert.deepEqual([asked.outcomes.length, next.outcomes.length, worker.received], [1, 0, [1, 2]]);
   worker.link.close(1000, 'end');

@@ -15,7 +15,7 @@ export function readNotice(value: unknown): FailureNotice {
 }
 
 /** Returns the reply to a notice, or null if it is malformed. */
-export function readNoticeAnswer(value: unknown): NoticeAnswer | null {
+export function readNoticeReply(value: unknown): NoticeAnswer | null {
   if (!isFields(value)) return null;
   if (value.kind === 'handled') return { kind: 'handled' };
   const { message, retry } = value;

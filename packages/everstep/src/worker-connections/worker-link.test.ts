@@ -30,8 +30,8 @@ it('sends the frames of a turn in one message, and calls onSent when they are se
     [['step', 'step']],
   );
   assert.deepEqual([first.sent, second.sent], [1, 1]);
-  worker.answer(2);
-  worker.answer(1);
+  worker.respond(2);
+  worker.respond(1);
   await worker.turn();
   assert.deepEqual([first.outcome?.kind, second.outcome?.kind, first.sent], ['replied', 'replied', 1]);
 });
@@ -54,8 +54,8 @@ it('cancels a request that times out, and ignores its late reply', async () => {
   await worker.turn();
   await world.pass(1_000);
   assert.deepEqual([asked.outcome, worker.count('cancel'), worker.link.inFlight], [{ kind: 'timed-out' }, 1, 0]);
-  worker.answer(1);
-  worker.answer(99);
+  worker.respond(1);
+  worker.respond(99);
   worker.send({ kind: 'noticed', id: 98, outcome: { kind: 'handled' } });
   const next = ask(worker);
   await worker.turn();
@@ -74,7 +74,7 @@ it('times out each request at its own time', async () => {
   const late = ask(worker, { timeoutMs: 20 });
   await world.pass(20);
   assert.equal(late.outcome?.kind, 'timed-out');
-  worker.answer(4);
+  worker.respond(4);
   await world.pass(200);
   assert.deepEqual(outcomes(), ['timed-out', 'timed-out', 'timed-out', 'replied']);
 });
@@ -103,7 +103,7 @@ it('knows which of the lost requests had started', async () => {
   const asked = [ask(worker), ask(worker), ask(worker)];
   await worker.turn();
   worker.send({ kind: 'received', through: 1 });
-  worker.answer(2);
+  worker.respond(2);
   worker.lose();
   await settled();
   assert.deepEqual(
@@ -169,7 +169,7 @@ it('closes a drained connection when the last request has ended, however it ende
     worker.link.drain();
     await worker.turn();
     assert.deepEqual([worker.count('drain'), worker.ends.length, worker.link.free], [1, 0, 0]);
-    if (end === 'answer') worker.answer();
+    if (end === 'answer') worker.respond();
     else if (end === 'abort') asked.abort();
     else await world.pass(1_000);
     await worker.turn();
@@ -186,7 +186,7 @@ it('sends no more work to a worker that drains, and accepts its replies', async 
   worker.send({ kind: 'drain' });
   assert.deepEqual([worker.link.isOpen, worker.link.free], [false, 0]);
   assert.equal(world.pools.pick({ instanceId: 'qi_1', app: 'shop', workflow: 'order', runKey: '' }), null);
-  worker.answer();
+  worker.respond();
   await settled();
   assert.deepEqual([asked.outcome?.kind, worker.ends], ['replied', []]);
 });

@@ -52,8 +52,8 @@ it('picks the connection that holds the run, until it is full, drains or has end
   world.pools.answered(b.link, 'r1', true);
   assert.equal(send(), b.link);
   assert.equal(send(), a.link, 'it is full');
-  b.answer(1);
-  b.answer(2);
+  b.respond(1);
+  b.respond(2);
   assert.equal(b.link.inFlight, 0);
   assert.equal(world.pools.pick(target), b.link);
   world.pools.answered(b.link, 'r1', false);
@@ -63,7 +63,7 @@ it('picks the connection that holds the run, until it is full, drains or has end
   world.pools.answered(a.link, 'r1', true);
   a.send({ kind: 'drain' });
   assert.equal(world.pools.pick(target), 'busy');
-  b.answer(3);
+  b.respond(3);
   a.lose();
   b.link.receive('[{"kind":"answer","id":3,"reply":{}}]');
   assert.equal(world.pools.pick(target), b.link);

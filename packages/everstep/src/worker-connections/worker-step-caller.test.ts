@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { FailureNotice, StepReply, StepRequest } from '@everstep/sdk/protocol';
-import type { Message, MessageAnswer } from '../ports/message-sender.js';
-import type { ReplayCheck, StepAnswer, StepCall } from '../ports/step-caller.js';
+import type { Message, MessageOutcome } from '../ports/message-sender.js';
+import type { ReplayCheck, StepCall, StepOutcome } from '../ports/step-caller.js';
 import { sampleStep } from '../stores/conformance/samples.js';
 import { ConnectedWorkers, type PlayedWorker, settled } from './connected-workers.fixture.js';
 import { WorkerStepCaller } from './worker-step-caller.js';
@@ -49,13 +49,13 @@ class World extends ConnectedWorkers {
       ...{ forwardHeaders: {}, timeoutMs: 60_000, hidesData: false, request: { ...REQUEST, ...request } },
       ...more,
     };
-    const called = { answer: null as StepAnswer | null, error: null as Error | null, sent: 0, abort: () => control.abort() };
+    const called = { outcome: null as StepOutcome | null, error: null as Error | null, sent: 0, abort: () => control.abort() };
     const onSent = () => {
       called.sent++;
     };
     this.caller.call(call, control.signal, onSent).then(
-      (answer) => {
-        called.answer = answer;
+      (result) => {
+        called.outcome = result;
       },
       (error) => {
         called.error = error;
@@ -66,8 +66,8 @@ class World extends ConnectedWorkers {
 }
 
 /** Returns the failure of a call in short form. */
-const failureOf = (answer: StepAnswer | MessageAnswer | null) =>
-  answer?.kind === 'failure' ? [answer.failure.cause, answer.failure.retry.kind] : [answer?.kind];
+const failureOf = (response: StepOutcome | MessageOutcome | null) =>
+  response?.kind === 'failure' ? [response.failure.cause, response.failure.retry.kind] : [response?.kind];
 
 it('resolves a call with the reply of the worker, and calls onSent once, when the request is sent', async () => {
   const world = new World();
@@ -77,11 +77,11 @@ it('resolves a call with the reply of the worker, and calls onSent once, when th
   await worker.turn();
   assert.equal(called.sent, 1);
   await world.pass(40);
-  worker.answer(1, DONE);
+  worker.respond(1, DONE);
   await settled();
-  const { answer } = called;
-  assert.ok(answer?.kind === 'reply');
-  assert.deepEqual([answer.reply.kind, answer.status, answer.sent?.durationMs, called.sent], ['progress', 200, 40, 1]);
+  const { outcome } = called;
+  assert.ok(outcome?.kind === 'reply');
+  assert.deepEqual([outcome.reply.kind, outcome.status, outcome.sent?.durationMs, called.sent], ['progress', 200, 40, 1]);
 });
 
 it('encodes a long journal in slices, and the worker receives the same request', async () => {
@@ -119,9 +119,9 @@ it('repeats a call over another connection if the first is lost before the start
   first.lose();
   await first.turn();
   assert.deepEqual([first.received, second.received, called.sent], [[1], [1], 2]);
-  second.answer(1, DONE);
+  second.respond(1, DONE);
   await settled();
-  assert.equal(called.answer?.kind, 'reply');
+  assert.equal(called.outcome?.kind, 'reply');
 });
 
 it('fails the attempt if the connection is lost after the start', async () => {
@@ -133,7 +133,7 @@ it('fails the attempt if the connection is lost after the start', async () => {
   first.send({ kind: 'received', through: 1 });
   first.lose();
   await settled();
-  assert.deepEqual(failureOf(called.answer), ['network', 'backoff']);
+  assert.deepEqual(failureOf(called.outcome), ['network', 'backoff']);
 });
 
 it('counts the third loss before the start as a failed attempt', async () => {
@@ -142,12 +142,12 @@ it('counts the third loss before the start as a failed attempt', async () => {
   const called = world.call();
   for (let losses = 1; losses <= 3; losses++) {
     await settled();
-    assert.equal(called.answer, null);
+    assert.equal(called.outcome, null);
     await workers[0]?.turn();
     workers.find(({ link, received }) => received.length > 0 && link.isOpen)?.lose();
   }
   await settled();
-  assert.deepEqual([failureOf(called.answer), called.sent], [['network', 'backoff'], 3]);
+  assert.deepEqual([failureOf(called.outcome), called.sent], [['network', 'backoff'], 3]);
 });
 
 it('also counts the third loss if each loss leaves no worker, and the next attempt starts a new count', async () => {
@@ -159,7 +159,7 @@ it('also counts the third loss if each loss leaves no worker, and the next attem
     await worker.turn();
     worker.lose();
     await settled();
-    outcomes.push(called.error?.name ?? called.answer?.kind);
+    outcomes.push(called.error?.name ?? called.outcome?.kind);
   }
   assert.deepEqual(outcomes, [
     ...['NotAttemptedError', 'NotAttemptedError', 'failure'],
@@ -174,12 +174,12 @@ it('fails the attempt after its timeout, which starts when the request is sent',
   const called = world.call({ timeoutMs: 100 }, { messageId: 'm2' });
   await worker.turn();
   await world.pass(1_000);
-  assert.deepEqual([called.answer, called.sent], [null, 0]);
-  worker.answer(1, DONE);
+  assert.deepEqual([called.outcome, called.sent], [null, 0]);
+  worker.respond(1, DONE);
   await worker.turn();
   assert.equal(called.sent, 1);
   await world.pass(100);
-  assert.deepEqual([failureOf(called.answer), worker.count('cancel')], [['timeout', 'backoff'], 1]);
+  assert.deepEqual([failureOf(called.outcome), worker.count('cancel')], [['timeout', 'backoff'], 1]);
   assert.equal(worker.link.lastError, 'timeout');
 });
 
@@ -197,7 +197,7 @@ it('never has more requests at a worker than it accepts', async () => {
       // All slots are free before anything else runs.
     }
   }
-  assert.ok(calls.every(({ answer }) => answer?.kind === 'reply'));
+  assert.ok(calls.every(({ outcome }) => outcome?.kind === 'reply'));
   assert.equal(most, 2);
 });
 
@@ -216,12 +216,12 @@ it('does nothing while all workers are busy', async () => {
   const before = picks;
   await settled();
   assert.equal(picks, before);
-  worker.answer(1, DONE);
+  worker.respond(1, DONE);
   await worker.turn();
   assert.equal(picks, before + 1);
   for (const { abort } of calls) abort();
   await settled();
-  assert.ok(calls.every(({ answer }) => answer?.kind === 'failure'));
+  assert.ok(calls.every(({ outcome }) => outcome?.kind === 'failure'));
 });
 
 it('passes on an abort, before and after the request is sent', async () => {
@@ -235,7 +235,7 @@ it('passes on an abort, before and after the request is sent', async () => {
   await worker.turn();
   assert.deepEqual([early.sent, late.sent, worker.received, worker.count('cancel')], [0, 1, [2], 1]);
   assert.deepEqual(
-    [failureOf(early.answer), failureOf(late.answer)],
+    [failureOf(early.outcome), failureOf(late.outcome)],
     [
       ['network', 'backoff'],
       ['network', 'backoff'],
@@ -251,8 +251,8 @@ it('rejects an invalid reply permanently, and does not quote it for a run that r
     await worker.turn();
     worker.link.receive('[{"kind":"answer","id":1,"reply":{"protocol":1,"kind":"secret"}}]');
     await settled();
-    assert.deepEqual(failureOf(called.answer), ['not-protocol', 'never']);
-    const message = called.answer?.kind === 'failure' ? called.answer.failure.message : '';
+    assert.deepEqual(failureOf(called.outcome), ['not-protocol', 'never']);
+    const message = called.outcome?.kind === 'failure' ? called.outcome.failure.message : '';
     assert.equal(message.includes('secret'), !hidesData, message);
     assert.equal(worker.link.lastError, 'invalid reply');
   }
@@ -265,8 +265,8 @@ it('reports a reply that the worker did not send because it was too long', async
   await worker.turn();
   worker.send({ kind: 'too-long', id: 1, bytes: 99_000_000 });
   await settled();
-  assert.ok(called.answer?.kind === 'failure');
-  assert.match(called.answer.failure.message, /99000000 bytes, more than \d+ bytes \(maxReplyBytes\)/);
+  assert.ok(called.outcome?.kind === 'failure');
+  assert.match(called.outcome.failure.message, /99000000 bytes, more than \d+ bytes \(maxReplyBytes\)/);
 });
 
 const NOTICE: FailureNotice = {
@@ -274,14 +274,14 @@ const NOTICE: FailureNotice = {
   ...{ method: 'POST', sourceHeader: {}, sourceBody: '', workflowRunId: 'r', workflowCreatedAt: 1, dlqId: 'd', createdAt: 2 },
 };
 const MESSAGE: Message = {
-  ...{ instanceId: 'qi_1', dialect: 'native', method: 'POST', url: URL, headers: {}, timeoutMs: 60_000, maxAnswerBytes: 1_000 },
+  ...{ instanceId: 'qi_1', dialect: 'native', method: 'POST', url: URL, headers: {}, timeoutMs: 60_000, maxResponseBytes: 1_000 },
   ...{ signed: { kind: 'failure-function', isOwn: true }, take: 'forwarded' },
   body: new TextEncoder().encode(JSON.stringify(NOTICE)),
 };
 
 it('delivers failure notices, and responds like an endpoint', async () => {
   const never = new AbortController().signal;
-  for (const [outcome, status] of [
+  for (const [notice, status] of [
     [{ kind: 'handled' }, 200],
     [{ kind: 'failed', message: 'no', retry: { kind: 'never' } }, 489],
     [{ kind: 'failed', message: 'no', retry: { kind: 'after', delayMs: 1_500 } }, 429],
@@ -291,9 +291,9 @@ it('delivers failure notices, and responds like an endpoint', async () => {
     const worker = world.connect();
     const sending = world.caller.send(MESSAGE, never);
     await worker.turn();
-    worker.send({ kind: 'noticed', id: 1, outcome });
-    const answer = await sending;
-    assert.equal(answer.kind === 'answered' && answer.status, status);
+    worker.send({ kind: 'noticed', id: 1, outcome: notice });
+    const outcome = await sending;
+    assert.equal(outcome.kind === 'answered' && outcome.status, status);
   }
   const refused = await new World().caller.send({ ...MESSAGE, signed: null }, never);
   assert.deepEqual(failureOf(refused), ['refused', 'never']);

@@ -53,10 +53,10 @@ export function toFastifyHandler(
   const endpoint = endpointOf(handler);
   return async (request, reply) => {
     const { method, url, headers } = request;
-    const answer = await endpoint.handle({ method, url, headers, body: bodyOf(request) });
-    reply.code(answer.status);
-    reply.headers({ ...answer.headers });
-    return reply.send(answer.body);
+    const response = await endpoint.handle({ method, url, headers, body: bodyOf(request) });
+    reply.code(response.status);
+    reply.headers({ ...response.headers });
+    return reply.send(response.body);
   };
 }
 

@@ -80,8 +80,8 @@ async function servedBy(context: WorkflowContext<unknown>, kind: (typeof SERVED)
       await context.notify(name, 'event', { name }, { workflowRunId: 'other' });
       return name;
     case 'call': {
-      const answer = await context.call(name, { url: 'http://api/', method: 'POST', body: { name } });
-      return answer.ok ? JSON.parse(answer.text()) : name;
+      const response = await context.call(name, { url: 'http://api/', method: 'POST', body: { name } });
+      return response.ok ? JSON.parse(response.text()) : name;
     }
     case 'invoke': {
       const child = await context.invoke<string>(name, { workflow: 'http://app/other', payload: name });
@@ -212,8 +212,8 @@ class World {
    * Handles a reply that arrives after the service stopped waiting for it. The service may still rely on the reported
    * hold.
    */
-  private late(answer: Promise<StepReply>): void {
-    this.background(answer.then((reply) => this.random() < 0.5 && this.service.noteHold(reply)));
+  private late(received: Promise<StepReply>): void {
+    this.background(received.then((reply) => this.random() < 0.5 && this.service.noteHold(reply)));
   }
 
   private background(work: Promise<unknown>): void {

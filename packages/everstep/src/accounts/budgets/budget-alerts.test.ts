@@ -1,7 +1,7 @@
 /** Tests which budget alerts are sent, how often, and what happens if no one accepts them. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Message, MessageAnswer } from '../../ports/message-sender.js';
+import type { Message, MessageOutcome } from '../../ports/message-sender.js';
 import type { AccountStore, InstanceChange } from '../../ports/stores/account-store.js';
 import { ManualClock, quiet, ScriptedSender, settle } from '../../runtime/runtime.fixture.js';
 import { BUILT_IN_PLANS } from '../plans/plans.js';
@@ -10,7 +10,7 @@ import { createBudgets } from './budget.js';
 import { BudgetAlerts } from './budget-alerts.js';
 
 const URL_OF_OWNER = 'http://owner/budget';
-const answered = (status: number): MessageAnswer => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() });
+const answered = (status: number): MessageOutcome => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() });
 
 async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL_OF_OWNER }, shared = false) {
   const world = await openSpending(t, { budgetDollars: 20, ...more });
@@ -42,7 +42,7 @@ async function open(t: TestContext, more: InstanceChange = { budgetAlertUrl: URL
   return {
     ...world,
     sender,
-    answerWith: (next: number) => {
+    respondWith: (next: number) => {
       status = next;
     },
     hang: (hangs: boolean) => {
@@ -136,7 +136,7 @@ test('an alert that was pending when the service stopped is sent after the next 
 
 test('the attempts and the time of the next one survive a restart', async (t) => {
   const world = await open(t);
-  world.answerWith(500);
+  world.respondWith(500);
   await world.spend(1_600_000);
   await world.pass(1_000);
   assert.equal(world.sender.sent.length, 2);
@@ -173,7 +173,7 @@ test('while the store fails, no alert is sent and none is lost', async (t) => {
 
 test('a retry uses the current URL, and is not sent if there is none', async (t) => {
   const world = await open(t);
-  world.answerWith(404);
+  world.respondWith(404);
   await world.spend(1_600_000);
   await world.change({ budgetAlertUrl: 'http://owner/other' });
   await world.pass(1_000);
@@ -261,7 +261,7 @@ test('alerts are sent again each month', async (t) => {
 
 test('a rejected alert is retried with growing delays and then given up', async (t) => {
   const world = await open(t);
-  world.answerWith(500);
+  world.respondWith(500);
   await world.spend(1_600_000);
   for (const afterMs of [1_000, 10_000, 60_000, 600_000]) {
     const before = world.sender.sent.length;

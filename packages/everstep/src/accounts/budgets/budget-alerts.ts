@@ -152,7 +152,7 @@ export class BudgetAlerts {
 
   private async send({ instanceId, body, retried }: PendingBudgetAlert, url: string): Promise<boolean> {
     const { sender, log } = this.options;
-    const answer = await sender.send(
+    const outcome = await sender.send(
       {
         instanceId,
         dialect: 'native',
@@ -162,16 +162,16 @@ export class BudgetAlerts {
         serviceHeaders: { Retried: String(retried) },
         body: Buffer.from(body),
         timeoutMs: TIMEOUT_MS,
-        maxAnswerBytes: MAX_ANSWER_BYTES,
+        maxResponseBytes: MAX_ANSWER_BYTES,
         signed: { kind: 'budget-alert', isOwn: false },
         take: 'forwarded',
       },
       this.stopped.signal,
     );
-    if (answer.kind === 'answered' && answer.status >= 200 && answer.status < 300) return true;
+    if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) return true;
     if (this.stopped.signal.aborted) return false;
-    const status = answer.kind === 'answered' ? answer.status : null;
-    const cause = answer.kind === 'answered' ? 'http' : answer.failure.cause;
+    const status = outcome.kind === 'answered' ? outcome.status : null;
+    const cause = outcome.kind === 'answered' ? 'http' : outcome.failure.cause;
     const retryAfterMs = RETRY_AFTER_MS[retried] ?? null;
     log.warn({ instanceId, cause, status, retried, retryAfterMs }, 'budget alert was not accepted');
     return false;

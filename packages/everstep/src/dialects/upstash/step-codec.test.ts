@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { RecordedStep, StepTask } from '../../engine/runs/run.js';
-import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
+import type { StepCall, StepOutcome } from '../../ports/step-caller.js';
 import { type WireEntry, wireJournal } from './journal.js';
 import { upstashSteps } from './step-codec.js';
 
@@ -206,12 +206,12 @@ test('results of steps that the SDK executes are returned as submitted', () => {
 });
 
 const SPOKEN = { 'upstash-workflow-sdk-version': '1' };
-const read = (status: number, headers: Record<string, string>, body = '', changes: Partial<StepCall> = {}): StepAnswer =>
+const read = (status: number, headers: Record<string, string>, body = '', changes: Partial<StepCall> = {}): StepOutcome =>
   upstashSteps.read({ status, headers, body: Buffer.from(body) }, callOf(changes), NOW);
 
-function failureOf(answer: StepAnswer) {
-  assert.ok(answer.kind === 'failure');
-  return answer.failure;
+function failureOf(outcome: StepOutcome) {
+  assert.ok(outcome.kind === 'failure');
+  return outcome.failure;
 }
 
 test('a successful response reports no outcome', () => {
@@ -220,7 +220,7 @@ test('a successful response reports no outcome', () => {
 
 test('each failed response has a cause, a retry decision and advice', () => {
   const error = JSON.stringify({ error: 'TypeError', message: 'no luck', stack: 'at x' });
-  const rows: readonly (readonly [StepAnswer, cause: string, retry: string, message: RegExp])[] = [
+  const rows: readonly (readonly [StepOutcome, cause: string, retry: string, message: RegExp])[] = [
     [read(500, SPOKEN, error), 'workflow', 'backoff', /^TypeError: no luck$/],
     [read(500, { ...SPOKEN, 'upstash-error-step-name': 'pay' }, error), 'step', 'backoff', /^step "pay": TypeError: no luck$/],
     [read(489, { ...SPOKEN, 'upstash-nonretryable-error': 'true' }, error), 'workflow', 'never', /no luck/],
@@ -250,8 +250,8 @@ test('each failed response has a cause, a retry decision and advice', () => {
     [read(503, { 'retry-after': '3' }), 'http', 'after', /not available/],
     [read(302, { location: 'http://x/' }), 'http', 'backoff', /redirects are not followed/],
   ];
-  for (const [answer, cause, retry, message] of rows) {
-    const failure = failureOf(answer);
+  for (const [result, cause, retry, message] of rows) {
+    const failure = failureOf(result);
     assert.deepEqual([failure.cause, failure.retry.kind], [cause, retry], failure.message);
     assert.match(failure.message, message);
   }
@@ -261,7 +261,7 @@ test('each failed response has a cause, a retry decision and advice', () => {
 
 test('errors of a run with redaction do not quote the response', () => {
   const secret = JSON.stringify({ error: 'Error', message: 'secret' });
-  for (const answer of [read(500, SPOKEN, secret, { hidesData: true }), read(200, {}, 'secret', { hidesData: true })]) {
-    assert.doesNotMatch(failureOf(answer).message, /secret/);
+  for (const outcome of [read(500, SPOKEN, secret, { hidesData: true }), read(200, {}, 'secret', { hidesData: true })]) {
+    assert.doesNotMatch(failureOf(outcome).message, /secret/);
   }
 });

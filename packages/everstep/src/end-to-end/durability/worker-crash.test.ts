@@ -110,9 +110,9 @@ test('runs over connections finish with each step recorded once although the ser
     };
     const path = `/v2/trigger/${encodeURIComponent('worker://crash/order')}`;
     // The server may be killed before it can respond.
-    const answer = await service.request('POST', path, headers, JSON.stringify({ order })).catch(() => undefined);
-    if (!answer) return;
-    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    const response = await service.request('POST', path, headers, JSON.stringify({ order })).catch(() => undefined);
+    if (!response) return;
+    assert.equal(response.status, 200, JSON.stringify(response.body));
     acknowledged.add(order);
   }
 

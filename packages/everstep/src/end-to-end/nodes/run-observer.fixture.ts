@@ -74,14 +74,14 @@ export class RunObserver {
   private async read(runId: string, node: number): Promise<void> {
     const url = `${this.nodes.node(node).url}/v2/workflows/runs/${runId}`;
     const headers = { authorization: `Bearer ${this.nodes.token}` };
-    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }).catch(() => null);
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }).catch(() => null);
     const reads = this.reads[node];
-    if (answer === null || !reads) return;
-    if (answer.status === 503) reads.refused++;
+    if (response === null || !reads) return;
+    if (response.status === 503) reads.refused++;
     else reads.answered++;
-    const body = (await answer.json().catch(() => ({}))) as { workflowState?: string; steps?: readonly unknown[] };
-    if (answer.status === 503) return;
-    const now = { node, state: body.workflowState ?? `status ${answer.status}`, steps: body.steps?.length ?? 0 };
+    const body = (await response.json().catch(() => ({}))) as { workflowState?: string; steps?: readonly unknown[] };
+    if (response.status === 503) return;
+    const now = { node, state: body.workflowState ?? `status ${response.status}`, steps: body.steps?.length ?? 0 };
     const before = this.latest.get(runId);
     if (before && (now.steps < before.steps || (before.state !== 'RUN_STARTED' && now.state !== before.state))) {
       const shown = ({ node: at, state, steps }: Seen) => `${state} with ${steps} steps at node ${at}`;

@@ -414,8 +414,8 @@ test('invalid requests are refused with an explanation', async () => {
     assert.rejects(promise, (error: unknown) => {
       assert.ok(error instanceof QstashError, String(error));
       assert.equal(error.status, status);
-      const answer: { readonly error: string } = JSON.parse(error.message);
-      assert.match(answer.error, message);
+      const response: { readonly error: string } = JSON.parse(error.message);
+      assert.match(response.error, message);
       return true;
     });
   await refused(client.publish({ url: 'ftp://x.test' }), 400, /absolute http or https URL, or the name of a URL group/);

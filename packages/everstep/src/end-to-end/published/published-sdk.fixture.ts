@@ -109,8 +109,8 @@ export async function serveApp(t: Closing, handler: FetchHandler): Promise<AppSe
   const received: string[] = [];
   const server = createServer(async (incoming, response) => {
     received.push(incoming.url ?? '');
-    const answer = await handler(await requestOf(incoming));
-    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(Buffer.from(await answer.arrayBuffer()));
+    const fetched = await handler(await requestOf(incoming));
+    response.writeHead(fetched.status, Object.fromEntries(fetched.headers)).end(Buffer.from(await fetched.arrayBuffer()));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => {

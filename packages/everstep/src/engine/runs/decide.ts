@@ -7,7 +7,7 @@ import type { EventContent, InvokeOutcome, NotifyOutcome, StepReply } from '@eve
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../ids.js';
 import { keepJournalLimits } from '../limits/journal-limits.js';
-import { applyCallResponse, type CallAnswer } from '../messages/calls.js';
+import { applyCallResponse, type CallResponse } from '../messages/calls.js';
 import { applyMessageResponse } from '../messages/messages.js';
 import { type Decision, Draft, unchanged } from './decision.js';
 import { failAttempt } from './failure.js';
@@ -35,7 +35,7 @@ export type RunEvent =
   | {
       readonly kind: 'call-answered';
       readonly attempt: AttemptReference;
-      readonly answer: CallAnswer | null;
+      readonly response: CallResponse | null;
       readonly failure: DeliveryFailure | null;
     }
   /** The outcome of an attempt of a plain message; see applyMessageResponse. */
@@ -74,7 +74,7 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
     case 'call-answered': {
       const task = run.tasks.get(event.attempt.slot);
       if (task?.kind !== 'call' || !isPresent(task, event.attempt)) return unchanged(run);
-      applyCallResponse(draft, task, event.answer, event.failure);
+      applyCallResponse(draft, task, event.response, event.failure);
       break;
     }
     case 'message-answered': {

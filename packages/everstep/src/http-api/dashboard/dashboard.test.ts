@@ -100,9 +100,9 @@ describe('dashboard files', () => {
   test('compresses files as the client accepts, with a tag for each encoding', async () => {
     const plain = await get('/assets/index-abc.js');
     const packed = async (accept: string) => {
-      const answer = await get('/assets/index-abc.js', { 'accept-encoding': accept });
-      assert.equal(answer.headers.vary, 'accept-encoding');
-      return answer;
+      const received = await get('/assets/index-abc.js', { 'accept-encoding': accept });
+      assert.equal(received.headers.vary, 'accept-encoding');
+      return received;
     };
     const brotli = await packed('gzip, deflate, br');
     assert.equal(brotli.headers['content-encoding'], 'br');
@@ -112,8 +112,8 @@ describe('dashboard files', () => {
     assert.equal(gunzipSync(gzip.body).toString(), SCRIPT);
     assert.equal((await packed('*')).headers['content-encoding'], 'br');
     for (const accept of ['identity', 'deflate', 'br;q=0', '']) {
-      const answer = await packed(accept);
-      assert.deepEqual([answer.headers['content-encoding'], answer.body.toString()], [undefined, SCRIPT], accept);
+      const result = await packed(accept);
+      assert.deepEqual([result.headers['content-encoding'], result.body.toString()], [undefined, SCRIPT], accept);
     }
     assert.equal(new Set([plain, brotli, gzip].map(({ headers }) => headers.etag)).size, 3);
     const known = { 'accept-encoding': 'br', 'if-none-match': String(brotli.headers.etag) };

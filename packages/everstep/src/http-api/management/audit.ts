@@ -9,7 +9,7 @@ import { verifyLinks } from '../../audit/verification.js';
 import { LIMITS } from '../../config/limits.js';
 import { AuditExportLine, AuditLogPage, AuditVerification } from '../../contract/audit.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { type ApiContext, accountOperation, answer, linesOf, type Operation } from '../operation.js';
+import { type ApiContext, accountOperation, linesOf, type Operation, respond } from '../operation.js';
 import { Cursor, UnixMs } from '../parameters/values.js';
 import { type AuditPosition, hasWords, MAX_AUDIT_SEARCHED, matchingAudit } from '../read-models/audit-search.js';
 import type { Reads } from '../read-models/reads.js';
@@ -82,7 +82,7 @@ const listAuditLogs = accountOperation({
       (entry) => hasWords(entry, words),
       words.length > 0 ? MAX_AUDIT_SEARCHED : limit,
     );
-    return answer(200, {
+    return respond(200, {
       cursor: next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null }),
       auditlogs: entries.map((entry) => presentAudit(entry, visible)),
     });
@@ -116,7 +116,7 @@ const exportAuditLog = accountOperation({
     await requireOperator(context, principal);
     const { after = 0, count: limit = LIMITS.auditExportMax, from = null, to = null } = query;
     const entries = await context.reads.audit.chained({ after, limit, from, to });
-    return answer(200, new RawBody(NDJSON_TYPE, exportedLines(entries)));
+    return respond(200, new RawBody(NDJSON_TYPE, exportedLines(entries)));
   },
 });
 
@@ -177,7 +177,7 @@ const verifyAuditLog = accountOperation({
     const last = links.findLast(({ hash }) => hash !== null);
     const next = links.length === LIMITS.auditVerifyMax && last ? last.seq : null;
     const shown = faults.map(({ seq, auditId: id, kind }) => ({ seq, id, kind }));
-    return answer(200, { checked: links.length, faults: shown, next, anchor, head: await audit.head(), ...known });
+    return respond(200, { checked: links.length, faults: shown, next, anchor, head: await audit.head(), ...known });
   },
 });
 

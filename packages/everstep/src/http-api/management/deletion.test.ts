@@ -5,7 +5,7 @@ import type { AuditLogPage } from '../../contract/audit.js';
 import type { InstanceRecord } from '../../contract/management.js';
 import type { TriggeredRun } from '../../contract/runs.js';
 import type { Method } from '../operation.js';
-import type { Answered, ErrorAnswer } from '../testing/api-world.js';
+import type { ApiResponse, ErrorResponse } from '../testing/api-world.js';
 import { REGION, TestObjects } from '../testing/isolation-objects.js';
 
 let objects: TestObjects;
@@ -14,7 +14,7 @@ before(async () => {
 });
 after(() => objects.world.close());
 
-const call = <Body = ErrorAnswer>(person: Person, method: Method, url: string): Promise<Answered<Body>> =>
+const call = <Body = ErrorResponse>(person: Person, method: Method, url: string): Promise<ApiResponse<Body>> =>
   objects.world.send<Body>({ method, url, headers: { authorization: basicOf(person) } });
 
 test('a deleted queue instance is 404 and its tokens get 401; deleting requires its name', async () => {

@@ -20,7 +20,7 @@ import type {
 import type { Role } from '../../ports/stores/account-store.js';
 import type { Method } from '../operation.js';
 import { pathsOf } from '../server/routing.js';
-import type { Answered, ErrorAnswer } from '../testing/api-world.js';
+import type { ApiResponse, ErrorResponse } from '../testing/api-world.js';
 import { TestObjects } from '../testing/isolation-objects.js';
 import { MANAGEMENT_OPERATIONS } from './index.js';
 import { managementOpenApiDocument } from './openapi.js';
@@ -33,7 +33,7 @@ before(async () => {
 });
 after(() => objects.world.close());
 
-function call<Body = ErrorAnswer>(person: Person, method: Method, url: string, body?: unknown): Promise<Answered<Body>> {
+function call<Body = ErrorResponse>(person: Person, method: Method, url: string, body?: unknown): Promise<ApiResponse<Body>> {
   const headers = { authorization: basicOf(person), ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
   return objects.world.send<Body>({ method, url, headers, ...(body === undefined ? {} : { payload: JSON.stringify(body) }) });
 }
@@ -147,7 +147,7 @@ test('rotates tokens: rejects the old ones immediately and returns the new ones'
 });
 
 test('sets, returns and removes the budget alert URL', async () => {
-  const set = (url: unknown) => call<string | ErrorAnswer>('finance', 'POST', `/v2/queue/set-budget-alert/${queueId}`, { url });
+  const set = (url: unknown) => call<string | ErrorResponse>('finance', 'POST', `/v2/queue/set-budget-alert/${queueId}`, { url });
   const shown = async () => (await call<InstanceRecord>('finance', 'GET', `/v2/queue/user/${queueId}`)).body.budget_alert_url;
   assert.deepEqual((await set('https://hooks.w.test/a?b=c')).body, 'OK');
   assert.equal(await shown(), 'https://hooks.w.test/a?b=c');

@@ -38,9 +38,9 @@ let world: ApiWorld;
 let document: OpenApi;
 before(async () => {
   world = await ApiWorld.open();
-  const answer = await world.send<OpenApi>({ method: 'GET', url: '/openapi.json' });
-  assert.equal(answer.status, 200, 'it needs no token');
-  document = answer.body;
+  const received = await world.send<OpenApi>({ method: 'GET', url: '/openapi.json' });
+  assert.equal(received.status, 200, 'it needs no token');
+  document = received.body;
 });
 after(() => world.close());
 

@@ -14,7 +14,7 @@ import { openApiDocument } from '../openapi/openapi.js';
 import { maxBodyBytesOf, type Operation } from '../operation.js';
 import { OPERATIONS } from '../operations/index.js';
 import { SEARCH_OPERATIONS, searchOpenApiDocument } from '../search/index.js';
-import type { Answered, ErrorAnswer } from '../testing/api-world.js';
+import type { ApiResponse, ErrorResponse } from '../testing/api-world.js';
 import { BadBodies, type BodySchema } from '../testing/bad-bodies.js';
 import { TestObjects } from '../testing/isolation-objects.js';
 import { ISOLATION } from '../testing/isolation-table.js';
@@ -37,7 +37,7 @@ interface Taker {
   readonly isRequired: boolean;
   readonly bodies: BadBodies;
   readonly right: unknown;
-  send(payload: string | Buffer | undefined, contentType?: string, query?: string): Promise<Answered<ErrorAnswer>>;
+  send(payload: string | Buffer | undefined, contentType?: string, query?: string): Promise<ApiResponse<ErrorResponse>>;
 }
 
 let objects: TestObjects;

@@ -251,17 +251,17 @@ test('rejects bad input with a 4xx error that says what is wrong', async () => {
   for (const [what, request, code, words, options = {}] of CASES) {
     const [method = '', url = ''] = request.split(/ (.*)/s);
     const headers = { authorization: `Bearer ${world.token}`, ...options.headers };
-    const answer = await world.send({
+    const response = await world.send({
       method: method as NonNullable<InjectOptions['method']>,
       url,
       headers,
       ...(options.body === undefined ? {} : { payload: options.body }),
     });
-    assert.equal(answer.headers['svc-error-code'], code, `${what}: ${JSON.stringify(answer.body)}`);
-    assert.equal(answer.status, ERROR_CODES[code].status, what);
-    assert.match(answer.body.error, words, what);
-    assert.deepEqual(Object.keys(answer.body), ['error'], what);
-    assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8', what);
+    assert.equal(response.headers['svc-error-code'], code, `${what}: ${JSON.stringify(response.body)}`);
+    assert.equal(response.status, ERROR_CODES[code].status, what);
+    assert.match(response.body.error, words, what);
+    assert.deepEqual(Object.keys(response.body), ['error'], what);
+    assert.equal(response.headers['content-type'], 'application/json; charset=utf-8', what);
   }
   assert.equal(world.endpoints.calls.length, 0, 'nothing was started');
 });
@@ -289,10 +289,10 @@ test('every operation with token access rejects missing, invalid and foreign tok
     assert.equal(access, 'token');
     const url = path.replace('{workflowUrl}', 'http://w.test/ok').replace(/\{\w+\}/g, 'x');
     for (const [what, headers, query, code] of table) {
-      const answer = await world.send({ method, url: query === '' ? url : `${url}?${query}`, headers });
-      assert.equal(answer.headers['svc-error-code'], code, `${method} ${path}, ${what}`);
-      assert.equal(answer.status, ERROR_CODES[code].status);
-      if (answer.status === 401) assert.equal(answer.headers['www-authenticate'], 'Bearer');
+      const received = await world.send({ method, url: query === '' ? url : `${url}?${query}`, headers });
+      assert.equal(received.headers['svc-error-code'], code, `${method} ${path}, ${what}`);
+      assert.equal(received.status, ERROR_CODES[code].status);
+      if (received.status === 401) assert.equal(received.headers['www-authenticate'], 'Bearer');
     }
   }
   await elsewhere.close();
@@ -303,17 +303,17 @@ test('a read-only token can only read', async () => {
   for (const { method, path, needsReadWrite, streams } of OPERATIONS.filter(({ access }) => access === 'token')) {
     const url = path.replace('{workflowUrl}', 'http://w.test/ok').replace(/\{\w+\}/g, 'x');
     // The start of an endless response is sufficient.
-    const answer = await world.send({ method, url, headers: streams ? { ...headers, accept: 'text/event-stream' } : headers });
-    const refused = answer.headers['svc-error-code'] === 'read-only-token';
+    const result = await world.send({ method, url, headers: streams ? { ...headers, accept: 'text/event-stream' } : headers });
+    const refused = result.headers['svc-error-code'] === 'read-only-token';
     assert.equal(refused, method !== 'GET' || needsReadWrite === true, `${method} ${path}`);
-    if (refused) assert.equal(answer.status, 403);
+    if (refused) assert.equal(result.status, 403);
   }
 });
 
 test('a read-only token cannot read the signing keys', async () => {
   const headers = { authorization: `Bearer ${world.readOnlyToken}` };
-  const answer = await world.send({ method: 'GET', url: '/v2/keys', headers });
-  assert.deepEqual([answer.status, answer.headers['svc-error-code']], [403, 'read-only-token']);
+  const response = await world.send({ method: 'GET', url: '/v2/keys', headers });
+  assert.deepEqual([response.status, response.headers['svc-error-code']], [403, 'read-only-token']);
   assert.equal((await world.call('GET', '/v2/keys')).status, 200);
 });
 
@@ -335,11 +335,11 @@ test('a wrong method gets 405 with the supported methods', async () => {
       const own = new Set(Object.keys(document.paths?.[path] ?? {}).map((method) => method.toUpperCase()));
       const hasHead = own.has('GET') && operation.head !== false;
       for (const method of methods.filter((each) => !own.has(each) && !(each === 'HEAD' && hasHead))) {
-        const answer = await world.api.inject({ method, url });
+        const response = await world.api.inject({ method, url });
         // A more general path may match: GET /v2/workflows/dlq/resume is an entry with the id "resume".
-        if (answer.statusCode === 401) continue;
-        assert.equal(answer.statusCode, 405, `${method} ${url}`);
-        for (const allowed of own) assert.ok(String(answer.headers.allow).split(', ').includes(allowed), `${method} ${url}`);
+        if (response.statusCode === 401) continue;
+        assert.equal(response.statusCode, 405, `${method} ${url}`);
+        for (const allowed of own) assert.ok(String(response.headers.allow).split(', ').includes(allowed), `${method} ${url}`);
       }
     }
   }
@@ -368,9 +368,9 @@ test('an internal error is a 500 without details; the log contains the cause', a
   broken.store.findRun = async () => {
     throw new Error('SQLITE_CORRUPT: secret detail');
   };
-  const answer = await broken.call('GET', '/v2/workflows/runs/a');
-  assert.deepEqual([answer.status, answer.headers['svc-error-code']], [500, 'internal-error']);
-  assert.ok(!answer.body.error.includes('SQLITE'));
+  const response = await broken.call('GET', '/v2/workflows/runs/a');
+  assert.deepEqual([response.status, response.headers['svc-error-code']], [500, 'internal-error']);
+  assert.ok(!response.body.error.includes('SQLITE'));
   const line = broken.logged.find(({ level }) => level === 'error');
   assert.match(JSON.stringify(line), /secret detail.*/);
   await broken.close();

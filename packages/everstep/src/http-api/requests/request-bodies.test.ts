@@ -31,7 +31,7 @@ function open({ path, headers = {} }: Sent): ClientRequest {
   return request;
 }
 
-async function answerTo(request: ClientRequest) {
+async function responseTo(request: ClientRequest) {
   const [response]: IncomingMessage[] = await once(request, 'response');
   assert.ok(response);
   const body = (await json(response)) as { readonly error?: string };
@@ -54,14 +54,14 @@ test('limits the bytes of unfinished bodies per caller and releases them when th
   await upload(slow, 1_500);
   const refused = trigger();
   refused.end('x'.repeat(501));
-  const { status, headers, error } = await answerTo(refused);
+  const { status, headers, error } = await responseTo(refused);
   assert.deepEqual([status, headers['retry-after'], headers.connection], [429, '1', 'close']);
   assert.match(error ?? '', /too many bytes of request bodies/);
   slow.destroy();
   while (bodies.bytes > 0) await new Promise(setImmediate);
   const taken = trigger();
   taken.end('x'.repeat(2_000));
-  assert.equal((await answerTo(taken)).status, 200);
+  assert.equal((await responseTo(taken)).status, 200);
 });
 
 test('one caller at its limit does not block others', async () => {
@@ -69,18 +69,18 @@ test('one caller at its limit does not block others', async () => {
   await upload(slow, 2_000);
   const login = open({ path: '/v2/session', headers: { 'content-type': 'application/json' } });
   login.end(JSON.stringify({ email: 'nobody@w.test', api_key: 'none' }));
-  assert.equal((await answerTo(login)).status, 401);
+  assert.equal((await responseTo(login)).status, 401);
   slow.end();
-  assert.equal((await answerTo(slow)).status, 200);
+  assert.equal((await responseTo(slow)).status, 200);
 });
 
 test('rejects a body over the limit by its announced length or while it arrives', async () => {
   const announced = open({ path: '/v2/session', headers: { 'content-length': 4_097 } });
   announced.flushHeaders();
-  assert.equal((await answerTo(announced)).status, 413);
+  assert.equal((await responseTo(announced)).status, 413);
   const arriving = open({ path: '/v2/session' });
   arriving.write('x'.repeat(4_097));
-  const { status, headers } = await answerTo(arriving);
+  const { status, headers } = await responseTo(arriving);
   assert.deepEqual([status, headers.connection], [413, 'close']);
   arriving.destroy();
 });
@@ -88,7 +88,7 @@ test('rejects a body over the limit by its announced length or while it arrives'
 test('rejects a login from a page of another origin before reading its body', async () => {
   const request = open({ path: '/v2/session', headers: { 'content-length': 4_000, origin: 'http://evil.test' } });
   request.flushHeaders();
-  const { status, headers } = await answerTo(request);
+  const { status, headers } = await responseTo(request);
   assert.deepEqual([status, headers['svc-error-code']], [403, 'csrf-refused']);
   request.destroy();
 });
@@ -96,7 +96,7 @@ test('rejects a login from a page of another origin before reading its body', as
 test('rejects a login without a content type, which pages of any origin can send', async () => {
   const request = open({ path: '/v2/session' });
   request.end('{}');
-  assert.equal((await answerTo(request)).status, 415);
+  assert.equal((await responseTo(request)).status, 415);
 });
 
 test('rejects logins from a blocked address before reading their body', async () => {
@@ -114,7 +114,7 @@ test('rejects an unknown webhook before reading its body', async () => {
   for (const path of ['/v2/webhooks/whk_none.run_none', '/v2/workflows/hooks/user/run/event']) {
     const request = open({ path, headers: { 'content-length': 1_000_000 } });
     request.flushHeaders();
-    assert.equal((await answerTo(request)).status, 404, path);
+    assert.equal((await responseTo(request)).status, 404, path);
     request.destroy();
   }
 });

@@ -4,7 +4,7 @@ import type { Principal } from '../../accounts/account-service.js';
 import { createPeople } from '../../accounts/people.fixture.js';
 import { LIMITS } from '../../config/limits.js';
 import type { IssuedSearchIndex } from '../../search/search-service.js';
-import { ApiWorld, type ErrorAnswer } from '../testing/api-world.js';
+import { ApiWorld, type ErrorResponse } from '../testing/api-world.js';
 import { DOCUMENT_OPERATIONS } from './documents.js';
 
 let principal: Principal;
@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => world.close());
 
-const post = <Body = ErrorAnswer>(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
+const post = <Body = ErrorResponse>(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
   world.send<Body>({
     method: 'POST',
     url: `/search/${made.index.indexId}/${path}`,
@@ -58,13 +58,13 @@ test('rejects invalid bodies and names the field', async (t) => {
   ];
   for (const [path, body, status, error] of table) {
     await t.test(`${path.slice(0, 20)} ${JSON.stringify(body).slice(0, 50)}`, async () => {
-      const answer = await post(path, body);
-      assert.equal(answer.status, status, answer.body.error);
-      assert.match(answer.body.error, error);
+      const response = await post(path, body);
+      assert.equal(response.status, status, response.body.error);
+      assert.match(response.body.error, error);
     });
   }
-  const answer = await post('search/n', { query: 'a' }, { 'content-type': 'text/plain' });
-  assert.equal(answer.status, 415);
+  const received = await post('search/n', { query: 'a' }, { 'content-type': 'text/plain' });
+  assert.equal(received.status, 415);
 });
 
 test('rejects requests without a valid token of the index before reading their body', async () => {
@@ -72,12 +72,12 @@ test('rejects requests without a valid token of the index before reading their b
     const filled = path.replace('{indexId}', made.index.indexId).replace('{namespace}', 'n');
     for (const authorization of [undefined, 'Bearer nothing', `Basic ${made.token}`, `Bearer ${world.token}`]) {
       const headers = authorization === undefined ? {} : { authorization };
-      const answer = await world.send({ method: 'POST', url: filled, headers, payload: 'no JSON' });
-      assert.equal(answer.status, 401, `${path} with ${authorization}`);
+      const response = await world.send({ method: 'POST', url: filled, headers, payload: 'no JSON' });
+      assert.equal(response.status, 401, `${path} with ${authorization}`);
     }
     const unknown = filled.replace(made.index.indexId, 'idx_none');
-    const answer = await world.send({ method: 'POST', url: unknown, headers: { authorization: `Bearer ${made.token}` } });
-    assert.equal(answer.status, 401, unknown);
+    const response = await world.send({ method: 'POST', url: unknown, headers: { authorization: `Bearer ${made.token}` } });
+    assert.equal(response.status, 401, unknown);
   }
 });
 

@@ -71,7 +71,7 @@ test('rejects a trigger that waits for its result before starting the run when t
   assert.equal(short.status, 202, 'a request that does not wait uses no slot');
   assert.equal((await call('POST', '/v2/trigger/http://w.test/ok')).status, 200);
   await call('DELETE', `/v2/workflows/runs/${workflowRunId}`);
-  for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 200);
+  for (const response of await Promise.all(waiting)) assert.equal(response.status, 200);
   const after = await call('POST', '/v2/trigger/http://w.test/ok', { headers: { 'svc-wait-for-result': '10s' } });
   assert.equal(after.status, 200);
 });

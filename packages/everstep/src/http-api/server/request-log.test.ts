@@ -64,8 +64,8 @@ test('logs an internal error with the id of the request', async () => {
   broken.store.findRun = async () => {
     throw new Error('broken');
   };
-  const answer = await broken.call('GET', '/v2/workflows/runs/a', { headers: { 'x-request-id': 'req-3' } });
-  assert.equal(answer.headers['x-request-id'], 'req-3');
+  const response = await broken.call('GET', '/v2/workflows/runs/a', { headers: { 'x-request-id': 'req-3' } });
+  assert.equal(response.headers['x-request-id'], 'req-3');
   assert.equal(broken.logged.find(({ level }) => level === 'error')?.details.requestId, 'req-3');
   assert.ok(
     broken.logged.every(({ details }) => !('callerIp' in details)),

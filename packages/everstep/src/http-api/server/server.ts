@@ -108,7 +108,7 @@ interface Exchange {
  * Returns whether an error may be sent on a connection: not in the middle of another response and not after its own
  * response.
  */
-function mayAnswer(latest: Exchange | undefined): boolean {
+function mayRespond(latest: Exchange | undefined): boolean {
   if (!latest) return true;
   const { request, response } = latest;
   return request.complete ? response.writableFinished : !response.headersSent;
@@ -236,7 +236,7 @@ export function createServer({
       if (error.code === 'ECONNRESET' || socket.destroyed) return;
       // A client that does not use TLS cannot read a response.
       if (!socket.writable || (tls && !secured.has(socket))) socket.destroy();
-      else if (mayAnswer(latest.get(socket))) replyOnSocket(socket, clientError(error.code), DEFAULT_DIALECT);
+      else if (mayRespond(latest.get(socket))) replyOnSocket(socket, clientError(error.code), DEFAULT_DIALECT);
       else socket.end();
     },
     schemaController: { compilersFactory: NO_SCHEMAS },

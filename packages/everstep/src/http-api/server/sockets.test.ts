@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => world.close());
 
-interface RawAnswer {
+interface RawResponse {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
@@ -25,7 +25,7 @@ function open(): Promise<Socket> {
   });
 }
 
-function parse(text: string): RawAnswer {
+function parse(text: string): RawResponse {
   const [head = '', body = ''] = text.split('\r\n\r\n', 2);
   const [line = '', ...lines] = head.split('\r\n');
   const headers = new Map(
@@ -51,7 +51,7 @@ async function exchangeText(...texts: readonly string[]): Promise<string> {
   return Buffer.concat(chunks).toString('latin1');
 }
 
-const exchange = async (text: string): Promise<RawAnswer> => parse(await exchangeText(text));
+const exchange = async (text: string): Promise<RawResponse> => parse(await exchangeText(text));
 
 const HOST = 'Host: localhost\r\nConnection: close\r\n';
 
@@ -68,24 +68,24 @@ test('rejects invalid HTTP with the usual error format', async () => {
     ['many headers', `GET /v2/keys HTTP/1.1\r\n${HOST}${'X: 1\r\n'.repeat(3_000)}\r\n`, 431, 'headers-too-large'],
   ];
   for (const [what, text, status, code] of table) {
-    const answer = await exchange(text);
-    assert.equal(answer.status, status, what);
-    assert.equal(answer.headers.get('svc-error-code'), code, what);
-    assert.deepEqual(Object.keys(JSON.parse(answer.body)), ['error'], what);
-    assert.match(answer.headers.get('content-type') ?? '', /^application\/json/, what);
-    assert.equal(Number(answer.headers.get('content-length')), answer.body.length, what);
+    const response = await exchange(text);
+    assert.equal(response.status, status, what);
+    assert.equal(response.headers.get('svc-error-code'), code, what);
+    assert.deepEqual(Object.keys(JSON.parse(response.body)), ['error'], what);
+    assert.match(response.headers.get('content-type') ?? '', /^application\/json/, what);
+    assert.equal(Number(response.headers.get('content-length')), response.body.length, what);
   }
 });
 
 test('rejects garbage after a complete request separately, and sends nothing for garbage after an unfinished one', async () => {
-  const answers = async (...texts: readonly string[]) => (await exchangeText(...texts)).match(/HTTP\/1\.1 \d+/g);
+  const responses = async (...texts: readonly string[]) => (await exchangeText(...texts)).match(/HTTP\/1\.1 \d+/g);
   const kept = 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n';
-  assert.deepEqual(await answers(kept, 'garbage\r\n\r\n'), ['HTTP/1.1 200', 'HTTP/1.1 400']);
+  assert.deepEqual(await responses(kept, 'garbage\r\n\r\n'), ['HTTP/1.1 200', 'HTTP/1.1 400']);
   const unread = 'POST /v2/notify/e HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
-  assert.deepEqual(await answers(unread), ['HTTP/1.1 401']);
+  assert.deepEqual(await responses(unread), ['HTTP/1.1 401']);
   const token = `Authorization: Bearer ${world.token}\r\n`;
   const broken = `POST /v2/notify/e HTTP/1.1\r\n${HOST}${token}Transfer-Encoding: chunked\r\n\r\nzz\r\n`;
-  assert.deepEqual(await answers(broken), ['HTTP/1.1 400']);
+  assert.deepEqual(await responses(broken), ['HTTP/1.1 400']);
 });
 
 test('a method that HTTP has and the API does not is 405 or 404', async () => {
@@ -100,17 +100,17 @@ test('a method that HTTP has and the API does not is 405 or 404', async () => {
 
 test('rejects a body over the limit before it is sent', async () => {
   const head = `POST /v2/trigger/http://w.test/ok HTTP/1.1\r\n${HOST}Authorization: Bearer ${world.token}\r\n`;
-  const answer = await exchange(`${head}Content-Length: 99999999\r\n\r\n`);
-  assert.deepEqual([answer.status, answer.headers.get('svc-error-code')], [413, 'body-too-large']);
+  const received = await exchange(`${head}Content-Length: 99999999\r\n\r\n`);
+  assert.deepEqual([received.status, received.headers.get('svc-error-code')], [413, 'body-too-large']);
 });
 
 test('a raw workflow URL with unusual characters reaches its run unchanged', async () => {
   const url = "http://w.test/ok/100%/a//b;c=1?q=%zz&x=[1]&y='";
-  const answer = await exchange(
+  const response = await exchange(
     `POST /v2/trigger/${url} HTTP/1.1\r\n${HOST}Authorization: Bearer ${world.token}\r\nContent-Length: 0\r\n\r\n`,
   );
-  assert.equal(answer.status, 200, answer.body);
-  const { workflowRunId }: TriggeredRun = JSON.parse(answer.body);
+  assert.equal(response.status, 200, response.body);
+  const { workflowRunId }: TriggeredRun = JSON.parse(response.body);
   const run = await world.store.findRun({ instanceId: 'qi_1', workflowRunId });
   assert.equal(run?.workflowUrl, url);
 });
@@ -152,9 +152,9 @@ test('closing responds to waiting requests and accepts no new ones', async () =>
   const waiting = fetch(url, { headers });
   await awaited;
   await closing.close();
-  const answer = await waiting;
-  assert.equal(answer.status, 202);
-  await answer.arrayBuffer();
+  const response = await waiting;
+  assert.equal(response.status, 202);
+  await response.arrayBuffer();
   await assert.rejects(fetch(url, { headers }));
 });
 

@@ -123,7 +123,7 @@ describe('sessions', () => {
     const { dev } = people.principals;
     const revoked = doneValue(await world.accounts.createApiKey(dev, 'revoked'));
     doneValue(await world.accounts.revokeApiKey(dev, revoked.record.apiKeyId));
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [
         { email: emailOf('dev'), api_key: 'ek_wrong' },
         { email: emailOf('dev'), api_key: revoked.apiKey },
@@ -135,9 +135,9 @@ describe('sessions', () => {
         return [response.status, response.headers.get('svc-error-code'), await response.text()];
       }),
     );
-    assert.deepEqual(answers[0]?.slice(0, 2), [401, 'bad-credential']);
-    assert.deepEqual(answers[1], answers[0]);
-    assert.deepEqual(answers[2], answers[0]);
+    assert.deepEqual(responses[0]?.slice(0, 2), [401, 'bad-credential']);
+    assert.deepEqual(responses[1], responses[0]);
+    assert.deepEqual(responses[2], responses[0]);
     const entries = await world.store.accounts.listAudit({ accountIds: [dev.user.userId], after: null, limit: 50 });
     const failed = entries.filter(({ action }) => action === 'login.fail');
     assert.deepEqual(

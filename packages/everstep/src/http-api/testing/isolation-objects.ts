@@ -151,9 +151,9 @@ export class TestObjects {
   private async published<Body>(method: 'POST', url: string, body?: unknown): Promise<Body> {
     const headers = { 'content-type': 'application/json', 'upstash-label': MARK };
     const json = body === undefined ? {} : { body: JSON.stringify(body) };
-    const answer = await this.world.call<Body>(method, url, { headers, ...json });
-    assert.equal(answer.status, 200, JSON.stringify(answer.body));
-    return answer.body;
+    const response = await this.world.call<Body>(method, url, { headers, ...json });
+    assert.equal(response.status, 200, JSON.stringify(response.body));
+    return response.body;
   }
 
   /** Creates a pending message. */

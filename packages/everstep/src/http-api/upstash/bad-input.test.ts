@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
 import { LIMITS } from '../../config/limits.js';
 import { ERROR_CODES } from '../../contract/error-codes.js';
-import { ApiWorld, type ErrorAnswer } from '../testing/api-world.js';
+import { ApiWorld, type ErrorResponse } from '../testing/api-world.js';
 import { type Case, json, parameter } from '../testing/bad-input-case.js';
 
 let world: ApiWorld;
@@ -152,11 +152,11 @@ test('errors name the invalid part, in the error format of the SDKs', async (t) 
       const headers: InjectOptions['headers'] = { authorization: `Bearer ${world.token}`, ...options.headers };
       const asked = { method: method as 'POST', url, headers };
       const payload = options.body === undefined ? {} : { payload: options.body };
-      const answer = await world.send<ErrorAnswer>({ ...asked, ...payload });
-      assert.equal(answer.status, ERROR_CODES[expected].status, JSON.stringify(answer.body));
-      assert.equal(answer.headers['upstash-error-code'], expected);
-      assert.match(answer.body.error, words);
-      assert.deepEqual(Object.keys(answer.body), ['error']);
+      const response = await world.send<ErrorResponse>({ ...asked, ...payload });
+      assert.equal(response.status, ERROR_CODES[expected].status, JSON.stringify(response.body));
+      assert.equal(response.headers['upstash-error-code'], expected);
+      assert.match(response.body.error, words);
+      assert.deepEqual(Object.keys(response.body), ['error']);
     });
   }
 });
@@ -168,12 +168,12 @@ test('an invalid item of a batch gets its own error, and the other items are pub
     { destination: URL_TO, headers: { 'Upstash-Retries': 'x' } },
     { destination: URL_TO, queue: 'no spaces' },
   ];
-  const answer = await world.call<{ messageId?: string; error?: string }[]>('POST', '/v2/batch', {
+  const received = await world.call<{ messageId?: string; error?: string }[]>('POST', '/v2/batch', {
     headers: json,
     body: JSON.stringify(items),
   });
-  assert.equal(answer.status, 200);
-  const [good, ...bad] = answer.body;
+  assert.equal(received.status, 200);
+  const [good, ...bad] = received.body;
   assert.match(good?.messageId ?? '', /^msg_/);
   assert.deepEqual(
     bad.map(({ error }, index) => [/destination/, /Upstash-Retries/, /name of a queue/][index]?.test(error ?? '')),

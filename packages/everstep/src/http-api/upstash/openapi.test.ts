@@ -25,9 +25,9 @@ let world: ApiWorld;
 let document: OpenApi;
 before(async () => {
   world = await ApiWorld.open();
-  const answer = await world.send<OpenApi>({ method: 'GET', url: '/openapi-upstash.json' });
-  assert.equal(answer.status, 200, 'the document requires no token');
-  document = answer.body;
+  const response = await world.send<OpenApi>({ method: 'GET', url: '/openapi-upstash.json' });
+  assert.equal(response.status, 200, 'the document requires no token');
+  document = response.body;
 });
 after(() => world.close());
 

@@ -82,9 +82,9 @@ test('a token that may only connect one app may do nothing else', async () => {
     ['GET', '/v2/workflows/logs'],
     ['POST', '/v2/trigger/worker://shop/order'],
   ] as const) {
-    const answer = await world.api.send<{ readonly error: string }>({ method, url, headers });
-    assert.equal(answer.status, 403, url);
-    assert.match(answer.body.error, /this token has: connect:shop$/);
+    const response = await world.api.send<{ readonly error: string }>({ method, url, headers });
+    assert.equal(response.status, 403, url);
+    assert.match(response.body.error, /this token has: connect:shop$/);
   }
 });
 
@@ -232,7 +232,7 @@ test('negotiates no compression and no subprotocol, and rejects an invalid hands
   await once(offering, 'open');
   assert.equal(offering.extensions, '');
   offering.terminate();
-  const answers: string[] = [];
+  const closeReasons: string[] = [];
   for (const change of [
     (text: string) => text.replace('dGhlIHNhbXBsZSBub25jZQ==', 'short'),
     (text: string) => text.replace('Version: 13', 'Version: 99'),
@@ -241,11 +241,11 @@ test('negotiates no compression and no subprotocol, and rejects an invalid hands
   ]) {
     const { socket, closed } = raw();
     socket.write(`${change(HANDSHAKE)}\r\n`);
-    answers.push(await closed);
+    closeReasons.push(await closed);
   }
-  for (const answer of answers)
+  for (const received of closeReasons)
     assert.match(
-      answer,
+      received,
       /^HTTP\/1\.1 400 Bad Request\r\n.*svc-error-code: bad-request\r\n.*the WebSocket handshake is invalid/is,
     );
   const { socket, closed } = raw();

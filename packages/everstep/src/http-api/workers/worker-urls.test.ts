@@ -53,9 +53,9 @@ after(async () => {
 const triggerPath = (url: string): string => `/v2/trigger/${encodeURIComponent(url)}`;
 async function resultOf(url: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<RunResult> {
   const options = { headers: { ...JSON_BODY, 'svc-wait-for-result': 'true', ...headers }, body: JSON.stringify(body) };
-  const answer = await world.call<RunResult>('POST', triggerPath(url), options);
-  assert.equal(answer.status, 200, JSON.stringify(answer.body));
-  return answer.body;
+  const response = await world.call<RunResult>('POST', triggerPath(url), options);
+  assert.equal(response.status, 200, JSON.stringify(response.body));
+  return response.body;
 }
 
 /** Fails a run and returns the id of its dead letter. */
@@ -77,12 +77,12 @@ async function until(reached: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 test('a workflow of a worker invokes another one', async () => {
-  const answer = await world.call<{ readonly result?: { readonly state: string; readonly body: unknown } }>(
+  const received = await world.call<{ readonly result?: { readonly state: string; readonly body: unknown } }>(
     'POST',
     triggerPath(worker.urls.parent),
     { headers: { ...JSON_BODY, 'svc-wait-for-result': 'true' }, body: '21' },
   );
-  const { state, body } = answer.body.result ?? {};
+  const { state, body } = received.body.result ?? {};
   assert.deepEqual([state, body], ['succeeded', 42]);
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answersIn, GateWorld, INSTANCE, ORIGIN } from './gates.fixture.js';
+import { endsIn, GateWorld, INSTANCE, ORIGIN } from './gates.fixture.js';
 
 const status = (world: GateWorld, key = 'k') => world.get(world.gates.flowControl({ instanceId: INSTANCE, key }), 0);
 const reasons = (world: GateWorld, runKey: string) => world.gates.reasons({ runKey, slot: 0 });
@@ -46,7 +46,7 @@ test('a key never has more deliveries in flight than its parallelism, in the ord
 
 test('a window starts with the first start after the previous one has ended, and permits the number of starts of its rate', async () => {
   const world = new GateWorld();
-  world.endpoint = answersIn(() => 1);
+  world.endpoint = endsIn(() => 1);
   await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
   const begin = world.now;
   await world.pass(300);
@@ -122,7 +122,7 @@ test('keys that wait for a slot at one destination take turns', async () => {
     await world.trigger({ key, rate: 10, periodMs: 100_000 });
     world.offerMany(3, key);
   }
-  world.endpoint = answersIn(() => 10);
+  world.endpoint = endsIn(() => 10);
   await world.pass(200);
   const keys = world.starts.map(({ limits }) => limits.flowControlKey);
   assert.equal(keys.length, 9);

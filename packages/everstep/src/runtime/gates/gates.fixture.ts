@@ -113,7 +113,7 @@ export interface Start extends Delivery {
 export type Endpoint = (start: Start, end: (result: DeliveryResult) => void, clock: SimulatedClock) => void;
 
 /** Returns an endpoint that succeeds after this time. */
-export const answersIn =
+export const endsIn =
   (durationMs: () => number): Endpoint =>
   (_start, end, clock) => {
     clock.setTimer(clock.now() + durationMs(), () => end({ kind: 'delivered' }));

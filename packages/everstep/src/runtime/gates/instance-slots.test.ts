@@ -1,7 +1,7 @@
 /** Rates of an instance with a limited number of slots. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answersIn, GateWorld, INSTANCE } from './gates.fixture.js';
+import { endsIn, GateWorld, INSTANCE } from './gates.fixture.js';
 
 const OTHER = 'http://other:80';
 
@@ -45,7 +45,7 @@ test('keys of an instance without free slots do not delay those of another at th
 
 test('keys of one instance take turns for its slots', async () => {
   const world = limitedTo(1);
-  world.endpoint = answersIn(() => 10);
+  world.endpoint = endsIn(() => 10);
   for (const key of ['a', 'b']) await world.trigger({ key, rate: 100, periodMs: 60_000 });
   for (let i = 0; i < 6; i++) world.offer('a', { runKey: `a${i}` });
   for (let i = 0; i < 6; i++) world.offer('b', { runKey: `b${i}`, origin: OTHER });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answersIn, GateWorld, INSTANCE } from './gates.fixture.js';
+import { endsIn, GateWorld, INSTANCE } from './gates.fixture.js';
 
 const status = (world: GateWorld, key = 'k') => world.get(world.gates.flowControl({ instanceId: INSTANCE, key }), 0);
 const change = (world: GateWorld, change: Parameters<GateWorld['gates']['changeFlowControl']>[0]['change'], key = 'k') =>
@@ -155,7 +155,7 @@ test('a limit of a trigger that arrives while the key is being paused is stored 
 
 test('a longer period does not extend a window that has ended', async () => {
   const world = new GateWorld();
-  world.endpoint = answersIn(() => 1);
+  world.endpoint = endsIn(() => 1);
   await world.trigger({ key: 'k', rate: 2, periodMs: 100 });
   world.offer('k');
   await world.pass(150);

@@ -35,7 +35,7 @@ class RequestLog {
   /** Additional delay of the very first request, because its endpoint is cold. */
   firstLateMs = 0;
 
-  constructor(seed: number, answerMs: number) {
+  constructor(seed: number, responseMs: number) {
     const { world, seen } = this;
     const next = drawn(seed);
     world.transitMs = transitOf;
@@ -46,7 +46,7 @@ class RequestLog {
       const late = world.starts.length === 1 ? this.firstLateMs : 0;
       const arrives = leaves + late + Math.floor(next() * transitOf(PERIOD_MS));
       clock.setTimer(arrives, () => seen.push(clock.now()));
-      clock.setTimer(arrives + answerMs, () => end({ kind: 'delivered' }));
+      clock.setTimer(arrives + responseMs, () => end({ kind: 'delivered' }));
     };
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answersIn, GateWorld } from './gates.fixture.js';
+import { endsIn, GateWorld } from './gates.fixture.js';
 
 /** Returns pseudo-random numbers, the same each time. */
 function drawn(seed: number): () => number {
@@ -15,7 +15,7 @@ test('the rate of a key is fully used while deliveries wait', async () => {
   const world = new GateWorld();
   const next = drawn(7);
   world.store.latencyMs = () => Math.floor(next() * 4);
-  world.endpoint = answersIn(() => Math.floor(next() * 50));
+  world.endpoint = endsIn(() => Math.floor(next() * 50));
   await world.get(world.trigger({ key: 'k', rate: 20, periodMs: 1_000 }));
   world.offerMany(2_000, 'k');
   await world.pass(60_000);
@@ -27,7 +27,7 @@ test('the parallelism of a key is fully used while deliveries wait', async () =>
   const world = new GateWorld();
   const next = drawn(11);
   let busyMs = 0;
-  world.endpoint = answersIn(() => {
+  world.endpoint = endsIn(() => {
     const durationMs = 1 + Math.floor(next() * 100);
     busyMs += durationMs;
     return durationMs;
@@ -43,7 +43,7 @@ test('the parallelism of a key is fully used while deliveries wait', async () =>
 test('a rate and a parallelism that permit the same number are both fully used', async () => {
   const world = new GateWorld();
   world.store.latencyMs = () => 1;
-  world.endpoint = answersIn(() => 90);
+  world.endpoint = endsIn(() => 90);
   await world.get(world.trigger({ key: 'k', parallelism: 2, rate: 20, periodMs: 1_000 }));
   world.offerMany(2_000, 'k');
   await world.pass(30_000);

@@ -18,7 +18,7 @@ async function withFailed(
   options: Parameters<typeof withRuntime>[2] = {},
 ): Promise<void> {
   const endpoints = new Endpoints();
-  const caller = new ScriptedCaller(endpoints.answer);
+  const caller = new ScriptedCaller(endpoints.respond);
   await withRuntime(
     caller,
     async (bench) => {

@@ -104,7 +104,7 @@ export class Repairs implements RepairService {
   async stop(): Promise<void> {
     this.stopped = true;
     this.cancelTimer();
-    for (const answer of this.plans.values()) answer(null);
+    for (const respond of this.plans.values()) respond(null);
     await this.last;
   }
 

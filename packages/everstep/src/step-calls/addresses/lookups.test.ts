@@ -52,8 +52,8 @@ test('unresponsive name servers of one account do not delay deliveries of other 
   await new Promise((resolve) => setTimeout(resolve, 50));
   for (const host of ['shop.test', 'localhost']) {
     const quiet = stepCall({ instanceId: 'quiet1', workflowUrl: urlOf(host), timeoutMs: 60_000 });
-    const answer = await caller.call(quiet, never);
-    assert.equal(answer.kind, 'reply', host);
+    const outcome = await caller.call(quiet, never);
+    assert.equal(outcome.kind, 'reply', host);
   }
   assert.equal(ended, 0, 'the other calls still wait for their name servers');
   gone.abort();
@@ -126,7 +126,7 @@ test('a delivery that times out while it waits for a file descriptor does not co
   const ask = async (port: number) => {
     const verdict = destinations.targetOf('qi_1', `http://127.0.0.1:${port}/`);
     assert.ok(verdict.ok);
-    const request = { method: 'GET', path: '/', headers: [], body: null, timeoutMs: 100, maxAnswerBytes: 100 } as const;
+    const request = { method: 'GET', path: '/', headers: [], body: null, timeoutMs: 100, maxResponseBytes: 100 } as const;
     return destinations.ask('qi_1', verdict.target, { ...request, headers: [] }, never);
   };
   await assert.rejects(ask(1), NotAttemptedError);

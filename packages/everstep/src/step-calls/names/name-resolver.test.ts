@@ -52,7 +52,7 @@ class World {
     });
   }
 
-  async answer(name: string, lookup: Lookup): Promise<void> {
+  async respond(name: string, lookup: Lookup): Promise<void> {
     this.waiting.get(name)?.shift()?.(lookup);
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -79,7 +79,7 @@ const textOf = (resolved: Resolved): string =>
 test('concurrent requests for a name share one lookup, and a fresh response is not looked up again', async () => {
   const world = new World();
   const waiting = [world.resolver.find('shop', 'a1'), world.resolver.find('shop', 'a1'), world.resolver.find('shop', 'b1')];
-  await world.answer('shop', found('1.1.1.1', 30_000));
+  await world.respond('shop', found('1.1.1.1', 30_000));
   assert.deepEqual((await Promise.all(waiting)).map(textOf), ['1.1.1.1', '1.1.1.1', '1.1.1.1']);
   await world.pass(29_999);
   assert.equal(await world.find('shop'), '1.1.1.1');
@@ -97,7 +97,7 @@ for (const [what, ttlMs, freshMs] of [
   test(`a TTL ${what} is limited to the allowed range`, async () => {
     const world = new World();
     void world.resolver.find('shop', 'a1');
-    await world.answer('shop', found('1.1.1.1', ttlMs));
+    await world.respond('shop', found('1.1.1.1', ttlMs));
     await world.pass(freshMs - 1);
     assert.equal(await world.find('shop'), '1.1.1.1');
     await world.pass(1);
@@ -108,30 +108,30 @@ for (const [what, ttlMs, freshMs] of [
 test('a name that does not exist is cached for a short time', async () => {
   const world = new World();
   void world.resolver.find('gone', 'a1');
-  await world.answer('gone', { kind: 'no-such-name', hasRecords: false });
+  await world.respond('gone', { kind: 'no-such-name', hasRecords: false });
   await world.pass(3_999);
   assert.equal(await world.find('gone'), 'ENOTFOUND');
   await world.pass(1);
   assert.equal(await world.find('gone'), null);
-  await world.answer('gone', { kind: 'no-such-name', hasRecords: true });
+  await world.respond('gone', { kind: 'no-such-name', hasRecords: true });
   assert.equal(await world.find('gone'), 'ENODATA');
 });
 
 test('expired addresses are used for a limited time if the lookup fails', async () => {
   const world = new World();
   void world.resolver.find('shop', 'a1');
-  await world.answer('shop', found('1.1.1.1', 5_000));
+  await world.respond('shop', found('1.1.1.1', 5_000));
   await world.pass(5_000);
   void world.resolver.find('shop', 'a1');
-  await world.answer('shop', FAILED);
+  await world.respond('shop', FAILED);
   assert.equal(await world.find('shop'), '1.1.1.1');
   await world.pass(60_000);
   void world.resolver.find('shop', 'a1');
-  await world.answer('shop', FAILED);
+  await world.respond('shop', FAILED);
   assert.equal(await world.find('shop'), 'EAI_AGAIN');
   await world.pass(2_000);
   void world.resolver.find('shop', 'a1');
-  await world.answer('shop', { kind: 'no-such-name', hasRecords: false });
+  await world.respond('shop', { kind: 'no-such-name', hasRecords: false });
   assert.equal(await world.find('shop'), 'ENOTFOUND');
 });
 
@@ -141,7 +141,7 @@ test('a slow lookup times out, and its late response is still cached', async () 
   await world.pass(5_000);
   assert.equal(textOf(await waiting), 'ETIMEOUT');
   assert.equal(await world.find('slow'), 'ETIMEOUT', 'a failed lookup is cached for a short time');
-  await world.answer('slow', found('1.1.1.1'));
+  await world.respond('slow', found('1.1.1.1'));
   assert.equal(await world.find('slow'), '1.1.1.1');
 });
 
@@ -149,12 +149,12 @@ test('a shortage of file descriptors is not cached as a failed lookup of the nam
   const world = new World();
   world.isWaitingForDescriptor = true;
   const waiting = world.resolver.find('shop', 'a1');
-  await world.answer('shop', { kind: 'failed', code: 'ECONNREFUSED' });
+  await world.respond('shop', { kind: 'failed', code: 'ECONNREFUSED' });
   const resolved = await waiting;
   assert.ok(resolved.kind === 'failed' && resolved.error.isShortage);
   world.isWaitingForDescriptor = false;
   assert.equal(await world.find('shop'), null, 'the name is looked up again at once');
-  await world.answer('shop', found('1.1.1.1'));
+  await world.respond('shop', found('1.1.1.1'));
   assert.equal(await world.find('shop'), '1.1.1.1');
 });
 
@@ -171,11 +171,11 @@ test('above the limit the least recently used names are removed from the cache',
   const world = new World();
   for (const name of ['a', 'b', 'c']) {
     void world.resolver.find(name, 'a1');
-    await world.answer(name, found('1.1.1.1'));
+    await world.respond(name, found('1.1.1.1'));
   }
   await world.find('a');
   void world.resolver.find('d', 'a1');
-  await world.answer('d', found('1.1.1.1'));
+  await world.respond('d', found('1.1.1.1'));
   assert.equal(world.resolver.size, 3);
   assert.deepEqual([await world.find('a'), await world.find('b')], ['1.1.1.1', null]);
 });
@@ -186,7 +186,7 @@ for (const hogs of [['hog1'], ['hog1', 'pig1', 'rat1']]) {
     for (const hog of hogs) for (let i = 0; i < 200; i++) void world.resolver.find(`${i}.${hog}`, hog);
     assert.ok(world.lookups.length <= LIMITS.maxLookups - 5, `${world.lookups.length} lookups are in progress`);
     void world.resolver.find('quiet', 'quiet1');
-    await world.answer('quiet', found('1.1.1.1'));
+    await world.respond('quiet', found('1.1.1.1'));
     assert.equal(await world.find('quiet', 'quiet1'), '1.1.1.1');
   });
 }
@@ -195,7 +195,7 @@ test('an account at its share of lookups gets the next one when one of its own e
   const world = new World(ownersOf('hog1', 'quiet1'));
   for (let i = 0; i < 200; i++) void world.resolver.find(`${i}.hog`, 'hog1');
   assert.equal(world.lookups.length, 32);
-  await world.answer('0.hog', found('1.1.1.1'));
+  await world.respond('0.hog', found('1.1.1.1'));
   assert.deepEqual([world.lookups.length, world.lookups.at(-1)], [33, '32.hog']);
 });
 
@@ -204,6 +204,6 @@ test('a name that waits for the share of one account is looked up at once for an
   for (let i = 0; i < 200; i++) void world.resolver.find(`${i}.hog`, 'hog1');
   const waiting = world.resolver.find('100.hog', 'quiet1');
   assert.equal(world.lookups.at(-1), '100.hog');
-  await world.answer('100.hog', found('1.1.1.1'));
+  await world.respond('100.hog', found('1.1.1.1'));
   assert.equal(textOf(await waiting), '1.1.1.1');
 });

@@ -10,7 +10,6 @@ import { importJWK } from 'jose/key/import';
 import type { Message } from '../../ports/message-sender.js';
 import {
   agreeing,
-  answering,
   callerWith,
   callWith,
   endpoint,
@@ -20,6 +19,7 @@ import {
   outboundOptions,
   REQUEST,
   type Received,
+  responding,
   senderWith,
   sharesEndpoint,
   stepCall,
@@ -44,7 +44,7 @@ const PUBLIC_KEY = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvP
 /** Sends a message and returns what the endpoint received. */
 async function sent(changes: Partial<Message>, options: Partial<OutboundOptions> = {}): Promise<Received> {
   const sender = senderWith(options);
-  endpoint.respond = answering(200, {});
+  endpoint.respond = responding(200, {});
   endpoint.received = [];
   await sender.send(message({ body: Buffer.from('hello'), signed: { kind: 'message', isOwn: false }, ...changes }), unaborted());
   await sender.close();
@@ -111,10 +111,10 @@ test('an endpoint that refuses a message key is distinguished from one that fail
     messageKeyFor: () => string | null = () => MESSAGE_KEYS.current,
   ) => {
     const sender = senderWith({ messageKeyFor });
-    endpoint.respond = answering(status, headers);
-    const answer = await sender.send(message({ signed: { kind: 'message', isOwn: false } }), unaborted());
+    endpoint.respond = responding(status, headers);
+    const outcome = await sender.send(message({ signed: { kind: 'message', isOwn: false } }), unaborted());
     await sender.close();
-    return answer.kind === 'answered' && answer.expectsSigningKeys === true;
+    return outcome.kind === 'answered' && outcome.expectsSigningKeys === true;
   };
   for (const status of [401, 403]) assert.equal(await ask(status), true);
   assert.equal(await ask(500, { 'upstash-workflow-sdk-version': '1' }), true);

@@ -216,7 +216,7 @@ describe('account commands', () => {
     const [headers, body] = [{ 'content-type': 'application/json' }, JSON.stringify({ email, api_key })];
     const logIn = () => fetch(`${url}/v2/session`, { method: 'POST', headers, body });
     assert.equal(await textOf('sessions', 'list'), 'No sessions.\n');
-    for (const answer of [await logIn(), await logIn(), await logIn()]) assert.equal(answer.status, 200);
+    for (const received of [await logIn(), await logIn(), await logIn()]) assert.equal(received.status, 200);
     const [first] = await jsonOf('sessions', 'list');
     assert.match(await textOf('sessions', 'list'), new RegExp(`^SESSION +KEY +LOGGED IN .*\\n${first.id} +key_\\S+ +\\d{4}-`));
     assert.equal(await textOf('sessions', 'end', first.id), '1 ended\n');

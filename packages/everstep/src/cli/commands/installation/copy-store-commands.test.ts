@@ -74,8 +74,8 @@ describe('everstep copy-store', () => {
     });
     const [, address = ''] = await service.printed(/is listening on (\S+)/);
     const { token } = JSON.parse(await readFile(at('data/credentials.json'), 'utf8'));
-    const answer = await fetch(`${address}/v2/keys`, { headers: { authorization: `Bearer ${token}` } });
-    assert.equal(answer.status, 200, 'the token of the embedded store is valid');
+    const response = await fetch(`${address}/v2/keys`, { headers: { authorization: `Bearer ${token}` } });
+    assert.equal(response.status, 200, 'the token of the embedded store is valid');
     await service.end();
   });
 });

@@ -5,14 +5,14 @@ import { ApiWorld } from '../../testing/api-world.js';
 const URL_OF = '/v2/alerts/destinations';
 const headers = { 'content-type': 'application/json' };
 
-interface Answered {
+interface ApiResponse {
   readonly to?: readonly string[];
   readonly url?: string;
   readonly error?: string;
 }
 
 const put = (world: ApiWorld, body: object) =>
-  world.call<Answered>('PUT', `${URL_OF}/ops`, { headers, body: JSON.stringify(body) });
+  world.call<ApiResponse>('PUT', `${URL_OF}/ops`, { headers, body: JSON.stringify(body) });
 
 test('a destination of email has a few plain addresses that the operator allows', async () => {
   const world = await ApiWorld.open({ mailRecipients: { allows: (address) => address.endsWith('@shop.test') } });

@@ -68,9 +68,9 @@ describe('a virtual clock', () => {
   for (const [body, message] of BAD) {
     test(`rejects ${body || 'a missing body'}`, async () => {
       const before = time.moves.length;
-      const answer = await advance(body);
-      assert.equal(answer.status, 400);
-      assert.match(answer.body.error, message);
+      const response = await advance(body);
+      assert.equal(response.status, 400);
+      assert.match(response.body.error, message);
       assert.equal(time.moves.length, before);
     });
   }
@@ -84,9 +84,9 @@ describe('a virtual clock', () => {
   for (const [outcome, status, message] of STOPPED) {
     test(`describes the outcome ${outcome.kind}`, async () => {
       time.outcome = outcome;
-      const answer = await advance('{"by":"7d"}');
-      assert.equal(answer.status, status);
-      assert.match(answer.body.error, message);
+      const received = await advance('{"by":"7d"}');
+      assert.equal(received.status, status);
+      assert.match(received.body.error, message);
     });
   }
 
@@ -101,8 +101,8 @@ describe('a virtual clock', () => {
     const headers = { authorization: `Bearer ${world.readOnlyToken}` };
     assert.equal((await world.call('GET', '/v2/clock', { headers })).status, 200);
     for (const path of ['/v2/clock/advance', '/v2/clock/settle']) {
-      const answer = await world.call('POST', path, { headers, body: '{"by":"7d"}' });
-      assert.deepEqual([answer.status, answer.headers['svc-error-code']], [403, 'read-only-token']);
+      const result = await world.call('POST', path, { headers, body: '{"by":"7d"}' });
+      assert.deepEqual([result.status, result.headers['svc-error-code']], [403, 'read-only-token']);
     }
   });
 });
@@ -115,8 +115,8 @@ test('a real clock is a 404 that says how to get a virtual one', async (t) => {
     ['POST', '/v2/clock/advance'],
     ['POST', '/v2/clock/settle'],
   ] as const) {
-    const answer = await world.call(method, path, method === 'POST' ? { body: '{"by":"7d"}' } : {});
-    assert.equal(answer.status, 404);
-    assert.match(answer.body.error, /start it with `everstep dev --virtual-clock`/);
+    const response = await world.call(method, path, method === 'POST' ? { body: '{"by":"7d"}' } : {});
+    assert.equal(response.status, 404);
+    assert.match(response.body.error, /start it with `everstep dev --virtual-clock`/);
   }
 });

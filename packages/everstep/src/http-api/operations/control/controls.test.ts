@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { DeadLetterEntry } from '../../../contract/dead-letters.js';
-import type { ExplanationAnswer } from '../../../contract/explanation.js';
+import type { ExplanationResponse } from '../../../contract/explanation.js';
 import type { DestinationEntry, FlowControlEntry } from '../../../contract/service.js';
 import type { InstanceSettings } from '../../../engine/runs/run.js';
 import { ApiWorld } from '../../testing/api-world.js';
@@ -92,17 +92,17 @@ test('pins parallelism and rate separately; unpin without parameters unpins both
 test('explains a waiting run with its position at the key', async () => {
   await world.trigger('hang', { 'svc-flow-control-key': 'ex', 'svc-flow-control-value': 'parallelism=1' });
   await world.trigger('hang', { 'svc-workflow-runid': 'held', 'svc-flow-control-key': 'ex' });
-  const { status, body } = await world.call<ExplanationAnswer>('GET', '/v2/workflows/runs/held/explain');
+  const { status, body } = await world.call<ExplanationResponse>('GET', '/v2/workflows/runs/held/explain');
   assert.equal(status, 200);
   assert.equal(body.workflowState, 'RUN_STARTED');
   const [task] = body.tasks;
   assert.deepEqual([task?.what, task?.reasons[0]?.kind, task?.reasons[0]?.place], ['workflow', 'flow-control', 1]);
   assert.match(body.summary, /Position 1 of 1 in the wait list of the flow control key "ex"/);
   await world.trigger('hang', { 'svc-workflow-runid': 'later', 'svc-delay': '1h' });
-  const later = await world.call<ExplanationAnswer>('GET', '/v2/workflows/runs/later/explain');
+  const later = await world.call<ExplanationResponse>('GET', '/v2/workflows/runs/later/explain');
   assert.equal(later.body.tasks[0]?.reasons[0]?.kind, 'not-before');
   await world.call('DELETE', '/v2/workflows/runs/later');
-  const ended = await world.call<ExplanationAnswer>('GET', '/v2/workflows/runs/later/explain');
+  const ended = await world.call<ExplanationResponse>('GET', '/v2/workflows/runs/later/explain');
   assert.deepEqual([ended.body.tasks, ended.body.summary], [[], 'The run was canceled; nothing is pending.']);
 });
 
@@ -119,7 +119,7 @@ test('holds and releases a destination by any of its URLs', async () => {
   });
   const entry = (await list()).find(({ origin }) => origin === 'http://held.test');
   assert.deepEqual([entry?.isHeld, entry?.heldBy, entry?.reason], [true, 'hand', 'deploying']);
-  const { body } = await world.call<ExplanationAnswer>('GET', '/v2/workflows/runs/on-hold/explain');
+  const { body } = await world.call<ExplanationResponse>('GET', '/v2/workflows/runs/on-hold/explain');
   assert.equal(body.tasks[0]?.reasons[0]?.kind, 'destination-held');
   const released = await post('release', { origin: 'http://held.test' });
   assert.deepEqual([released.status, released.body], [200, { origin: 'http://held.test', isHeld: false }]);

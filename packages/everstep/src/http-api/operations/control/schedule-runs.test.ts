@@ -18,8 +18,8 @@ after(() => world.close());
 
 const create = async (scheduleId: string, headers: Record<string, string> = {}, url = 'http://w.test/ok') => {
   const cron = { 'svc-cron': '0 9 * * *', 'svc-cron-timezone': 'Europe/Berlin', 'svc-schedule-id': scheduleId };
-  const answer = await world.call('POST', `/v2/schedules/${url}`, { headers: { ...cron, ...headers }, body: 'payload' });
-  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  const response = await world.call('POST', `/v2/schedules/${url}`, { headers: { ...cron, ...headers }, body: 'payload' });
+  assert.equal(response.status, 200, JSON.stringify(response.body));
 };
 const get = async (id: string) => (await world.call<ScheduleEntry>('GET', `/v2/schedules/${id}`)).body;
 const run = (id: string) => world.call<StartedRun>('POST', `/v2/schedules/${id}/run`);

@@ -11,9 +11,9 @@ before(async () => {
 after(() => world.close());
 
 const create = async (url: string, headers: Record<string, string>, body = '') => {
-  const answer = await world.call<{ scheduleId: string }>('POST', `/v2/schedules/${url}`, { headers, body });
-  assert.equal(answer.status, 200, JSON.stringify(answer.body));
-  return answer.body.scheduleId;
+  const response = await world.call<{ scheduleId: string }>('POST', `/v2/schedules/${url}`, { headers, body });
+  assert.equal(response.status, 200, JSON.stringify(response.body));
+  return response.body.scheduleId;
 };
 const get = async (id: string) => (await world.call<ScheduleEntry>('GET', `/v2/schedules/${encodeURIComponent(id)}`)).body;
 
@@ -174,9 +174,9 @@ test('a change replaces the named parts of a schedule and keeps everything else,
     [{ labels: ['a,b'] }, /bad-body/],
     [{ destination: 'http://w.test/other' }, /bad-body/],
   ] as const) {
-    const answer = await change(body);
-    assert.equal(answer.status, 400, JSON.stringify(body));
-    assert.match(String(answer.headers['svc-error-code']), text);
+    const received = await change(body);
+    assert.equal(received.status, 400, JSON.stringify(body));
+    assert.match(String(received.headers['svc-error-code']), text);
   }
   assert.equal((await get(id)).cron, '0 7 * * *');
 });

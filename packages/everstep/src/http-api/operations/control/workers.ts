@@ -6,7 +6,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { type UnservedWorkflow, type WorkerEntry, WorkerPage } from '../../../contract/workers/workers.js';
 import type { WorkerStatus } from '../../../ports/workers.js';
 import type { DestinationStatus } from '../../../runtime/services/workflow-service.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { Cursor } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
 
@@ -87,7 +87,7 @@ export const listWorkers = operation({
     const page = rest.slice(0, count);
     const last = rest.length > count ? page.at(-1) : undefined;
     const next = last && { after: JSON.stringify(positionOf(last)), horizon: null, left: null };
-    return answer(200, {
+    return respond(200, {
       ...(next ? { cursor: await cursors.seal(scope, next) } : {}),
       workers: page.map(presentWorker),
       unserved: destinations.flatMap(unservedBy).filter(isWanted).slice(0, LIMITS.maxListedUnservedWorkflows),

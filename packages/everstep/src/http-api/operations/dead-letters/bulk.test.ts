@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { DeadLetterEntry } from '../../../contract/dead-letters.js';
 import type { RunJournal } from '../../../contract/runs.js';
-import { ApiWorld, type ErrorAnswer } from '../../testing/api-world.js';
+import { ApiWorld, type ErrorResponse } from '../../testing/api-world.js';
 
 interface Bulk {
   readonly workflowRuns: readonly { workflowRunId: string; workflowCreatedAt: number }[];
@@ -228,8 +228,8 @@ test('delete requires ids or filters, in the query or the body', async () => {
   ];
   for (const [query, content] of refused) {
     const options = content === undefined ? {} : { headers: json, body: content };
-    const answer = await world.call<ErrorAnswer>('DELETE', `/v2/workflows/dlq${query}`, options);
-    assert.equal(answer.status, 400, `${query} ${content}`);
+    const response = await world.call<ErrorResponse>('DELETE', `/v2/workflows/dlq${query}`, options);
+    assert.equal(response.status, 400, `${query} ${content}`);
   }
   assert.equal((await entries('label=gone')).length, 1);
   await world.fail(54, { 'svc-label': 'gone' });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { DeadLetterGroup, DeadLetterGroupPage } from '../../../contract/dead-letter-groups.js';
 import type { DeadLetterEntry } from '../../../contract/dead-letters.js';
-import { ApiWorld, type ErrorAnswer } from '../../testing/api-world.js';
+import { ApiWorld, type ErrorResponse } from '../../testing/api-world.js';
 
 interface Page {
   readonly messages: readonly DeadLetterEntry[];
@@ -156,7 +156,7 @@ test('pages through groups with a cursor that is bound to the listing', async ()
   );
   assert.equal(second.cursor, '');
   assert.ok(all.some(({ stepName, message }) => stepName === 'branch #' && message === 'branch # is not ready'));
-  const elsewhere = await world.call<ErrorAnswer>('GET', `${GROUPS}?state=new&cursor=${first.cursor}`);
+  const elsewhere = await world.call<ErrorResponse>('GET', `${GROUPS}?state=new&cursor=${first.cursor}`);
   assert.equal(elsewhere.headers['svc-error-code'], 'bad-cursor');
 });
 
@@ -171,7 +171,7 @@ test('rejects invalid filters and says why', async () => {
     ['GET', '/v2/workflows/dlq?fingerprint=x', 'bad-parameter', /fingerprint/],
   ];
   for (const [method, path, code, words] of cases) {
-    const { headers, body } = await world.call<ErrorAnswer>(method, path);
+    const { headers, body } = await world.call<ErrorResponse>(method, path);
     assert.equal(headers['svc-error-code'], code, path);
     assert.match(body.error, words);
   }

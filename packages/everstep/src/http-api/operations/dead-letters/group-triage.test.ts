@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { LIMITS } from '../../../config/limits.js';
 import type { DeadLetterAssignees, DeadLetterGroup, DeadLetterGroupPage } from '../../../contract/dead-letter-groups.js';
-import { ApiWorld, type ErrorAnswer } from '../../testing/api-world.js';
+import { ApiWorld, type ErrorResponse } from '../../testing/api-world.js';
 
 const GROUPS = '/v2/workflows/dlq/groups';
 const HOUR_MS = 3_600_000;
@@ -42,7 +42,7 @@ test('a user with access to the instance can be assigned, and no other', async (
   assert.equal(status, 200);
   assert.equal(body.assignment?.assignee, 'ann@w.test');
   assert.match(body.assignment?.by ?? '', /^token /);
-  const refused = await send<ErrorAnswer>('PUT', 'assignee', { assignee: 'eve@w.test' });
+  const refused = await send<ErrorResponse>('PUT', 'assignee', { assignee: 'eve@w.test' });
   assert.equal(refused.headers['svc-error-code'], 'bad-body');
   assert.match(refused.body.error, /must be a user with access/);
   assert.equal((await send('PUT', 'assignee', { assignee: null })).body.assignment, null);
@@ -55,7 +55,7 @@ test('a snoozed group needs no attention', async () => {
   assert.deepEqual([body.snooze?.until, body.needsAttention, body.state], [until, false, 'new']);
   assert.ok(!(await attention()).includes(fingerprint));
   for (const wrong of [Date.now() - 1, Date.now() + LIMITS.maxSnoozeMs + HOUR_MS]) {
-    const refused = await send<ErrorAnswer>('PUT', 'snooze', { until: wrong });
+    const refused = await send<ErrorResponse>('PUT', 'snooze', { until: wrong });
     assert.match(refused.body.error, /"until" must be in the future, at most 90 days from now/);
   }
   assert.equal((await send('PUT', 'snooze', { until: null })).body.needsAttention, true);
@@ -71,11 +71,11 @@ test('notes are listed newest first, and a list of groups contains the newest', 
   const [listed] = (await world.call<DeadLetterGroupPage>('GET', GROUPS)).body.groups;
   assert.deepEqual([listed?.notes.length, listed?.notes[0]?.text, listed?.noteCount], [1, 'it is up again', 2]);
   assert.equal((await send('DELETE', `notes/${body.notes[0]?.noteId}`)).body.noteCount, 1);
-  assert.equal((await send<ErrorAnswer>('DELETE', `notes/${body.notes[0]?.noteId}`)).status, 404);
+  assert.equal((await send<ErrorResponse>('DELETE', `notes/${body.notes[0]?.noteId}`)).status, 404);
   for (const text of ['', ' \n', 'x'.repeat(LIMITS.maxGroupNoteLength + 1), '\u001b[2J'])
-    assert.equal((await send<ErrorAnswer>('POST', 'notes', { text })).headers['svc-error-code'], 'bad-body');
+    assert.equal((await send<ErrorResponse>('POST', 'notes', { text })).headers['svc-error-code'], 'bad-body');
   for (let n = 1; n < LIMITS.maxGroupNotes; n++) await send('POST', 'notes', { text: `note ${n}` });
-  const full = await send<ErrorAnswer>('POST', 'notes', { text: 'one more' });
+  const full = await send<ErrorResponse>('POST', 'notes', { text: 'one more' });
   assert.deepEqual([full.status, full.body.error], [409, 'a group has at most 20 notes; delete one first']);
 });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RepairEntry, RepairItem } from '../../../contract/repairs.js';
 import type { RepairStore } from '../../../ports/stores/repair-store.js';
-import { ApiWorld, type ErrorAnswer } from '../../testing/api-world.js';
+import { ApiWorld, type ErrorResponse } from '../../testing/api-world.js';
 
 const PATH = '/v2/workflows/repairs';
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -68,7 +68,7 @@ test('a wrong state is 409 repair-state and changes nothing', () =>
   withWorld(async (world) => {
     await world.fail(2);
     const { body } = await post(world, '', { action: 'restart' });
-    const early = await post<ErrorAnswer>(world, `/${body.repairId}/pause`);
+    const early = await post<ErrorResponse>(world, `/${body.repairId}/pause`);
     assert.deepEqual([early.status, early.headers['svc-error-code']], [409, 'repair-state']);
     assert.match(early.body.error, /is planned but not started; pause requires/);
     assert.equal((await post(world, `/${body.repairId}/start`, { ratePerSecond: 0.001 })).status, 200);
@@ -83,9 +83,9 @@ test('a wrong state is 409 repair-state and changes nothing', () =>
 test('rejects an invalid body and names the field', () =>
   withWorld(async (world) => {
     const refused = async (path: string, body: unknown, words: RegExp, code = 'bad-body') => {
-      const answer = await post<ErrorAnswer>(world, path, body);
-      assert.deepEqual([answer.status, answer.headers['svc-error-code']], [400, code], JSON.stringify(answer.body));
-      assert.match(answer.body.error, words);
+      const result = await post<ErrorResponse>(world, path, body);
+      assert.deepEqual([result.status, result.headers['svc-error-code']], [400, code], JSON.stringify(result.body));
+      assert.match(result.body.error, words);
     };
     await refused('', { action: 'delete' }, /a delete requires a filter/);
     await refused('', { action: 'delete', filter: { fromDate: 0 }, overrides: { retries: 1 } }, /"overrides" apply to new runs/);

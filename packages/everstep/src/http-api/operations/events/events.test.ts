@@ -104,9 +104,9 @@ test('rejects events at the limit of stored events', async () => {
   const { instanceOfWebhook, callWebhook } = world.runtime.events;
   const events = { notify, instanceOfWebhook, callWebhook };
   const full = await ApiWorld.open({ service: { ...world.runtime, events } });
-  const answer = await full.call('POST', '/v2/notify/r/e');
-  assert.deepEqual([answer.status, answer.headers['svc-error-code']], [409, 'too-many-events']);
-  assert.match(answer.body.error, /run "r" has reached the limit of stored events \(1000, or 33554432 bytes in all\)/);
+  const response = await full.call('POST', '/v2/notify/r/e');
+  assert.deepEqual([response.status, response.headers['svc-error-code']], [409, 'too-many-events']);
+  assert.match(response.body.error, /run "r" has reached the limit of stored events \(1000, or 33554432 bytes in all\)/);
   await full.close();
 });
 
@@ -127,13 +127,13 @@ test('anyone can call a webhook with any method, and the run receives the reques
     const { webhookUrl } = JSON.parse(journal.steps[0]?.out ?? '{}');
     const { pathname } = new URL(webhookUrl);
     const payload = method === 'GET' ? {} : { payload: 'in' };
-    const answer = await world.send({
+    const received = await world.send({
       method,
       url: `${pathname}?a=1&a=%2C`,
       headers: { authorization: 'Basic of-the-caller', cookie: 'c=1', 'x-odd': 'é', connection: 'close, x-hop', 'x-hop': '1' },
       ...payload,
     });
-    assert.deepEqual([answer.status, answer.body], [200, { status: 'taken' }]);
+    assert.deepEqual([received.status, received.body], [200, { status: 'taken' }]);
     const result = await resultOf(id);
     assert.ok(typeof result === 'object' && result !== null && 'content' in result);
     const content: unknown = result.content;
@@ -160,8 +160,8 @@ test('a webhook at the limit of stored calls returns 409, and HEAD is not a call
   const events = { notify, instanceOfWebhook, callWebhook };
   const full = await ApiWorld.open({ service: { ...world.runtime, events } });
   t.after(() => full.close());
-  const answer = await full.send({ method: 'POST', url: '/v2/webhooks/whk_1.k' });
-  assert.deepEqual([answer.status, answer.headers['svc-error-code']], [409, 'too-many-events']);
+  const response = await full.send({ method: 'POST', url: '/v2/webhooks/whk_1.k' });
+  assert.deepEqual([response.status, response.headers['svc-error-code']], [409, 'too-many-events']);
   assert.equal((await full.api.inject({ method: 'HEAD', url: '/v2/webhooks/whk_1.k' })).statusCode, 405);
   const long = await full.send({ method: 'PUT', url: '/v2/webhooks/whk_1.k', payload: Buffer.alloc(LIMITS.maxEventBytes + 1) });
   assert.deepEqual([long.status, long.headers['svc-error-code']], [413, 'body-too-large']);

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { EventWaiterPage } from '../../../contract/events.js';
 import type { EventStore, WaiterPosition, WaiterRecord } from '../../../ports/stores/store.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import { presentEventWaiter } from '../../presenters/waiter.js';
 
@@ -76,6 +76,6 @@ export const listAllWaiters = operation({
     const { waiters, next } = await page(reads.events, wanted);
     const position = next && { after: positionText(next), horizon: null, left: null };
     const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
-    return answer(200, { ...cursor, waiters: waiters.map(presentEventWaiter) });
+    return respond(200, { ...cursor, waiters: waiters.map(presentEventWaiter) });
   },
 });

@@ -27,8 +27,8 @@ const journalOf = async (workflowRunId: string) =>
   (await world.call<RunJournal>('GET', `/v2/workflows/runs/${workflowRunId}`)).body;
 const endOf = (workflowRunId: string) => world.journalWhen(workflowRunId, ({ workflowState }) => workflowState !== 'RUN_STARTED');
 const refused = async (workflowRunId: string, body: object) => {
-  const answer = await fork<{ readonly error: string }>(workflowRunId, body);
-  return [answer.status, answer.headers['svc-error-code'], answer.body.error] as const;
+  const response = await fork<{ readonly error: string }>(workflowRunId, body);
+  return [response.status, response.headers['svc-error-code'], response.body.error] as const;
 };
 
 test('a fork continues from its step, shows its origin, and leaves the original run unchanged', async () => {

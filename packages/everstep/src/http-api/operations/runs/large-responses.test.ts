@@ -84,11 +84,11 @@ test('a page of the log ends before a run that would make it too large, and the 
     const pages: number[] = [];
     let cursor = '';
     do {
-      const answer = await world.call<{ runs: RunLogEntry[]; cursor?: string }>('GET', `${path}&cursor=${cursor}`, { headers });
-      found.push(...answer.body.runs.map(({ workflowRunId }) => workflowRunId));
-      pages.push(answer.body.runs.length);
-      assert.ok(answer.body.runs.every((run) => logged(run).every(({ outLeftOut }) => outLeftOut === undefined)));
-      cursor = answer.body.cursor ?? '';
+      const received = await world.call<{ runs: RunLogEntry[]; cursor?: string }>('GET', `${path}&cursor=${cursor}`, { headers });
+      found.push(...received.body.runs.map(({ workflowRunId }) => workflowRunId));
+      pages.push(received.body.runs.length);
+      assert.ok(received.body.runs.every((run) => logged(run).every(({ outLeftOut }) => outLeftOut === undefined)));
+      cursor = received.body.cursor ?? '';
     } while (cursor !== '');
     assert.deepEqual(found, ids.toReversed());
     assert.ok(pages.length > 1, `${pages}`);
@@ -156,9 +156,9 @@ test('a page of dead letters ends before an entry that would make it too large',
     let cursor = '';
     do {
       const path = `/v2/workflows/dlq?workflowUrl=${encodeURIComponent('http://app.example/dead')}&cursor=${cursor}`;
-      const answer = await world.call<{ messages: readonly unknown[]; cursor?: string }>('GET', path, { headers });
-      pages.push(answer.body.messages.length);
-      cursor = answer.body.cursor ?? '';
+      const result = await world.call<{ messages: readonly unknown[]; cursor?: string }>('GET', path, { headers });
+      pages.push(result.body.messages.length);
+      cursor = result.body.cursor ?? '';
     } while (cursor !== '');
     assert.deepEqual(pages, [2, 1]);
   }

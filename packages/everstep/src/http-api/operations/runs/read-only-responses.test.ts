@@ -60,20 +60,20 @@ const reading = [...OPERATIONS, ...UPSTASH_OPERATIONS].filter(
   ({ access, method, streams, needsReadWrite }) => access === 'token' && method === 'GET' && !streams && !needsReadWrite,
 );
 
-async function answersTo(token: string): Promise<Map<string, string>> {
-  const answers = new Map<string, string>();
+async function responsesTo(token: string): Promise<Map<string, string>> {
+  const responses = new Map<string, string>();
   for (const { operationId, path, dialect } of reading) {
     const url = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(ids[name] ?? 'none'));
     const timeout = url.endsWith('/result') ? '?timeout=0' : '';
     const headers = { authorization: `Bearer ${token}`, ...(dialect === 'upstash' ? UPSTASH : {}) };
     const { status, body } = await world.send<unknown>({ method: 'GET', url: `${url}${timeout}`, headers });
-    if (status === 200) answers.set(operationId, JSON.stringify(body));
+    if (status === 200) responses.set(operationId, JSON.stringify(body));
   }
-  return answers;
+  return responses;
 }
 
 test('no operation shows webhooks or forwarded secrets to a read-only token', async () => {
-  const [shown, full] = [await answersTo(world.readOnlyToken), await answersTo(world.token)];
+  const [shown, full] = [await responsesTo(world.readOnlyToken), await responsesTo(world.token)];
   assert.ok(shown.size >= 15, String(shown.size));
   for (const [operationId, text] of shown) {
     assert.ok(!text.includes('whk_'), `${operationId} shows a webhook: ${text}`);
@@ -96,7 +96,7 @@ test('shows data that is not secret to a read-only token', async () => {
 });
 
 test('no operation shows payloads, results or headers with the scope read-metadata', async () => {
-  const [shown, full] = [await answersTo(await tokenWith('read-metadata')), await answersTo(world.token)];
+  const [shown, full] = [await responsesTo(await tokenWith('read-metadata')), await responsesTo(world.token)];
   assert.ok(shown.size >= 12, String(shown.size));
   for (const [operationId, text] of shown) {
     for (const hidden of ['whk_', SECRET, PAYLOAD, 'order-1', Buffer.from(PAYLOAD).toString('base64'), 'out of stock'])

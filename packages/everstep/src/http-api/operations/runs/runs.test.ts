@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { RunJournal, RunLogEntry, RunResult } from '../../../contract/runs.js';
-import { ApiWorld, type ErrorAnswer } from '../../testing/api-world.js';
+import { ApiWorld, type ErrorResponse } from '../../testing/api-world.js';
 
 interface LogPage {
   readonly cursor?: string;
@@ -18,7 +18,7 @@ const logs = async (query: string): Promise<LogPage> => (await world.call<LogPag
 const idsOf = ({ runs }: LogPage): string[] => runs.map(({ workflowRunId }) => workflowRunId);
 const ended = { 'svc-wait-for-result': 'true' };
 const cancel = (body: unknown) =>
-  world.call<{ cancelled: number } & ErrorAnswer>('DELETE', '/v2/workflows/runs', {
+  world.call<{ cancelled: number } & ErrorResponse>('DELETE', '/v2/workflows/runs', {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });

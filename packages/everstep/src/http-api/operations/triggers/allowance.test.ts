@@ -68,10 +68,10 @@ test('a spent budget rejects triggers, batch items, schedules, resumes and resta
     [`/v2/workflows/dlq/restart?dlqIds=${dlqId}`, {}],
     [`/v2/workflows/dlq/callback/${dlqId}`, {}],
   ] as const) {
-    const answer = await world.call('POST', url, { headers });
-    assert.deepEqual([answer.status, codeOf(answer)], [402, 'budget-exceeded'], url);
-    assert.equal(answer.headers['retry-after'], undefined);
-    assert.match(answer.body.error, /\$20\.\d\d of \$20 for \d{4}-\d\d, which ends at .*Z \(UTC\)/);
+    const received = await world.call('POST', url, { headers });
+    assert.deepEqual([received.status, codeOf(received)], [402, 'budget-exceeded'], url);
+    assert.equal(received.headers['retry-after'], undefined);
+    assert.match(received.body.error, /\$20\.\d\d of \$20 for \d{4}-\d\d, which ends at .*Z \(UTC\)/);
   }
   const batch = await world.call<readonly { readonly error?: string }[]>('POST', '/v2/batch/trigger', {
     headers: { 'content-type': 'application/json' },
@@ -112,8 +112,8 @@ test('the budget of another instance has no effect', async (t) => {
   const world = await open(t, { budgetDollars: 20 });
   await spend(world, 30);
   const token = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
-  const answer = await world.send({ method: 'POST', url: TRIGGER, headers: { authorization: `Bearer ${token}` } });
-  assert.equal(answer.status, 200);
+  const result = await world.send({ method: 'POST', url: TRIGGER, headers: { authorization: `Bearer ${token}` } });
+  assert.equal(result.status, 200);
 });
 
 test('a plan limits the size of messages', async (t) => {
@@ -124,9 +124,9 @@ test('a plan limits the size of messages', async (t) => {
     ['/v2/schedules/http://w.test/ok', { 'svc-cron': '0 * * * *' }],
     ['/v2/notify/e', {}],
   ] as const) {
-    const answer = await world.call('POST', url, { headers, body: '0123456789a' });
-    assert.deepEqual([answer.status, codeOf(answer)], [413, 'body-too-large'], url);
-    assert.match(answer.body.error, /the plan small allows messages of at most 10 bytes, but this one has 11/);
+    const response = await world.call('POST', url, { headers, body: '0123456789a' });
+    assert.deepEqual([response.status, codeOf(response)], [413, 'body-too-large'], url);
+    assert.match(response.body.error, /the plan small allows messages of at most 10 bytes, but this one has 11/);
   }
 });
 
@@ -297,14 +297,14 @@ test('counts rejections for the owner, by kind', async (t) => {
 
 test('a plan limits API calls, including reads, and returns the time to wait', async (t) => {
   const world = await open(t, { plan: 'slow' });
-  const answers = await Promise.all([1, 2, 3].map(() => world.call('GET', '/v2/schedules')));
-  const refused = answers.filter(({ status }) => status === 429);
+  const responses = await Promise.all([1, 2, 3].map(() => world.call('GET', '/v2/schedules')));
+  const refused = responses.filter(({ status }) => status === 429);
   assert.ok(refused.length >= 1);
-  for (const answer of refused) {
-    assert.deepEqual([codeOf(answer), answer.headers['retry-after']], ['rate-limited', '1']);
-    assert.match(answer.body.error, /the plan slow allows 1 API calls per second/);
-    assert.deepEqual([answer.headers['burst-ratelimit-limit'], answer.headers['burst-ratelimit-remaining']], ['1', '0']);
-    assert.match(String(answer.headers['burst-ratelimit-reset']), /^\d{10}$/);
+  for (const response of refused) {
+    assert.deepEqual([codeOf(response), response.headers['retry-after']], ['rate-limited', '1']);
+    assert.match(response.body.error, /the plan slow allows 1 API calls per second/);
+    assert.deepEqual([response.headers['burst-ratelimit-limit'], response.headers['burst-ratelimit-remaining']], ['1', '0']);
+    assert.match(String(response.headers['burst-ratelimit-reset']), /^\d{10}$/);
   }
 });
 
@@ -335,9 +335,9 @@ test('rejects a timeout above the limit of the plan and limits the default', asy
     ['/v2/publish/http://w.test/ok', { 'upstash-timeout': '2m' }, ''],
     ['/v2/publish/http://w.test/ok', { 'upstash-callback': 'http://w.test/', 'upstash-callback-timeout': '2m' }, ''],
   ] as const) {
-    const answer = await world.call('POST', url, { headers: { ...json, ...headers }, body });
-    assert.equal(answer.status, 400, JSON.stringify(answer.body));
-    assert.match(answer.body.error, /Timeout must be at most 1m, the limit of the plan small/);
+    const response = await world.call('POST', url, { headers: { ...json, ...headers }, body });
+    assert.equal(response.status, 400, JSON.stringify(response.body));
+    assert.match(response.body.error, /Timeout must be at most 1m, the limit of the plan small/);
   }
   await world.trigger('ok', { 'svc-timeout': '60s', 'svc-wait-for-result': 'true' });
   await world.trigger('ok', { 'svc-wait-for-result': 'true' });

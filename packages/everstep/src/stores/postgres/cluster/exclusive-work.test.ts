@@ -39,8 +39,8 @@ if (typeof schemas === 'string') {
     });
 
     test('other work, and work on another schema, does not wait for it', async () => {
-      const answer = await one.run('start', () => two.run('accounts', () => elsewhere.run('start', async () => 'done')));
-      assert.equal(answer, 'done');
+      const result = await one.run('start', () => two.run('accounts', () => elsewhere.run('start', async () => 'done')));
+      assert.equal(result, 'done');
     });
 
     test('optional work is done by one process, and by the next one when that has ended', async () => {

@@ -163,7 +163,7 @@ export class BatchState {
       });
     const runs = columnArrays(KEY, keysOf(locks.runs));
     // The statements are sent in this order: first the locks, then the reads that must see what the locks protect.
-    const answers = {
+    const results = {
       repairs: locks.repairs.size === 0 ? [] : lockRepairs(session, [...locks.repairs.values()]),
       active:
         locks.children.size > 0
@@ -187,25 +187,25 @@ export class BatchState {
       time: locks.queued ? session.query(NOW, []) : NOTHING,
     };
     // If one statement fails, the others fail too.
-    await Promise.all(Object.values(answers));
+    await Promise.all(Object.values(results));
 
     const state = new BatchState(instances);
-    const [stamp] = await answers.time;
+    const [stamp] = await results.time;
     if (stamp) state.databaseNow = integer(stamp, 'now');
-    for (const row of await answers.runs) state.learnRun(row);
-    for (const row of await answers.active) state.learnActive(row);
-    for (const row of await answers.tasks) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
-    for (const row of await answers.entries) state.entryAdded(knownEntryOf(row));
-    for (const row of await answers.activeIds) state.idTaken(text(row, 'instance_id'), referenceOf(row));
-    for (const row of await answers.references) state.references.set(text(row, 'run_key'), referenceOf(row));
-    state.deduplication = (await answers.deduplication) ?? state.deduplication;
-    state.controls = await answers.controls;
-    const ticks = await answers.ticks;
+    for (const row of await results.runs) state.learnRun(row);
+    for (const row of await results.active) state.learnActive(row);
+    for (const row of await results.tasks) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
+    for (const row of await results.entries) state.entryAdded(knownEntryOf(row));
+    for (const row of await results.activeIds) state.idTaken(text(row, 'instance_id'), referenceOf(row));
+    for (const row of await results.references) state.references.set(text(row, 'run_key'), referenceOf(row));
+    state.deduplication = (await results.deduplication) ?? state.deduplication;
+    state.controls = await results.controls;
+    const ticks = await results.ticks;
     for (const [index, key] of [...locks.schedules.keys()].entries()) {
       const tick = ticks[index];
       if (tick !== undefined) state.schedules.set(key, tick);
     }
-    for (const { instanceId, repairId, version } of await answers.repairs)
+    for (const { instanceId, repairId, version } of await results.repairs)
       state.repairs.set(pairOf(instanceId, repairId), version);
     return state;
   }

@@ -260,11 +260,11 @@ export class Database implements Session {
           own.control(fixedPlans && !this.engine.isDistributed ? fixPlans(begin) : begin);
           const result = work(own);
           const outcome = own.control('COMMIT');
-          const [answer] = await Promise.allSettled([result, outcome]);
+          const [settled] = await Promise.allSettled([result, outcome]);
           await outcome;
           usable = true;
-          if (answer.status === 'rejected') throw answer.reason;
-          return answer.value;
+          if (settled.status === 'rejected') throw settled.reason;
+          return settled.value;
         } finally {
           client.release(!usable);
         }

@@ -60,11 +60,11 @@ interface Server {
   readonly probe: ServerProbe;
   readonly commits: SharedWork<boolean>;
   /** Whether the server responded to the last request. */
-  answers: boolean;
+  isReachable: boolean;
 }
 
 /** The state that each server reports, in the order of the URL. */
-interface Answers {
+interface ProbeResults {
   /** The states without further waiting; `unknown` for a server that did not respond at once. */
   readonly soon: readonly ServerState[];
   readonly late: Promise<readonly ServerState[]>;
@@ -94,7 +94,7 @@ export class Primary {
     this.confirmWithinMs = confirmWithinMs;
     this.servers = (this.isOneOfSeveral ? this.urls : []).map((each) => {
       const own = probe(each);
-      return { url: each, probe: own, commits: new SharedWork(() => own.commits()), answers: true };
+      return { url: each, probe: own, commits: new SharedWork(() => own.commits()), isReachable: true };
     });
   }
 
@@ -168,16 +168,16 @@ export class Primary {
   }
 
   /** Asks the connected servers. Servers without a connection never delay it. */
-  private async askConnected(): Promise<Answers> {
+  private async askConnected(): Promise<ProbeResults> {
     const reconnects = !this.closed && performance.now() >= this.reconnectAt;
     if (reconnects) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
-    const answers = this.servers.map((server): Promise<ServerState> => {
+    const states = this.servers.map((server): Promise<ServerState> => {
       if (server.probe.isConnected) return this.ask(server);
       if (reconnects) void this.ask(server);
       return Promise.resolve('unknown');
     });
-    const soon = answers.map((answer) => Promise.race([answer, pause(TIMEOUT_MS, 'unknown' as const, { ref: false })]));
-    return { soon: await Promise.all(soon), late: Promise.all(answers) };
+    const soon = states.map((state) => Promise.race([state, pause(TIMEOUT_MS, 'unknown' as const, { ref: false })]));
+    return { soon: await Promise.all(soon), late: Promise.all(states) };
   }
 
   /** Returns whether the current server reports that it is the primary, and each of the others that it is not. */
@@ -193,11 +193,11 @@ export class Primary {
     const state = await server.probe.state();
     if (this.closed) return 'unknown';
     if (this.isKnown && typeof state === 'number' && state > this.timeline) this.learn(server.url, state);
-    const answers = state !== 'unknown';
-    if (answers !== server.answers) {
-      server.answers = answers;
+    const isReachable = state !== 'unknown';
+    if (isReachable !== server.isReachable) {
+      server.isReachable = isReachable;
       const fields = { server: locationOfUrl(server.url) };
-      if (answers) this.log.info(fields, 'database server answered again');
+      if (isReachable) this.log.info(fields, 'database server answered again');
       else this.log.warn(fields, 'database server did not answer, reads wait for a commit on the primary');
     }
     return state;
