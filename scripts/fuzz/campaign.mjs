@@ -97,7 +97,7 @@ export class Campaign {
   }
 
   /** State that requests depend on; see `requestOf`. */
-  world() {
+  harness() {
     return {
       credentialOf: ({ api, operation: { operationId, security = [] } }, random) => {
         const { user, token, readOnly, indexToken, session } = this.own;
@@ -137,7 +137,7 @@ export class Campaign {
           this.print(
             `${n - this.from} requests, ${this.findings.length} findings, RSS ${Math.round(this.service.memory.rss / 2 ** 20)} MiB`,
           );
-        await this.sendOne(requestOf(this.operations, this.seed, n, this.world()));
+        await this.sendOne(requestOf(this.operations, this.seed, n, this.harness()));
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));

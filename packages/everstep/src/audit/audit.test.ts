@@ -131,7 +131,7 @@ describe('verification of the chain', () => {
 });
 
 describe('audit log upkeep', () => {
-  async function world(respond: (sent: readonly Message[]) => MessageOutcome) {
+  async function harness(respond: (sent: readonly Message[]) => MessageOutcome) {
     const store = await openSqliteStore({ file: ':memory:' });
     const clock = new StillClock();
     const sent: Message[] = [];
@@ -154,14 +154,14 @@ describe('audit log upkeep', () => {
       .flatMap((line) => (line === '' ? [] : [JSON.parse(line).id]));
 
   test('leaves no timer when stopped during its first work', async () => {
-    const { clock, upkeep } = await world(() => answered(204));
+    const { clock, upkeep } = await harness(() => answered(204));
     upkeep.start();
     await upkeep.stop();
     assert.deepEqual(clock.timers, []);
   });
 
   test('pushes new entries in order, again after a failure, and not twice', async () => {
-    const { store, clock, sent, upkeep } = await world((all) => answered(all.length === 1 ? 503 : 204));
+    const { store, clock, sent, upkeep } = await harness((all) => answered(all.length === 1 ? 503 : 204));
     for (const n of [1, 2]) await store.accounts.addAudit(sampleAudit(n, [], { at: T0 }));
     upkeep.start();
     await upkeep.settled();
@@ -179,7 +179,7 @@ describe('audit log upkeep', () => {
   });
 
   test('removes entries older than the retention at the start and every hour', async () => {
-    const { store, clock, upkeep } = await world(() => answered(204));
+    const { store, clock, upkeep } = await harness(() => answered(204));
     const left = async () =>
       (await store.accounts.listAudit({ accountIds: null, after: null, limit: 9 })).map(({ auditId }) => auditId);
     await store.accounts.addAudit(sampleAudit(1, [], { at: T0 - 1_001 }));

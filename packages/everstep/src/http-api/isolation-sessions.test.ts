@@ -10,9 +10,9 @@ import { OPERATIONS } from './operations/index.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { pathsOf } from './server/routing.js';
 import { SESSION_COOKIE } from './sessions/cookie.js';
-import type { ApiResponse, SentRequest } from './testing/api-world.js';
+import type { ApiResponse, SentRequest } from './testing/api-harness.js';
 import { MARK, TestObjects } from './testing/isolation-objects.js';
-import type { Asked, IndexRow, TokenRow } from './testing/isolation-rows.js';
+import type { IndexRow, IsolationRequest, TokenRow } from './testing/isolation-rows.js';
 import { ISOLATION } from './testing/isolation-table.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './upstash/index.js';
 
@@ -37,7 +37,7 @@ const OTHER = 'qi_2';
 
 async function logIn(person: Person): Promise<Login> {
   const payload = JSON.stringify({ email: emailOf(person), api_key: apiKeyOf(person) });
-  const response = await objects.world.send<{ csrf_token: string }>({
+  const response = await objects.harness.send<{ csrf_token: string }>({
     method: 'POST',
     url: '/v2/session',
     headers: { 'content-type': 'application/json' },
@@ -50,9 +50,9 @@ async function logIn(person: Person): Promise<Login> {
 
 before(async () => {
   objects = await TestObjects.open();
-  const { accounts } = objects.world.store;
+  const { accounts } = objects.harness.store;
   const { owner } = objects.people.principals;
-  const second = doneValue(await objects.world.accounts.createTeam(owner, 'second'));
+  const second = doneValue(await objects.harness.accounts.createTeam(owner, 'second'));
   await accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: objects.people.teamId } });
   await accounts.changeInstance({ instanceId: OTHER, change: { accountId: second.teamId } });
   logins = {
@@ -64,9 +64,9 @@ before(async () => {
     stranger: await logIn('stranger'),
   };
 });
-after(() => objects.world.close());
+after(() => objects.harness.close());
 
-function requestOf({ method }: Operation, path: string, asked: Asked): SentRequest {
+function requestOf({ method }: Operation, path: string, asked: IsolationRequest): SentRequest {
   const { params = {}, query, headers = {}, body } = asked;
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = params[name] ?? 'none';
@@ -95,7 +95,7 @@ function send(request: SentRequest, { who, queue, csrf, more = {} }: Sent): Prom
     ...(queue === undefined ? {} : { 'x-everstep-queue': queue }),
     ...more,
   };
-  return objects.world.send<unknown>({ ...request, headers });
+  return objects.harness.send<unknown>({ ...request, headers });
 }
 
 const codeOf = ({ headers }: ApiResponse<unknown>): string =>
@@ -128,7 +128,7 @@ async function assertLetIn(request: SentRequest, sent: Sent): Promise<void> {
 }
 
 async function walkToken(operation: Operation, row: TokenRow, path: string): Promise<void> {
-  const request = requestOf(operation, path, await row.ask(objects));
+  const request = requestOf(operation, path, await row.makeRequest(objects));
   const own: Sent = { who: 'owner', queue: 'qi_1' };
   await assertNeedsCsrf(operation, request, own);
   const nameless = await send(request, { who: 'owner' });
@@ -161,12 +161,12 @@ async function walkToken(operation: Operation, row: TokenRow, path: string): Pro
 async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
   const { index } = await objects.index();
   const target = { indexId: index.indexId, namespace: 'n' };
-  await objects.world.search.documents.upsert({
+  await objects.harness.search.documents.upsert({
     ...target,
     documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }],
   });
-  const request = requestOf(operation, path, { ...(await row.ask(objects)), params: target });
-  const nowhere = requestOf(operation, path, { ...(await row.ask(objects)), params: { ...target, indexId: 'idx_none' } });
+  const request = requestOf(operation, path, { ...(await row.makeRequest(objects)), params: target });
+  const nowhere = requestOf(operation, path, { ...(await row.makeRequest(objects)), params: { ...target, indexId: 'idx_none' } });
   await assertNeedsCsrf(operation, request, { who: 'dev' });
   for (const who of ['stranger', 'operator'] as const) {
     const [hidden, unknown] = [await send(request, { who }), await send(nowhere, { who })];
@@ -202,7 +202,7 @@ test('each operation responds to the session of each role as the table says, and
             return walkIndex(operation, row, path);
           case 'account':
             for (const who of PEOPLE) {
-              const request = requestOf(operation, path, await row.ask(objects));
+              const request = requestOf(operation, path, await row.makeRequest(objects));
               if (row.people[who] === 200) await assertNeedsCsrf(operation, request, { who });
               const response = await send(request, { who });
               assert.equal(response.status, row.people[who], `${who}: ${JSON.stringify(response.body)}`);
@@ -220,7 +220,7 @@ test('rejects an invalid session cookie without a password prompt', async () => 
   for (const url of ['/v2/account', '/v2/workflows/logs', '/v2/session', '/search/idx_1/info']) {
     for (const secret of secrets) {
       const headers = { cookie: `${SESSION_COOKIE}=${secret}`, 'x-everstep-queue': 'qi_1' };
-      const response = await objects.world.api.inject({ method: url.endsWith('info') ? 'POST' : 'GET', url, headers });
+      const response = await objects.harness.api.inject({ method: url.endsWith('info') ? 'POST' : 'GET', url, headers });
       assert.deepEqual([response.statusCode, response.headers['svc-error-code']], [401, 'session-ended'], `${url} ${secret}`);
       assert.equal(response.headers['www-authenticate'], 'Everstep-Session');
     }

@@ -11,10 +11,10 @@ import { OPERATIONS } from './operations/index.js';
 import { MANAGEMENT_REFERENCE, RUNTIME_REFERENCE, referenceOperations } from './reference/index.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { pathsOf, routerPath } from './server/routing.js';
-import { type ApiResponse, ApiWorld, type SentRequest } from './testing/api-world.js';
+import { ApiHarness, type ApiResponse, type SentRequest } from './testing/api-harness.js';
 import { type Credentials, createCredentials, type Headers } from './testing/isolation-credentials.js';
 import { MARK, REGION, TestObjects } from './testing/isolation-objects.js';
-import type { Asked, IndexRow, Row } from './testing/isolation-rows.js';
+import type { IndexRow, IsolationRequest, Row } from './testing/isolation-rows.js';
 import { ISOLATION } from './testing/isolation-table.js';
 import { UPSTASH_API, UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './upstash/index.js';
 
@@ -40,9 +40,9 @@ before(async () => {
   objects = await TestObjects.open({ plans, accountNow: () => Date.now() + aheadMs });
   credentials = await createCredentials(objects);
 });
-after(() => objects.world.close());
+after(() => objects.harness.close());
 
-function requestOf({ method }: Operation, path: string, asked: Asked): SentRequest {
+function requestOf({ method }: Operation, path: string, asked: IsolationRequest): SentRequest {
   const { params = {}, query, headers = {}, body } = asked;
   // A workflow URL is raw in the path.
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
@@ -60,7 +60,7 @@ function send(request: SentRequest, authorization: string | null, query = ''): P
   const remoteAddress = `10.${(attempts >> 16) & 255}.${(attempts >> 8) & 255}.${attempts & 255}`;
   const headers: InjectOptions['headers'] = { ...request.headers, ...(authorization === null ? {} : { authorization }) };
   const url = query === '' ? request.url : `${request.url}${request.url.includes('?') ? '&' : '?'}${query}`;
-  return objects.world.send<unknown>({ ...request, url, headers, remoteAddress });
+  return objects.harness.send<unknown>({ ...request, url, headers, remoteAddress });
 }
 
 /** Responses to other callers must not contain data that they did not send themselves. */
@@ -86,14 +86,14 @@ async function assertAllRefused(request: SentRequest, refused: Headers, challeng
 
 /** Credentials of the search API. */
 async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
-  const { world, people } = objects;
+  const { harness, people } = objects;
   const [old, other] = [await objects.index(), await objects.index()];
   const foreignRequest = { name: 'theirs', region: REGION, type: 'free', teamId: people.otherTeamId } as const;
-  const foreign = doneValue(await world.search.create(people.principals.stranger, foreignRequest));
-  const own = doneValue(await world.search.resetPassword(people.principals.owner, old.index.indexId));
+  const foreign = doneValue(await harness.search.create(people.principals.stranger, foreignRequest));
+  const own = doneValue(await harness.search.resetPassword(people.principals.owner, old.index.indexId));
   const target = { indexId: own.index.indexId, namespace: 'n' };
-  await world.search.documents.upsert({ ...target, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });
-  const request = requestOf(operation, path, { ...(await row.ask(objects)), params: target });
+  await harness.search.documents.upsert({ ...target, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });
+  const request = requestOf(operation, path, { ...(await row.makeRequest(objects)), params: target });
   const refused = {
     ...credentials.notOfAnIndex,
     'of before the password was reset': `Bearer ${old.token}`,
@@ -105,7 +105,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   };
   await assertAllRefused(request, refused, /^Bearer/);
   assert.equal((await send(request, null, `svc_token=${own.token}`)).status, 401, 'its own token in the query');
-  const nowhere = requestOf(operation, path, { ...(await row.ask(objects)), params: { ...target, indexId: 'idx_none' } });
+  const nowhere = requestOf(operation, path, { ...(await row.makeRequest(objects)), params: { ...target, indexId: 'idx_none' } });
   for (const { token } of [other, foreign]) {
     const [hidden, unknown] = [await send(request, `Bearer ${token}`), await send(nowhere, `Bearer ${token}`)];
     assert.deepEqual([hidden.status, hidden.body], [unknown.status, unknown.body], 'like an index that does not exist');
@@ -124,7 +124,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
 /** Runs after a successful request: its entry exists when the response arrives. */
 async function assertAudited({ operationId, audit }: Operation, request: SentRequest): Promise<void> {
   if (audit === undefined || audit.kind === 'none' || UNRECORDED.includes(operationId)) return;
-  const [entry] = await objects.world.store.accounts.listAudit({ accountIds: null, after: null, limit: 1 });
+  const [entry] = await objects.harness.store.accounts.listAudit({ accountIds: null, after: null, limit: 1 });
   assert.equal(entry?.request?.operation, operationId, `${request.url} is in the audit log: ${JSON.stringify(entry)}`);
   assert.equal(entry.request.outcome, 'done');
   if (audit.kind === 'change' && audit.subject !== undefined) assert.notEqual(entry.subject, '', 'it names the object');
@@ -137,18 +137,18 @@ const UNRECORDED: readonly string[] = ALL.flatMap(({ operationId, audit }) =>
 
 async function walk(operation: Operation, row: Row, path: string): Promise<void> {
   aheadMs += LIMITS.failedLoginWindowMs;
-  const fresh = async () => requestOf(operation, path, await row.ask(objects));
+  const fresh = async () => requestOf(operation, path, await row.makeRequest(objects));
   const request = await fresh();
   switch (row.access) {
     case 'open': {
       const any = { ...credentials.notOfAnInstance, ...credentials.notOfAUser, ...credentials.outsiders };
-      for (const authorization of [null, `Bearer ${objects.world.token}`, ...Object.values(any)])
+      for (const authorization of [null, `Bearer ${objects.harness.token}`, ...Object.values(any)])
         assert.equal((await send(await fresh(), authorization)).status, row.anybody, String(authorization));
       break;
     }
     case 'session': {
       const any = { ...credentials.notOfAnInstance, ...credentials.notOfAUser, ...credentials.outsiders };
-      for (const authorization of [null, `Bearer ${objects.world.token}`, ...Object.values(any)])
+      for (const authorization of [null, `Bearer ${objects.harness.token}`, ...Object.values(any)])
         assert.equal((await send(request, authorization)).status, 401, String(authorization));
       break;
     }
@@ -163,16 +163,16 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
         assert.equal(other.status, row.other, `${who}: ${JSON.stringify(other.body)}`);
         assertNothingOfOthers(request, other, who);
       }
-      const readOnly = await send(request, `Bearer ${objects.world.readOnlyToken}`);
+      const readOnly = await send(request, `Bearer ${objects.harness.readOnlyToken}`);
       assert.equal(readOnly.status, row.readOnly, `read-only: ${JSON.stringify(readOnly.body)}`);
-      const own = await send(request, `Bearer ${objects.world.token}`);
+      const own = await send(request, `Bearer ${objects.harness.token}`);
       assert.equal(own.status, row.own, `own, after all the others: ${JSON.stringify(own.body)}`);
       if (own.status < 300) await assertAudited(operation, request);
       break;
     }
     case 'account': {
       await assertAllRefused(request, credentials.notOfAUser, /^Basic/);
-      assert.equal((await send(request, null, `svc_token=${objects.world.token}`)).status, 401, 'a token in the query');
+      assert.equal((await send(request, null, `svc_token=${objects.harness.token}`)).status, 401, 'a token in the query');
       const outsider = async (who: string, authorization: string) => {
         const asked = await fresh();
         const response = await send(asked, authorization);
@@ -203,7 +203,7 @@ async function walkHead(operation: Operation, path: string): Promise<void> {
     attempts += 1;
     const headers = authorization === null ? {} : { authorization };
     const remoteAddress = `10.${(attempts >> 16) & 255}.${(attempts >> 8) & 255}.${attempts & 255}`;
-    const { statusCode, payload } = await objects.world.api.inject({ method: 'HEAD', url, headers, remoteAddress });
+    const { statusCode, payload } = await objects.harness.api.inject({ method: 'HEAD', url, headers, remoteAddress });
     assert.deepEqual([statusCode, payload], [401, ''], `${url} with ${authorization}`);
   }
 }
@@ -222,7 +222,7 @@ test('each route responds to each credential as the isolation table says', async
       pathsOf(operation).map((path) => [`${operation.method} ${routerPath(path)}`, { operation, path }]),
     ),
   );
-  const { routes } = objects.world.api;
+  const { routes } = objects.harness.api;
   for (const { method, path: url } of routes) {
     await t.test(`${method} ${url}`, async () => {
       const found = declared.get(`${method === 'HEAD' ? 'GET' : method} ${url}`);
@@ -241,17 +241,17 @@ test('each route responds to each credential as the isolation table says', async
 });
 
 test('a server of one API has no other routes than the server of both', async () => {
-  const both = new Set(objects.world.api.routes.map(({ method, path }) => `${method} ${path}`));
+  const both = new Set(objects.harness.api.routes.map(({ method, path }) => `${method} ${path}`));
   for (const serves of ['runtime', 'management'] as const) {
-    const world = await ApiWorld.open({ serves });
-    const routes = world.api.routes.map(({ method, path }) => `${method} ${path}`);
+    const harness = await ApiHarness.open({ serves });
+    const routes = harness.api.routes.map(({ method, path }) => `${method} ${path}`);
     assert.ok(routes.length > 10 && routes.length < both.size, serves);
     assert.deepEqual(
       routes.filter((route) => !both.has(route)),
       [],
       serves,
     );
-    await world.close();
+    await harness.close();
   }
 });
 

@@ -20,7 +20,7 @@ const messageTo = (
   mail: { id: 'msg_1', to } satisfies MailTarget,
 });
 
-interface World {
+interface Harness {
   readonly server: SmtpServer;
   readonly warnings: object[];
   readonly sender: MailSender;
@@ -32,7 +32,7 @@ interface World {
 async function withServer(
   options: SmtpServerOptions,
   settings: Partial<MailSettings> | null,
-  work: (world: World) => Promise<void>,
+  work: (harness: Harness) => Promise<void>,
 ): Promise<void> {
   const server = await SmtpServer.open(options);
   const warnings: object[] = [];
@@ -43,13 +43,13 @@ async function withServer(
     ...settings,
   };
   const log = { debug() {}, info() {}, warn: (fields: object) => warnings.push(fields), error() {} };
-  const sender = new MailSender(others, { settings: mail, now: () => world.now, log, ca: TEST_CA });
-  const world: World = {
+  const sender = new MailSender(others, { settings: mail, now: () => harness.now, log, ca: TEST_CA });
+  const harness: Harness = {
     ...{ server, warnings, sender, now: HOUR_MS },
     send: (to, content, signal = NEVER) => sender.send(messageTo(to, content), signal),
   };
   try {
-    await work(world);
+    await work(harness);
   } finally {
     await server.close();
   }
@@ -143,14 +143,14 @@ describe('email', () => {
     }));
 
   test('is sent to a limited number of recipients per hour and instance', () =>
-    withServer({ ...SECURE, onRecipient: () => '550 no' }, {}, async (world) => {
+    withServer({ ...SECURE, onRecipient: () => '550 no' }, {}, async (harness) => {
       const many = Array.from({ length: LIMITS.maxMailRecipientsPerHour / 2 }, (_, index) => `a${index}@shop.test`);
-      for (let n = 0; n < 2; n++) assert.match(failureOf(await world.send(many)).message, /^the SMTP server refused/);
-      const { message, retry } = failureOf(await world.send(['ops@shop.test']));
+      for (let n = 0; n < 2; n++) assert.match(failureOf(await harness.send(many)).message, /^the SMTP server refused/);
+      const { message, retry } = failureOf(await harness.send(['ops@shop.test']));
       assert.match(message, /at most 300 recipients per hour/);
       assert.deepEqual(retry, { kind: 'after', delayMs: HOUR_MS });
-      world.now += HOUR_MS;
-      assert.match(failureOf(await world.send(['ops@shop.test'])).message, /^the SMTP server refused/);
+      harness.now += HOUR_MS;
+      assert.match(failureOf(await harness.send(['ops@shop.test'])).message, /^the SMTP server refused/);
     }));
 
   test('fails clearly without a server, and for the notice of another kind of destination', async () => {

@@ -18,7 +18,7 @@ import type { StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js'
 import { type InstanceLimits, NO_LIMITS } from '../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../ports/stores/instance-owners.js';
 import type { DueTask, Store } from '../ports/stores/store.js';
-import { PASSED_ON, type Traces } from '../ports/traces.js';
+import { NO_TRACES, type Traces } from '../ports/traces.js';
 import { NO_WORKERS, type WorkerPresence } from '../ports/workers.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { createRuntime, type Runtime } from './runtime.js';
@@ -161,7 +161,7 @@ export async function withRuntime(
     cluster,
     workers = NO_WORKERS,
     observer = NO_OBSERVER,
-    traces = PASSED_ON,
+    traces = NO_TRACES,
   }: {
     readonly wrap?: (store: Store) => Store;
     readonly sender?: MessageSender;

@@ -47,7 +47,7 @@ const failure = (message: string): MessageOutcome => ({
   },
 });
 
-class World {
+class Harness {
   private readonly store: Store;
   private readonly random: SeededRandom;
   private readonly clock = new SimulatedClock(1_800_000_000_000);
@@ -62,7 +62,7 @@ class World {
     this.life = this.begin();
   }
 
-  private begin(): World['life'] {
+  private begin(): Harness['life'] {
     const { clock, random } = this;
     const life: { dead: boolean; runtime: Runtime | null } = { dead: false, runtime: null };
     const sender: MessageSender = {
@@ -118,9 +118,9 @@ class World {
       if (this.faulty && this.random.chance(FAULTS.crash)) {
         this.life.dead = true;
         this.life = this.begin();
-      } else assert.ok(this.clock.advance(), 'nothing is left that could happen, but the world is not done');
+      } else assert.ok(this.clock.advance(), 'no event is pending, but the simulation is not done');
     }
-    assert.fail('the world does not come to rest');
+    assert.fail('the simulation does not come to rest');
   }
 
   /** Publishes a message until it is acknowledged. The deduplication id prevents a second message. */
@@ -195,10 +195,10 @@ test('all messages of a queue are delivered in order, and each response is repor
   for (const seed of seeds) {
     const store = await openSqliteStore({ file: ':memory:' });
     try {
-      const world = new World(store, seed);
-      for (let n = 0; n < MESSAGES; n++) await world.publish(n);
-      await world.heal();
-      await world.check();
+      const harness = new Harness(store, seed);
+      for (let n = 0; n < MESSAGES; n++) await harness.publish(n);
+      await harness.heal();
+      await harness.check();
       assert.deepEqual(violated(store), []);
     } catch (error) {
       throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });

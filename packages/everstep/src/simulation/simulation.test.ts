@@ -1,13 +1,13 @@
 /**
- * Many seeds, each with a separate world. A failure prints its seed:
+ * Many seeds, each with a separate simulation. A failure prints its seed:
  * `SIMULATION_SEED=17 node --test packages/everstep/dist/simulation/simulation.test.js` replays it;
  * `SIMULATION_SEEDS=5000` runs more of them, as `npm run soak` does.
  */
 import { test } from 'node:test';
 import type { StoreFaults } from './faulty-store.js';
 import { type Plan, simulateSeeds } from './simulate.js';
+import { NO_FAULTS, type SimulationFaults } from './simulation.js';
 import { WORKFLOWS } from './workflows.js';
-import { NO_FAULTS, type WorldFaults } from './world.js';
 
 const OUTAGES: StoreFaults = { refuse: 0, loseReply: 0, outage: { chance: 0.02, longestMs: 60_000 } };
 
@@ -24,7 +24,7 @@ const FOR_NODES: Plan = {
   share: 3 / 10,
 };
 
-const FAULTS: readonly (readonly [string, WorldFaults, Plan?])[] = [
+const FAULTS: readonly (readonly [string, SimulationFaults, Plan?])[] = [
   ['no faults', NO_FAULTS],
   [
     'a network that loses, repeats and delays',

@@ -56,7 +56,7 @@ const race: SimulatedWorkflow = async (ctx) => {
   return ctx.run('after', () => value + 1);
 };
 
-/** The event may or may not arrive in time. World.check examines which of the two happened. */
+/** The event may or may not arrive in time. Simulation.check examines which of the two happened. */
 const approval: SimulatedWorkflow = async (ctx) => {
   const value = await ctx.run('before', () => mix(ctx.payload.seed, 5));
   await Promise.all([ctx.waitForEvent('approval', approvalEvent(ctx.payload.seed), 5), ctx.run('beside', () => value)]);
@@ -77,7 +77,7 @@ const caller: SimulatedWorkflow = async (ctx) => {
 
 /**
  * A workflow that invokes another one. Its result does not contain the invoked result, because that run may fail permanently.
- * World.check examines it.
+ * Simulation.check examines it.
  */
 const parent: SimulatedWorkflow = async (ctx) => {
   const [, value] = await Promise.all([ctx.invoke('child', 'sequence'), ctx.run('beside', () => mix(ctx.payload.seed, 9))]);

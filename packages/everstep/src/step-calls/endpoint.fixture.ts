@@ -14,7 +14,7 @@ import { createOutbound } from './outbound.js';
 
 export const NOW = Date.now();
 export const KEYS = { current: 'sig_current', next: 'sig_next' };
-export const SPOKEN = { 'svc-workflow-protocol': '1', 'content-type': 'application/json' };
+export const PROTOCOL_HEADERS = { 'svc-workflow-protocol': '1', 'content-type': 'application/json' };
 export const REPLY = {
   protocol: 1,
   kind: 'progress',
@@ -44,7 +44,7 @@ export function senderWith(changes: Partial<OutboundOptions> = {}): MessageSende
   return { send: (message, signal) => messageSender.send(message, signal), close };
 }
 
-export interface Received {
+export interface ReceivedRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
@@ -56,7 +56,7 @@ export const responding =
   (status: number, headers: Record<string, string>, body = ''): Respond =>
   (response) =>
     response.writeHead(status, headers).end(body);
-export const agreeing: Respond = responding(200, SPOKEN, JSON.stringify(REPLY));
+export const agreeing: Respond = responding(200, PROTOCOL_HEADERS, JSON.stringify(REPLY));
 
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
@@ -76,7 +76,7 @@ export const endpoint = {
   origin: `http://127.0.0.1:${port}`,
   port,
   respond: agreeing,
-  received: [] as Received[],
+  received: [] as ReceivedRequest[],
   connections: 0,
 };
 
@@ -85,7 +85,7 @@ export const sender = senderWith();
 
 let files = 0;
 /** Closes the endpoint and the callers after the last file that uses them. Each file calls it once, outside of its tests. */
-export function sharesEndpoint(): void {
+export function useSharedEndpoint(): void {
   files++;
   after(async () => {
     if (--files > 0) return;

@@ -4,9 +4,9 @@ import net, { type AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { jwtVerify } from 'jose';
 import type { Message, MessageOutcome } from '../ports/message-sender.js';
-import { endpoint, KEYS, message, NOW, type Respond, responding, sender, sharesEndpoint } from './endpoint.fixture.js';
+import { endpoint, KEYS, message, NOW, type Respond, responding, sender, useSharedEndpoint } from './endpoint.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 type RespondedOutcome = Extract<MessageOutcome, { readonly kind: 'answered' }>;
 

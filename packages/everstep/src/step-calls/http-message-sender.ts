@@ -81,7 +81,7 @@ export class HttpMessageSender implements MessageSender {
     if (!headers.ok) return refused(headers.message);
     const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxResponseBytes, onSent, recorded };
     const startedAt = this.options.now();
-    const outcome = await this.destinations.ask(instanceId, target, request, signal);
+    const outcome = await this.destinations.send(instanceId, target, request, signal);
     const sent = sentRequest(target.url, request, outcome, startedAt, this.options.now(), true);
     const result = await this.messageOutcomeOf(outcome, message);
     if (result.kind === 'failure') return withSent(result, sent);

@@ -15,16 +15,16 @@ import {
   failureOf,
   KEYS,
   NOW,
+  PROTOCOL_HEADERS,
   REPLY,
   REQUEST,
   type Respond,
   responding,
-  SPOKEN,
-  sharesEndpoint,
   stepCall,
+  useSharedEndpoint,
 } from './endpoint.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 test('a step call is one signed POST with the run in its headers', async () => {
   const outcome = await callWith(agreeing, {
@@ -157,7 +157,7 @@ test('a failed reply is a reply, whatever its status', async () => {
     retry: { kind: 'backoff' },
   };
   for (const status of [500, 429, 489, 401]) {
-    const result = await callWith(responding(status, SPOKEN, JSON.stringify(frame)));
+    const result = await callWith(responding(status, PROTOCOL_HEADERS, JSON.stringify(frame)));
     assert.equal(result.kind, 'reply', `${status}`);
     assert.deepEqual(result.reply, frame);
     assert.equal(result.status, status);
@@ -172,7 +172,7 @@ test('connections to one host stay within the limit, and further calls wait', as
     maxOpen = Math.max(maxOpen, open);
     setTimeout(() => {
       open--;
-      response.writeHead(200, SPOKEN).end(JSON.stringify(REPLY));
+      response.writeHead(200, PROTOCOL_HEADERS).end(JSON.stringify(REPLY));
     }, 20);
   };
   const outcomes = await Promise.all(Array.from({ length: LIMITS.maxConnectionsPerHost + 40 }, () => callWith(outcome)));
@@ -246,7 +246,7 @@ test('a long journal is encoded in slices, and the request and its signature are
     return work();
   };
   const inSlices = callerWith({ slices: { run } });
-  endpoint.respond = responding(200, SPOKEN, JSON.stringify({ ...REPLY, base: 3 }));
+  endpoint.respond = responding(200, PROTOCOL_HEADERS, JSON.stringify({ ...REPLY, base: 3 }));
   endpoint.received = [];
   const outcome = await inSlices.call(stepCall({ request: LONG_JOURNAL, recorded: RECORDED }), new AbortController().signal);
   await inSlices.close();
@@ -280,7 +280,7 @@ test('a slice lasts until the long reply is recorded', async () => {
     done: [{ stepId: 1, name: 'a', type: 'Run', out: JSON.stringify('x'.repeat(300_000)) }],
     planned: [],
   };
-  endpoint.respond = responding(200, SPOKEN, JSON.stringify(reply));
+  endpoint.respond = responding(200, PROTOCOL_HEADERS, JSON.stringify(reply));
   const outcome = await inSlices.call(stepCall({ outcomeRecorded: recorded }), new AbortController().signal);
   await inSlices.close();
   assert.equal(outcome.kind, 'reply');
@@ -291,6 +291,6 @@ test('a slice lasts until the long reply is recorded', async () => {
 });
 
 test('a reply that is longer than the call allows fails the attempt', async () => {
-  const failure = failureOf(await callWith(responding(200, SPOKEN, 'x'.repeat(1_001)), { maxReplyBytes: 1_000 }));
+  const failure = failureOf(await callWith(responding(200, PROTOCOL_HEADERS, 'x'.repeat(1_001)), { maxReplyBytes: 1_000 }));
   assert.equal(failure.message, 'the endpoint answered 200 with more than 1000 bytes (maxReplyBytes)');
 });

@@ -54,7 +54,7 @@ export class HttpStepCaller implements StepCaller {
 
   async check(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
     try {
-      return await this.ask(check, signal);
+      return await this.sendCheck(check, signal);
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error);
       this.options.log.error({ instanceId: check.instanceId, error: words }, 'could not send a replay check');
@@ -87,7 +87,7 @@ export class HttpStepCaller implements StepCaller {
     return buildLongBody(steps.bodyParts(call), (work) => slices.run(call.instanceId, work));
   }
 
-  private async ask(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
+  private async sendCheck(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
     const { options, destinations, signer } = this;
     const { instanceId, dialect } = check;
     const { checks } = DIALECTS[dialect].steps;
@@ -108,7 +108,7 @@ export class HttpStepCaller implements StepCaller {
     const headers = checks.headers(check, { url, userAgent: USER_AGENT, signatures, region });
     const { timeoutMs } = check;
     const request = { method: 'POST', path, headers, body, timeoutMs, maxResponseBytes: LIMITS.maxReplyBytes } as const;
-    const outcome = await destinations.ask(instanceId, target, request, signal);
+    const outcome = await destinations.send(instanceId, target, request, signal);
     switch (outcome.kind) {
       case 'answered':
         return checks.read(outcome.response, check, options.now());
@@ -140,7 +140,7 @@ export class HttpStepCaller implements StepCaller {
     const sending = { method: 'POST', path: target.path, headers, body, timeoutMs, onSent, recorded } as const;
     const request = { ...sending, maxResponseBytes, neededBytes };
     const startedAt = options.now();
-    const outcome = await destinations.ask(instanceId, target, request, signal);
+    const outcome = await destinations.send(instanceId, target, request, signal);
     const endedAt = options.now();
     const sent = sentRequest(target.url, request, outcome, startedAt, endedAt, false);
     switch (outcome.kind) {

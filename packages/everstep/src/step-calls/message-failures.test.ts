@@ -14,10 +14,10 @@ import {
   responding,
   sender,
   senderWith,
-  sharesEndpoint,
+  useSharedEndpoint,
 } from './endpoint.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const BACKOFF = { kind: 'backoff' };
 const NEVER = { kind: 'never' };

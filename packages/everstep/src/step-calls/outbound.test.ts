@@ -7,12 +7,12 @@ import {
   message,
   outboundOptions,
   responding,
-  sharesEndpoint,
   stepCall,
+  useSharedEndpoint,
 } from './endpoint.fixture.js';
 import { createOutbound } from './outbound.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 test('steps and messages to one host share connections', async (t) => {
   const { stepCaller, messageSender, close } = createOutbound(outboundOptions());

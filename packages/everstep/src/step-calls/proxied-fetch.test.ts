@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpoint, responding, sharesEndpoint } from './endpoint.fixture.js';
+import { endpoint, responding, useSharedEndpoint } from './endpoint.fixture.js';
 import { openTunnelProxy } from './exchanges/tunnel-proxy.fixture.js';
 import { createProxiedFetch } from './proxied-fetch.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 

@@ -3,9 +3,19 @@ import { test } from 'node:test';
 import { createEndpoint } from '@everstep/sdk';
 import type { CheckRequest } from '@everstep/sdk/protocol';
 import type { ReplayCheck, ReplayVerdict } from '../ports/step-caller.js';
-import { caller, callerWith, endpoint, KEYS, NOW, type Respond, responding, SPOKEN, sharesEndpoint } from './endpoint.fixture.js';
+import {
+  caller,
+  callerWith,
+  endpoint,
+  KEYS,
+  NOW,
+  PROTOCOL_HEADERS,
+  type Respond,
+  responding,
+  useSharedEndpoint,
+} from './endpoint.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const REQUEST: CheckRequest = {
   protocol: 1,
@@ -53,7 +63,7 @@ const app =
       .then(({ status, headers, body }) => response.writeHead(status, headers).end(body));
   };
 const checked = (more: object) =>
-  responding(200, SPOKEN, JSON.stringify({ protocol: 1, kind: 'checked', message: 'm', ...more }));
+  responding(200, PROTOCOL_HEADERS, JSON.stringify({ protocol: 1, kind: 'checked', message: 'm', ...more }));
 
 test('an endpoint with the SDK reports whether its code matches; the request is signed and has the forwarded headers', async () => {
   assert.equal((await ask(app('a', 'b'))).outcome, 'fits');
@@ -74,7 +84,7 @@ for (const [what, respond, changes, message] of [
     'an SDK without replay checks',
     responding(
       400,
-      SPOKEN,
+      PROTOCOL_HEADERS,
       JSON.stringify({ protocol: 1, kind: 'refused', code: 'bad-request', message: '"messageId" is missing' }),
     ),
     {},
@@ -82,7 +92,11 @@ for (const [what, respond, changes, message] of [
   ],
   [
     'an SDK with another version',
-    responding(400, SPOKEN, JSON.stringify({ protocol: 1, kind: 'refused', code: 'unsupported-protocol', message: 'version 2' })),
+    responding(
+      400,
+      PROTOCOL_HEADERS,
+      JSON.stringify({ protocol: 1, kind: 'refused', code: 'unsupported-protocol', message: 'version 2' }),
+    ),
     {},
     /version 2/,
   ],
@@ -90,7 +104,7 @@ for (const [what, respond, changes, message] of [
     'a rejected signature',
     responding(
       401,
-      SPOKEN,
+      PROTOCOL_HEADERS,
       JSON.stringify({ protocol: 1, kind: 'failed', error: { name: 'SignatureError', message: 'not good' } }),
     ),
     {},

@@ -12,16 +12,16 @@ import {
   endpoint,
   failureOf,
   NOW,
+  PROTOCOL_HEADERS,
   REPLY,
   type Respond,
   responding,
-  SPOKEN,
-  sharesEndpoint,
   stepCall,
+  useSharedEndpoint,
 } from './endpoint.fixture.js';
 import { NameError } from './names/index.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 test('every other response is a failure with a cause, a retry decision and advice', async (t) => {
   const html = { 'content-type': 'text/html' };
@@ -59,15 +59,21 @@ test('every other response is a failure with a cause, a retry decision and advic
       never,
       /served with @upstash\/workflow, but the run was started with @everstep\/sdk: start it with .*QSTASH_TOKEN/,
     ],
-    ['a reply cut short', responding(200, SPOKEN, '{"protocol":1,'), 'not-protocol', never, /the body is not JSON/],
+    ['a reply cut short', responding(200, PROTOCOL_HEADERS, '{"protocol":1,'), 'not-protocol', never, /the body is not JSON/],
     [
       'a reply with a wrong base',
-      responding(200, SPOKEN, JSON.stringify({ ...REPLY, base: 4 })),
+      responding(200, PROTOCOL_HEADERS, JSON.stringify({ ...REPLY, base: 4 })),
       'not-protocol',
       never,
       /base must be/,
     ],
-    ['an unreadable reply with 500', responding(500, SPOKEN, 'oops'), 'http', backoff, /answered 500.*the body is not JSON/],
+    [
+      'an unreadable reply with 500',
+      responding(500, PROTOCOL_HEADERS, 'oops'),
+      'http',
+      backoff,
+      /answered 500.*the body is not JSON/,
+    ],
     ['404', responding(404, html, 'nothing'), 'http', backoff, /404: check the workflow URL .*"nothing"/],
     ['405', responding(405, {}), 'http', backoff, /does not accept POST/],
     ['410', responding(410, {}), 'http', backoff, /no longer exists/],
@@ -131,8 +137,8 @@ test('errors of a run with redaction do not quote the response', async () => {
   const responders: readonly Respond[] = [
     responding(500, {}, 'a secret'),
     responding(200, { 'content-type': 'text/secret' }, 'a secret'),
-    responding(200, SPOKEN, JSON.stringify(wrong)),
-    responding(500, SPOKEN, JSON.stringify(wrong)),
+    responding(200, PROTOCOL_HEADERS, JSON.stringify(wrong)),
+    responding(500, PROTOCOL_HEADERS, JSON.stringify(wrong)),
     responding(307, { location: 'https://elsewhere.example/secret' }),
   ];
   for (const respond of responders) {
@@ -160,7 +166,7 @@ test('a response over the limit is cut off, and the error names the limit', asyn
       while (!response.destroyed && response.write(chunk));
       response.once('drain', more);
     };
-    response.writeHead(200, SPOKEN);
+    response.writeHead(200, PROTOCOL_HEADERS);
     more();
   });
   const failure = failureOf(result);
@@ -185,7 +191,7 @@ test('a response without the header of the step protocol is received only as far
 });
 
 test('an endpoint that does not respond in time is a timeout that states the limit', async () => {
-  for (const stall of [() => {}, (response: ServerResponse) => response.writeHead(200, SPOKEN).write('{')]) {
+  for (const stall of [() => {}, (response: ServerResponse) => response.writeHead(200, PROTOCOL_HEADERS).write('{')]) {
     const failure = failureOf(await callWith(stall, { timeoutMs: 60 }));
     assert.equal(failure.cause, 'timeout');
     assert.match(failure.message, /within 60 ms/);

@@ -21,14 +21,14 @@ export class PlayedWorker {
   /** State of the transport. */
   unsentBytes = 0;
   isPaused = false;
-  private readonly world: ConnectedWorkers;
+  private readonly harness: ConnectedWorkers;
 
-  constructor(world: ConnectedWorkers, profile: Partial<WorkerProfile>) {
-    this.world = world;
-    const { clock, pools } = world;
+  constructor(harness: ConnectedWorkers, profile: Partial<WorkerProfile>) {
+    this.harness = harness;
+    const { clock, pools } = harness;
     this.link = new WorkerLink({
       ...{
-        connectionId: `con_${++world.connections}`,
+        connectionId: `con_${++harness.connections}`,
         instanceId: 'qi_1',
         profile: { ...PROFILE, ...profile },
         clock,
@@ -76,7 +76,7 @@ export class PlayedWorker {
   /** Ends a turn, so that frames are sent. */
   async turn(): Promise<void> {
     await settled();
-    while (this.world.clock.runTurn()) await settled();
+    while (this.harness.clock.runTurn()) await settled();
   }
 }
 

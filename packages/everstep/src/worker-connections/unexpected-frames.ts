@@ -19,7 +19,7 @@ export class UnexpectedFrames {
   }
 
   /** Returns whether the request was given up and this is the first reply to it. */
-  takeLate(id: number): boolean {
+  removeLate(id: number): boolean {
     return this.late.delete(id);
   }
 

@@ -24,7 +24,7 @@ const DONE: StepReply = {
   end: { kind: 'finished' },
 };
 
-class World extends ConnectedWorkers {
+class Harness extends ConnectedWorkers {
   readonly caller = new WorkerStepCaller({
     pools: this.pools,
     others: {
@@ -70,13 +70,13 @@ const failureOf = (response: StepOutcome | MessageOutcome | null) =>
   response?.kind === 'failure' ? [response.failure.cause, response.failure.retry.kind] : [response?.kind];
 
 it('resolves a call with the reply of the worker, and calls onSent once, when the request is sent', async () => {
-  const world = new World();
-  const worker = world.connect();
-  const called = world.call();
+  const harness = new Harness();
+  const worker = harness.connect();
+  const called = harness.call();
   assert.equal(called.sent, 0);
   await worker.turn();
   assert.equal(called.sent, 1);
-  await world.pass(40);
+  await harness.pass(40);
   worker.respond(1, DONE);
   await settled();
   const { outcome } = called;
@@ -85,16 +85,16 @@ it('resolves a call with the reply of the worker, and calls onSent once, when th
 });
 
 it('encodes a long journal in slices, and the worker receives the same request', async () => {
-  const world = new World();
-  const worker = world.connect();
+  const harness = new Harness();
+  const worker = harness.connect();
   const outs = ['x', 'y', 'z'].map((character) => JSON.stringify(character.repeat(200_000)));
   const entries = outs.map((out, index) => ({ stepId: index + 1, name: 's', type: 'Run', out }) as const);
   const journal = { from: 0, length: 3, entries };
   const recorded = outs.map((out, index) => sampleStep(index, { out }));
-  const called = world.call({ recorded }, { journal, known: 4 });
-  world.call();
+  const called = harness.call({ recorded }, { journal, known: 4 });
+  harness.call();
   await worker.turn();
-  assert.ok(world.slices > 1, `${world.slices} slices`);
+  assert.ok(harness.slices > 1, `${harness.slices} slices`);
   assert.equal(called.sent, 1);
   const long = worker.frames.find((frame) => frame.kind === 'step' && frame.request.journal.length === 3);
   const request = { ...REQUEST, journal, known: 4 };
@@ -103,17 +103,17 @@ it('encodes a long journal in slices, and the worker receives the same request',
 });
 
 it('does not attempt a call while no worker serves the workflow', async () => {
-  const world = new World();
-  world.connect({ workflows: ['refund'] });
-  const called = world.call();
+  const harness = new Harness();
+  harness.connect({ workflows: ['refund'] });
+  const called = harness.call();
   await settled();
   assert.deepEqual([called.error?.name, called.sent], ['NotAttemptedError', 0]);
 });
 
 it('repeats a call over another connection if the first is lost before the start', async () => {
-  const world = new World();
-  const [a, b] = [world.connect(), world.connect()];
-  const called = world.call();
+  const harness = new Harness();
+  const [a, b] = [harness.connect(), harness.connect()];
+  const called = harness.call();
   await a.turn();
   const [first, second] = a.received.length > 0 ? [a, b] : [b, a];
   first.lose();
@@ -125,9 +125,9 @@ it('repeats a call over another connection if the first is lost before the start
 });
 
 it('fails the attempt if the connection is lost after the start', async () => {
-  const world = new World();
-  const [a, b] = [world.connect(), world.connect()];
-  const called = world.call();
+  const harness = new Harness();
+  const [a, b] = [harness.connect(), harness.connect()];
+  const called = harness.call();
   await a.turn();
   const first: PlayedWorker = a.received.length > 0 ? a : b;
   first.send({ kind: 'received', through: 1 });
@@ -137,9 +137,9 @@ it('fails the attempt if the connection is lost after the start', async () => {
 });
 
 it('counts the third loss before the start as a failed attempt', async () => {
-  const world = new World();
-  const workers = [world.connect(), world.connect(), world.connect(), world.connect()];
-  const called = world.call();
+  const harness = new Harness();
+  const workers = [harness.connect(), harness.connect(), harness.connect(), harness.connect()];
+  const called = harness.call();
   for (let losses = 1; losses <= 3; losses++) {
     await settled();
     assert.equal(called.outcome, null);
@@ -151,11 +151,11 @@ it('counts the third loss before the start as a failed attempt', async () => {
 });
 
 it('also counts the third loss if each loss leaves no worker, and the next attempt starts a new count', async () => {
-  const world = new World();
+  const harness = new Harness();
   const outcomes: (string | undefined)[] = [];
   for (let repetition = 1; repetition <= 6; repetition++) {
-    const worker = world.connect();
-    const called = world.call({}, { retried: repetition <= 3 ? 0 : 1 });
+    const worker = harness.connect();
+    const called = harness.call({}, { retried: repetition <= 3 ? 0 : 1 });
     await worker.turn();
     worker.lose();
     await settled();
@@ -168,25 +168,25 @@ it('also counts the third loss if each loss leaves no worker, and the next attem
 });
 
 it('fails the attempt after its timeout, which starts when the request is sent', async () => {
-  const world = new World();
-  const worker = world.connect({ maxConcurrency: 1 });
-  world.call();
-  const called = world.call({ timeoutMs: 100 }, { messageId: 'm2' });
+  const harness = new Harness();
+  const worker = harness.connect({ maxConcurrency: 1 });
+  harness.call();
+  const called = harness.call({ timeoutMs: 100 }, { messageId: 'm2' });
   await worker.turn();
-  await world.pass(1_000);
+  await harness.pass(1_000);
   assert.deepEqual([called.outcome, called.sent], [null, 0]);
   worker.respond(1, DONE);
   await worker.turn();
   assert.equal(called.sent, 1);
-  await world.pass(100);
+  await harness.pass(100);
   assert.deepEqual([failureOf(called.outcome), worker.count('cancel')], [['timeout', 'backoff'], 1]);
   assert.equal(worker.link.lastError, 'timeout');
 });
 
 it('never has more requests at a worker than it accepts', async () => {
-  const world = new World();
-  const [a, b] = [world.connect({ maxConcurrency: 2 }), world.connect({ maxConcurrency: 1 })];
-  const calls = Array.from({ length: 12 }, (_, i) => world.call({}, { messageId: `m${i}` }));
+  const harness = new Harness();
+  const [a, b] = [harness.connect({ maxConcurrency: 2 }), harness.connect({ maxConcurrency: 1 })];
+  const calls = Array.from({ length: 12 }, (_, i) => harness.call({}, { messageId: `m${i}` }));
   let most = 0;
   for (let round = 0; round < 20; round++) {
     await a.turn();
@@ -202,16 +202,16 @@ it('never has more requests at a worker than it accepts', async () => {
 });
 
 it('does nothing while all workers are busy', async () => {
-  const world = new World();
-  const worker = world.connect({ maxConcurrency: 1 });
-  world.call();
+  const harness = new Harness();
+  const worker = harness.connect({ maxConcurrency: 1 });
+  harness.call();
   let picks = 0;
-  const { pick } = world.pools;
-  world.pools.pick = (target) => {
+  const { pick } = harness.pools;
+  harness.pools.pick = (target) => {
     picks++;
-    return pick.call(world.pools, target);
+    return pick.call(harness.pools, target);
   };
-  const calls = Array.from({ length: 20 }, (_, i) => world.call({}, { messageId: `m${i}` }));
+  const calls = Array.from({ length: 20 }, (_, i) => harness.call({}, { messageId: `m${i}` }));
   await worker.turn();
   const before = picks;
   await settled();
@@ -225,11 +225,11 @@ it('does nothing while all workers are busy', async () => {
 });
 
 it('passes on an abort, before and after the request is sent', async () => {
-  const world = new World();
-  const worker = world.connect();
-  const early = world.call();
+  const harness = new Harness();
+  const worker = harness.connect();
+  const early = harness.call();
   early.abort();
-  const late = world.call({}, { messageId: 'm2' });
+  const late = harness.call({}, { messageId: 'm2' });
   await worker.turn();
   late.abort();
   await worker.turn();
@@ -245,9 +245,9 @@ it('passes on an abort, before and after the request is sent', async () => {
 
 it('rejects an invalid reply permanently, and does not quote it for a run that redacts data', async () => {
   for (const hidesData of [false, true]) {
-    const world = new World();
-    const worker = world.connect();
-    const called = world.call({ hidesData });
+    const harness = new Harness();
+    const worker = harness.connect();
+    const called = harness.call({ hidesData });
     await worker.turn();
     worker.link.receive('[{"kind":"answer","id":1,"reply":{"protocol":1,"kind":"secret"}}]');
     await settled();
@@ -259,9 +259,9 @@ it('rejects an invalid reply permanently, and does not quote it for a run that r
 });
 
 it('reports a reply that the worker did not send because it was too long', async () => {
-  const world = new World();
-  const worker = world.connect();
-  const called = world.call();
+  const harness = new Harness();
+  const worker = harness.connect();
+  const called = harness.call();
   await worker.turn();
   worker.send({ kind: 'too-long', id: 1, bytes: 99_000_000 });
   await settled();
@@ -287,15 +287,15 @@ it('delivers failure notices, and responds like an endpoint', async () => {
     [{ kind: 'failed', message: 'no', retry: { kind: 'after', delayMs: 1_500 } }, 429],
     [{ kind: 'failed', message: 'no', retry: { kind: 'backoff' } }, 500],
   ] as const) {
-    const world = new World();
-    const worker = world.connect();
-    const sending = world.caller.send(MESSAGE, never);
+    const harness = new Harness();
+    const worker = harness.connect();
+    const sending = harness.caller.send(MESSAGE, never);
     await worker.turn();
     worker.send({ kind: 'noticed', id: 1, outcome: notice });
     const outcome = await sending;
     assert.equal(outcome.kind === 'answered' && outcome.status, status);
   }
-  const refused = await new World().caller.send({ ...MESSAGE, signed: null }, never);
+  const refused = await new Harness().caller.send({ ...MESSAGE, signed: null }, never);
   assert.deepEqual(failureOf(refused), ['refused', 'never']);
 });
 
@@ -304,13 +304,13 @@ it('returns no verdict for a replay check without a reply of a worker', async ()
     ...{ instanceId: 'qi_1', dialect: 'native', workflowUrl: URL, forwardHeaders: {}, hidesData: false },
   };
   const request = { protocol: 1, check: true, run: REQUEST.run, known: 1, journal: REQUEST.journal } as never;
-  const world = new World();
+  const harness = new Harness();
   const never = new AbortController().signal;
-  const without = await world.caller.check({ ...check, request, timeoutMs: 100 }, never);
+  const without = await harness.caller.check({ ...check, request, timeoutMs: 100 }, never);
   assert.equal(without.outcome, 'cannot-tell');
-  const worker = world.connect();
-  const checking = world.caller.check({ ...check, request, timeoutMs: 100 }, never);
+  const worker = harness.connect();
+  const checking = harness.caller.check({ ...check, request, timeoutMs: 100 }, never);
   await worker.turn();
-  await world.pass(100);
+  await harness.pass(100);
   assert.equal((await checking).outcome, 'cannot-tell');
 });

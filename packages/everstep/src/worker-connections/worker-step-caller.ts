@@ -11,7 +11,7 @@ import { readReply } from '../dialects/native/parse-reply.js';
 import { requestParts as nativeRequestParts } from '../dialects/native/step-codec.js';
 import type { SentRequest } from '../engine/runs/exchanges.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
-import { takeInSlices } from '../fairness/pieces.js';
+import { processInSlices } from '../fairness/pieces.js';
 import { LONG_BYTES, type WorkSlices } from '../fairness/work-slices.js';
 import type { Message, MessageOutcome, MessageSender } from '../ports/message-sender.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
@@ -62,7 +62,7 @@ interface Exchange {
   readonly outcome: Promise<ExchangeOutcome>;
 }
 
-interface Asked {
+interface ExchangeResult {
   readonly outcome: Exclude<ExchangeOutcome, { readonly kind: 'lost' | 'aborted' }>;
   readonly link: WorkerLink;
   readonly sent: SentRequest;
@@ -117,7 +117,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     try {
       const workflow = parseWorkerUrl(url)?.workflow ?? '';
       const destination = { instanceId, url, runKey: '', requestKey: `check ${request.run.key}` };
-      const asked = await this.ask(destination, { kind: 'check', workflow, request }, { timeoutMs, signal });
+      const asked = await this.exchange(destination, { kind: 'check', workflow, request }, { timeoutMs, signal });
       if (!('outcome' in asked)) return unknown(asked.failure.message);
       const { outcome } = asked;
       const verdict = outcome.kind === 'replied' ? readVerdict(fields(outcome.reply, 'the reply'), check) : null;
@@ -139,7 +139,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
     const requestKey = `notice ${instanceId} ${notice.dlqId} ${notice.workflowRunId}`;
     const destination = { instanceId, url, runKey: '', requestKey };
-    const asked = await this.ask(destination, { kind: 'notice', workflow, notice }, { timeoutMs, signal, onSent, recorded });
+    const asked = await this.exchange(destination, { kind: 'notice', workflow, notice }, { timeoutMs, signal, onSent, recorded });
     if (!('outcome' in asked)) return asked;
     const { outcome, sent, link } = asked;
     if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, { link, sent });
@@ -166,7 +166,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
       requestParts.push(part);
       return part.length;
     };
-    await takeInSlices(nativeRequestParts(request), take, (work) => slices.run(instanceId, work));
+    await processInSlices(nativeRequestParts(request), take, (work) => slices.run(instanceId, work));
     return { kind: 'long-step', workflow, requestParts };
   }
 
@@ -177,12 +177,16 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const { slices } = this.options;
     const isLong = slices !== undefined && sentBytesOf(call) >= LONG_BYTES;
     const frame = isLong ? await this.longFrameOf(call, workflow, slices) : ({ kind: 'step', workflow, request } as const);
-    const asked = await this.ask({ instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` }, frame, {
-      timeoutMs,
-      signal,
-      onSent,
-      recorded,
-    });
+    const asked = await this.exchange(
+      { instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` },
+      frame,
+      {
+        timeoutMs,
+        signal,
+        onSent,
+        recorded,
+      },
+    );
     if (!('outcome' in asked)) return asked;
     const { outcome, link, sent } = asked;
     if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, { link, sent });
@@ -213,7 +217,11 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
    * Sends a request to a worker. If the connection is lost before a worker has started it, another worker gets it. Rejects
    * with NotAttemptedError if no worker serves the workflow; the losses are remembered until the request is repeated.
    */
-  private async ask(destination: Destination, request: WorkerRequest, options: ExchangeOptions): Promise<Asked | Failed> {
+  private async exchange(
+    destination: Destination,
+    request: WorkerRequest,
+    options: ExchangeOptions,
+  ): Promise<ExchangeResult | Failed> {
     const { pools } = this.options;
     const { url, requestKey } = destination;
     const named = parseWorkerUrl(url);
@@ -262,7 +270,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     return false;
   }
 
-  private timedOut(timeoutMs: number, { link, sent }: Pick<Asked, 'link' | 'sent'>): Failed {
+  private timedOut(timeoutMs: number, { link, sent }: Pick<ExchangeResult, 'link' | 'sent'>): Failed {
     link.lastError = 'timeout';
     return failureOf('timeout', `the worker did not reply within ${timeoutMs} ms`, sent);
   }

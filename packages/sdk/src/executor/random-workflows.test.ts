@@ -144,7 +144,7 @@ const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-class World {
+class Harness {
   readonly service = new FakeService('k');
   readonly history: StepHistory;
   readonly executions = new Map<string, number>();
@@ -314,12 +314,12 @@ for (const { mayRace, hasCheckpoints, title } of KINDS) {
         kind: 'sequence',
         parts: Array.from({ length: 1 + below(random, 3) }, () => randomPlan(random, 3, counter, mayRace)),
       };
-      const world = new World(plan, random, hasCheckpoints);
+      const harness = new Harness(plan, random, hasCheckpoints);
       try {
-        await world.play();
-        assert.deepEqual(await world.replayed(), world.service.end);
-        const { end } = world;
-        assert.deepEqual(world.history.problems('k', world.recorded, end), []);
+        await harness.play();
+        assert.deepEqual(await harness.replayed(), harness.service.end);
+        const { end } = harness;
+        assert.deepEqual(harness.history.problems('k', harness.recorded, end), []);
         if (!mayRace) assert.deepEqual(end.result, JSON.parse(JSON.stringify(await follow(plan, plainly, async (name) => name))));
       } catch (error) {
         test.diagnostic(`seed ${seed}: ${JSON.stringify(plan)}`);

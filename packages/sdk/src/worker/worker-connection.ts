@@ -167,10 +167,10 @@ export class WorkerConnection {
       return;
     }
     this.lastFrameAt = this.time.now();
-    for (const frame of frames) if (!this.ended) this.take(frame);
+    for (const frame of frames) if (!this.ended) this.handleFrame(frame);
   }
 
-  private take(frame: ServiceFrame): void {
+  private handleFrame(frame: ServiceFrame): void {
     switch (frame.kind) {
       case 'welcome':
         if (this.welcome) return;

@@ -74,7 +74,7 @@ export class BudgetAlerts {
       const instances = [...this.spending];
       this.spending.clear();
       // The store may be available again by then.
-      for (const each of instances) this.track(this.look(each), { instanceId: each }, () => this.spent(each));
+      for (const each of instances) this.track(this.checkBudget(each), { instanceId: each }, () => this.spent(each));
     });
   }
 
@@ -86,7 +86,7 @@ export class BudgetAlerts {
     await Promise.allSettled([...this.inProgress]);
   }
 
-  private async look(instanceId: string): Promise<void> {
+  private async checkBudget(instanceId: string): Promise<void> {
     const { accounts, status, clock } = this.options;
     const current = await status(instanceId);
     if (!current || current.budget <= 0 || current.alertUrl === null) return;

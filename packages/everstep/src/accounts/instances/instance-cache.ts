@@ -8,7 +8,7 @@ import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 /** Cache time: how long a change made elsewhere can go unnoticed. */
 export const FRESH_MS = 500;
 
-interface Known {
+interface CachedInstance {
   readonly instance: QueueInstance | null;
   readonly readAt: number;
 }
@@ -29,7 +29,7 @@ const isSame = (a: QueueInstance, b: QueueInstance): boolean =>
 
 export class InstanceCache implements InstanceOwners {
   private readonly options: InstanceCacheOptions;
-  private readonly known = new Map<string, Known>();
+  private readonly known = new Map<string, CachedInstance>();
   /** Number of cached instances by account. */
   private readonly owned = new Map<string, number>();
   private readonly reading = new Map<string, Promise<QueueInstance | null>>();
@@ -87,7 +87,7 @@ export class InstanceCache implements InstanceOwners {
     return (this.owned.get(accountId) ?? 0) > 1;
   }
 
-  private note(instanceId: string, known: Known): void {
+  private note(instanceId: string, known: CachedInstance): void {
     const before = this.known.get(instanceId)?.instance?.accountId;
     const after = known.instance?.accountId;
     this.known.set(instanceId, known);
@@ -103,7 +103,7 @@ export class InstanceCache implements InstanceOwners {
     else this.owned.delete(accountId);
   }
 
-  private isOld({ readAt }: Known): boolean {
+  private isOld({ readAt }: CachedInstance): boolean {
     return this.options.elapsedMs() - readAt >= FRESH_MS;
   }
 

@@ -39,7 +39,7 @@ export class SharedDailyStarts {
         return;
       }
       this.waiting.set(instanceId, []);
-      void this.takeAll(instanceId, [one]);
+      void this.decideAll(instanceId, [one]);
     });
   }
 
@@ -55,13 +55,13 @@ export class SharedDailyStarts {
   /** Does nothing, because no count is cached. */
   forget(_instanceId: string): void {}
 
-  private async takeAll(instanceId: string, first: readonly Waiting[]): Promise<void> {
+  private async decideAll(instanceId: string, first: readonly Waiting[]): Promise<void> {
     for (let batch = first; batch.length > 0; batch = this.next(instanceId)) {
       const most = Math.min(...batch.map((one) => one.most));
       const runs = batch.reduce((sum, one) => sum + one.runs, 0);
-      if (await this.take(instanceId, batch, runs, most)) continue;
+      if (await this.tryCount(instanceId, batch, runs, most)) continue;
       // The batch exceeds the limit, so the runs are admitted one by one in their order.
-      for (const one of batch) await this.take(instanceId, [one], one.runs, one.most);
+      for (const one of batch) await this.tryCount(instanceId, [one], one.runs, one.most);
     }
     this.waiting.delete(instanceId);
   }
@@ -72,7 +72,7 @@ export class SharedDailyStarts {
   }
 
   /** Returns false, without a decision, if a batch of several exceeds the limit. */
-  private async take(instanceId: string, batch: readonly Waiting[], runs: number, most: number): Promise<boolean> {
+  private async tryCount(instanceId: string, batch: readonly Waiting[], runs: number, most: number): Promise<boolean> {
     const at = this.options.now();
     try {
       const { taken, used } = await this.options.days.take({ instanceId, day: dayOf(at), runs, most });

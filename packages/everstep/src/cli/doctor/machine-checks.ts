@@ -54,7 +54,7 @@ export interface FileFacts {
   readonly isUsable: boolean;
 }
 
-const OTHERS = 0o077;
+const GROUP_AND_OTHERS_MODE = 0o077;
 
 /** All files contain secrets or payloads, so only their owner may use them. */
 export function assessFiles(files: readonly FileFacts[]): readonly Finding[] {
@@ -65,7 +65,7 @@ export function assessFiles(files: readonly FileFacts[]): readonly Finding[] {
       return [
         problem(`this user cannot use ${path}`, `Run this command as the user of the server, or change the owner of ${path}.`),
       ];
-    if ((mode & OTHERS) === 0) return [];
+    if ((mode & GROUP_AND_OTHERS_MODE) === 0) return [];
     const shown = (mode & 0o777).toString(8).padStart(3, '0');
     return [problem(`other users can access ${path} (mode ${shown})`, `chmod ${isDirectory ? '700' : '600'} ${path}`)];
   });

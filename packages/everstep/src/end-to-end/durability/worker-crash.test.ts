@@ -22,7 +22,7 @@ interface Trace {
   readonly step: string;
   readonly execution: string;
 }
-interface Ended {
+interface EndedRun {
   readonly workflowState: string;
   readonly result: { readonly order: number; readonly seen: readonly Trace[] };
 }
@@ -68,7 +68,7 @@ class Workers {
 /** Returns the problems of a run that must have succeeded, and notes the executions that it recorded. */
 async function checkRun(service: ServiceProcess, order: number, executions: Set<string>): Promise<void> {
   const ended = await service.request('GET', `/v2/workflows/runs/order-${order}/result?timeout=60s`);
-  const { workflowState, result } = ended.body as Ended;
+  const { workflowState, result } = ended.body as EndedRun;
   assert.equal(workflowState, 'RUN_SUCCESS', JSON.stringify(ended.body));
   assert.equal(result.order, order);
   const logs = await service.request('GET', `/v2/workflows/logs?workflowRunId=order-${order}`);

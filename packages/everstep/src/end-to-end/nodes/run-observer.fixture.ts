@@ -6,7 +6,7 @@ import type { Nodes } from '../nodes.fixture.js';
 const ANSWER_WITHIN_MS = 10_000;
 const PAUSE_MS = 5;
 
-interface Seen {
+interface ObservedRun {
   readonly node: number;
   readonly state: string;
   readonly steps: number;
@@ -23,7 +23,7 @@ export class RunObserver {
   readonly backwards: string[] = [];
   private readonly nodes: Nodes;
   private readonly runIds: readonly string[];
-  private readonly latest = new Map<string, Seen>();
+  private readonly latest = new Map<string, ObservedRun>();
   private reads: readonly Reads[];
   private watching: Promise<void> | null = null;
   private stopped = false;
@@ -84,7 +84,7 @@ export class RunObserver {
     const now = { node, state: body.workflowState ?? `status ${response.status}`, steps: body.steps?.length ?? 0 };
     const before = this.latest.get(runId);
     if (before && (now.steps < before.steps || (before.state !== 'RUN_STARTED' && now.state !== before.state))) {
-      const shown = ({ node: at, state, steps }: Seen) => `${state} with ${steps} steps at node ${at}`;
+      const shown = ({ node: at, state, steps }: ObservedRun) => `${state} with ${steps} steps at node ${at}`;
       this.backwards.push(`${runId}: ${shown(now)} after ${shown(before)}`);
       return;
     }

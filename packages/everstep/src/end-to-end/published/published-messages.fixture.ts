@@ -85,7 +85,7 @@ export class Endpoints {
   }
 }
 
-export interface World {
+export interface Harness {
   readonly service: StartedTestService;
   readonly endpoints: Endpoints;
   readonly client: Client;
@@ -95,7 +95,7 @@ export interface World {
   stop(): Promise<void>;
 }
 
-export async function openWorld(): Promise<World> {
+export async function openHarness(): Promise<Harness> {
   const service = await startTestService();
   const endpoints = new Endpoints();
   await endpoints.listen();

@@ -46,18 +46,18 @@ export async function startService(): Promise<ServiceProcess> {
   return service;
 }
 
-export interface Ended {
+export interface EndedRun {
   readonly workflowState: string;
   readonly result?: unknown;
   readonly error?: string;
 }
 
 /** Waits for the end of the run and returns it. */
-export async function endOf(service: ServiceProcess, workflowRunId: string): Promise<Ended> {
+export async function endOf(service: ServiceProcess, workflowRunId: string): Promise<EndedRun> {
   const path = `/v2/workflows/runs/${encodeURIComponent(workflowRunId)}/result?timeout=20s`;
   const { status, body } = await service.request('GET', path);
   assert.equal(status, 200, `the run did not end: ${JSON.stringify(body)}`);
-  return body as Ended;
+  return body as EndedRun;
 }
 
 /** Returns the result of the run. */

@@ -3,7 +3,7 @@
 import { type DecisionContext, newId } from '../ids.js';
 import { countOfDay } from '../limits/metering.js';
 import type { GroupEndpoint, RunSettings, Schedule } from '../runs/run.js';
-import { type Started, startRun } from '../runs/start.js';
+import { type StartedRun, startRun } from '../runs/start.js';
 import type { CommitUnit, DayCountKind, StoreGuard } from '../writes.js';
 import { nextTickMs } from './cron.js';
 
@@ -126,9 +126,9 @@ export function skipTick(schedule: Schedule, because: DayCountKind | null, conte
 }
 
 /** A schedule whose tick has started runs. */
-export interface Fired extends ScheduleDecision {
+export interface FiredSchedule extends ScheduleDecision {
   /** One run; for a message to a group, one for each endpoint. */
-  readonly started: readonly Started[];
+  readonly started: readonly StartedRun[];
 }
 
 /** Inputs of a tick besides its schedule. */
@@ -143,7 +143,7 @@ export interface TickFacts {
 function startedBy(schedule: Schedule, tickAt: number, facts: Required<TickFacts>, context: DecisionContext) {
   const { endpoints, admittedAt } = facts;
   const { instanceId, scheduleId, settings } = schedule;
-  const start = (workflowUrl: string, message: RunSettings['message']): Started =>
+  const start = (workflowUrl: string, message: RunSettings['message']): StartedRun =>
     startRun(
       {
         instanceId,
@@ -173,7 +173,7 @@ export function fireSchedule(
   schedule: Schedule,
   context: DecisionContext,
   { endpoints = null, admittedAt = null }: TickFacts = {},
-): Fired | null {
+): FiredSchedule | null {
   const { instanceId, scheduleId, nextAt: tickAt } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
   const started = startedBy(schedule, tickAt, { endpoints, admittedAt }, context);
@@ -199,7 +199,7 @@ export function runSchedule(
   schedule: Schedule,
   context: DecisionContext,
   { endpoints = null, admittedAt = null }: TickFacts = {},
-): Fired {
+): FiredSchedule {
   const { instanceId, scheduleId, nextAt } = schedule;
   const started = startedBy(schedule, context.now, { endpoints, admittedAt }, context);
   const run: Schedule = {

@@ -12,7 +12,7 @@ import type { AuditRule } from './audit-rule.js';
 
 const MAX_USER_AGENT_LENGTH = 200;
 /** Error codes that are counted for all operations. For audited operations all errors are counted. */
-const COUNTED: readonly ErrorCode[] = ['bad-token', 'bad-credential', 'forbidden', 'read-only-token', 'csrf-refused'];
+const COUNTED_ERRORS: readonly ErrorCode[] = ['bad-token', 'bad-credential', 'forbidden', 'read-only-token', 'csrf-refused'];
 
 /** Caller, as in the audit log. */
 interface Identity {
@@ -105,7 +105,7 @@ export class Recording {
   refused(operation: AuditedOperation, admitted: Admitted | undefined, { code }: ApiError, address: string): void {
     const rule = operation.audit;
     const isAudited = rule !== undefined && rule.kind !== 'none' && admitted !== undefined && admitted.access !== 'open';
-    if (!isAudited && !COUNTED.includes(code)) return;
+    if (!isAudited && !COUNTED_ERRORS.includes(code)) return;
     const { actor, credential, instanceId, userId } = identityOf(admitted);
     const network = networkOf(address);
     this.records.refuse({ operation: operation.operationId, code, actor, credential, instanceId, userId, network });

@@ -121,10 +121,10 @@ const exportAuditLog = accountOperation({
 });
 
 /** Format of the parameter `known`: the sequence number of an entry, a colon and its hash. */
-const KNOWN = /^(\d{1,15}):([0-9a-f]{64})$/;
+const KNOWN_HEAD = /^(\d{1,15}):([0-9a-f]{64})$/;
 
 async function isKnown(audit: Reads['audit'], anchorSeq: number, known: string): Promise<'found' | 'missing' | 'expired'> {
-  const [, seqText = '', hash] = KNOWN.exec(known) ?? [];
+  const [, seqText = '', hash] = KNOWN_HEAD.exec(known) ?? [];
   const seq = Number(seqText);
   if (seq < anchorSeq) return 'expired';
   return (await hashAt(audit, seq)) === hash ? 'found' : 'missing';
@@ -150,7 +150,7 @@ const verifyAuditLog = accountOperation({
     after: After,
     known: Type.Optional(
       Type.String({
-        pattern: KNOWN.source,
+        pattern: KNOWN_HEAD.source,
         maxLength: 80,
         description:
           'Sequence number and hash (`seq:hash`) of an entry that you stored elsewhere. The response reports whether the chain still contains it.',

@@ -5,19 +5,19 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { json } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { LONG_BYTES, type WorkSlices } from '../../fairness/work-slices.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import { RequestBodies } from './request-bodies.js';
 
 const WORKFLOW = '/v2/trigger/http://w.test/ok';
 
 const bodies = new RequestBodies({ maxBytesInAll: 3_000, maxBytesOfOwner: 2_000 });
-let world: ApiWorld;
+let harness: ApiHarness;
 let port: number;
 before(async () => {
-  world = await ApiWorld.open({ bodies });
-  ({ port } = await world.api.listen({ host: '127.0.0.1', port: 0 }));
+  harness = await ApiHarness.open({ bodies });
+  ({ port } = await harness.api.listen({ host: '127.0.0.1', port: 0 }));
 });
-after(() => world.close());
+after(() => harness.close());
 
 interface Sent {
   readonly path: string;
@@ -38,7 +38,7 @@ async function responseTo(request: ClientRequest) {
   return { status: response.statusCode, headers: response.headers, error: body.error };
 }
 
-const withToken = () => ({ authorization: `Bearer ${world.token}`, 'content-type': 'text/plain' });
+const withToken = () => ({ authorization: `Bearer ${harness.token}`, 'content-type': 'text/plain' });
 const trigger = (headers: Readonly<Record<string, string | number>> = {}): ClientRequest =>
   open({ path: WORKFLOW, headers: { ...withToken(), ...headers } });
 
@@ -103,11 +103,11 @@ test('rejects logins from a blocked address before reading their body', async ()
   const failing = { method: 'POST' as const, url: '/v2/session', headers: { 'content-type': 'application/json' } };
   for (let i = 0; i < 60; i++) {
     const payload = JSON.stringify({ email: `nobody-${i}@w.test`, api_key: 'none' });
-    await world.send({ ...failing, payload, remoteAddress: '192.0.2.9' });
+    await harness.send({ ...failing, payload, remoteAddress: '192.0.2.9' });
   }
-  const { status } = await world.send({ ...failing, payload: '{', remoteAddress: '192.0.2.9' });
+  const { status } = await harness.send({ ...failing, payload: '{', remoteAddress: '192.0.2.9' });
   assert.equal(status, 429);
-  assert.equal((await world.send({ ...failing, payload: '{', remoteAddress: '192.0.2.10' })).status, 400);
+  assert.equal((await harness.send({ ...failing, payload: '{', remoteAddress: '192.0.2.10' })).status, 400);
 });
 
 test('rejects an unknown webhook before reading its body', async () => {
@@ -122,10 +122,10 @@ test('rejects an unknown webhook before reading its body', async () => {
 test('does not pass an incomplete body to the operation', async () => {
   const request = trigger({ 'content-length': 10 });
   await upload(request, 5);
-  const runs = await world.send({ method: 'GET', url: '/v2/workflows/logs', headers: withToken() });
+  const runs = await harness.send({ method: 'GET', url: '/v2/workflows/logs', headers: withToken() });
   request.destroy();
   while (bodies.bytes > 0) await new Promise(setImmediate);
-  assert.deepEqual((await world.send({ method: 'GET', url: '/v2/workflows/logs', headers: withToken() })).body, runs.body);
+  assert.deepEqual((await harness.send({ method: 'GET', url: '/v2/workflows/logs', headers: withToken() })).body, runs.body);
 });
 
 test('a long request takes its turn as one of its queue instance', async () => {
@@ -134,7 +134,7 @@ test('a long request takes its turn as one of its queue instance', async () => {
     turns.push(instanceId);
     return work();
   };
-  const sliced = await ApiWorld.open({ slices: { run } });
+  const sliced = await ApiHarness.open({ slices: { run } });
   try {
     assert.equal((await sliced.call('POST', WORKFLOW, { body: 'x'.repeat(LONG_BYTES - 1) })).status, 200);
     assert.deepEqual(turns, []);

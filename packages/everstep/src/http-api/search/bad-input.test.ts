@@ -4,24 +4,24 @@ import type { Principal } from '../../accounts/account-service.js';
 import { createPeople } from '../../accounts/people.fixture.js';
 import { LIMITS } from '../../config/limits.js';
 import type { IssuedSearchIndex } from '../../search/search-service.js';
-import { ApiWorld, type ErrorResponse } from '../testing/api-world.js';
+import { ApiHarness, type ErrorResponse } from '../testing/api-harness.js';
 import { DOCUMENT_OPERATIONS } from './documents.js';
 
 let principal: Principal;
-let world: ApiWorld;
+let harness: ApiHarness;
 let made: IssuedSearchIndex;
 
 before(async () => {
-  world = await ApiWorld.open();
-  principal = (await createPeople(world.store.accounts, world.accounts)).principals.owner;
-  const outcome = await world.search.create(principal, { name: 'films', region: 'eu-central-1', type: 'free' });
+  harness = await ApiHarness.open();
+  principal = (await createPeople(harness.store.accounts, harness.accounts)).principals.owner;
+  const outcome = await harness.search.create(principal, { name: 'films', region: 'eu-central-1', type: 'free' });
   assert.ok(outcome.kind === 'done');
   made = outcome.value;
 });
-after(() => world.close());
+after(() => harness.close());
 
 const post = <Body = ErrorResponse>(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
-  world.send<Body>({
+  harness.send<Body>({
     method: 'POST',
     url: `/search/${made.index.indexId}/${path}`,
     headers: { authorization: `Bearer ${made.token}`, 'content-type': 'application/json', ...headers },
@@ -70,13 +70,13 @@ test('rejects invalid bodies and names the field', async (t) => {
 test('rejects requests without a valid token of the index before reading their body', async () => {
   for (const { path } of DOCUMENT_OPERATIONS) {
     const filled = path.replace('{indexId}', made.index.indexId).replace('{namespace}', 'n');
-    for (const authorization of [undefined, 'Bearer nothing', `Basic ${made.token}`, `Bearer ${world.token}`]) {
+    for (const authorization of [undefined, 'Bearer nothing', `Basic ${made.token}`, `Bearer ${harness.token}`]) {
       const headers = authorization === undefined ? {} : { authorization };
-      const response = await world.send({ method: 'POST', url: filled, headers, payload: 'no JSON' });
+      const response = await harness.send({ method: 'POST', url: filled, headers, payload: 'no JSON' });
       assert.equal(response.status, 401, `${path} with ${authorization}`);
     }
     const unknown = filled.replace(made.index.indexId, 'idx_none');
-    const response = await world.send({ method: 'POST', url: unknown, headers: { authorization: `Bearer ${made.token}` } });
+    const response = await harness.send({ method: 'POST', url: unknown, headers: { authorization: `Bearer ${made.token}` } });
     assert.equal(response.status, 401, unknown);
   }
 });
@@ -109,7 +109,7 @@ test('a long listing ends early, and a large response omits the remaining conten
 
 test('uses the default namespace if none is given', async () => {
   assert.equal((await post('upsert-data', { id: 7, content: { title: 'word' } })).status, 200);
-  const { body } = await world.send<{ readonly result: readonly { readonly id: string }[] }>({
+  const { body } = await harness.send<{ readonly result: readonly { readonly id: string }[] }>({
     method: 'POST',
     url: `/search/${made.index.indexId}/search`,
     headers: { authorization: `Bearer ${made.readOnlyToken}`, 'content-type': 'application/json' },

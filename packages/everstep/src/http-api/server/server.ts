@@ -13,7 +13,7 @@ import { DEFAULT_DIALECT, DIALECTS, dialectShown } from '../../dialects/index.js
 import type { Log } from '../../ports/log.js';
 import type { Observer } from '../../ports/observer.js';
 import { PeriodicLog } from '../../ports/periodic-log.js';
-import { type Admission, type Chosen, createAdmission } from '../admission/admission.js';
+import { type Admission, type ChosenOperation, createAdmission } from '../admission/admission.js';
 import type { ReadBudget } from '../admission/read-budget.js';
 import type { Recording } from '../audited/recording.js';
 import type { ApiContext, Operation } from '../operation.js';
@@ -114,7 +114,7 @@ function mayRespond(latest: Exchange | undefined): boolean {
   return request.complete ? response.writableFinished : !response.headersSent;
 }
 
-function choose({ operations }: OperationRoute, request: FastifyRequest): Chosen {
+function choose({ operations }: OperationRoute, request: FastifyRequest): ChosenOperation {
   const shows = dialectShown({ headers: request.headers, query: splitTarget(request.originalUrl).query });
   const spoken = shows ?? DEFAULT_DIALECT;
   const [only] = operations;
@@ -144,7 +144,7 @@ function limitConnections(
 
 interface RoutesOptions {
   readonly operations: readonly Operation[];
-  readonly chosen: WeakMap<FastifyRequest, Chosen>;
+  readonly chosen: WeakMap<FastifyRequest, ChosenOperation>;
   readonly admissions: WeakMap<FastifyRequest, Admission>;
   readonly admit: ReturnType<typeof createAdmission>;
   readonly handle: ReturnType<typeof createOperationHandler>;
@@ -212,7 +212,7 @@ export function createServer({
   const latest = new WeakMap<object, Exchange>();
   const secured = new WeakSet<object>();
   let closing = false;
-  const chosen = new WeakMap<FastifyRequest, Chosen>();
+  const chosen = new WeakMap<FastifyRequest, ChosenOperation>();
   const admissions = new WeakMap<FastifyRequest, Admission>();
   const waiting = new WaitingRequests();
 

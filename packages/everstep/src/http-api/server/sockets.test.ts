@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { after, before, test } from 'node:test';
 import type { TriggeredRun } from '../../contract/runs.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 let port: number;
 before(async () => {
-  world = await ApiWorld.open();
-  ({ port } = await world.api.listen({ host: '127.0.0.1', port: 0 }));
+  harness = await ApiHarness.open();
+  ({ port } = await harness.api.listen({ host: '127.0.0.1', port: 0 }));
 });
-after(() => world.close());
+after(() => harness.close());
 
 interface RawResponse {
   readonly status: number;
@@ -83,7 +83,7 @@ test('rejects garbage after a complete request separately, and sends nothing for
   assert.deepEqual(await responses(kept, 'garbage\r\n\r\n'), ['HTTP/1.1 200', 'HTTP/1.1 400']);
   const unread = 'POST /v2/notify/e HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
   assert.deepEqual(await responses(unread), ['HTTP/1.1 401']);
-  const token = `Authorization: Bearer ${world.token}\r\n`;
+  const token = `Authorization: Bearer ${harness.token}\r\n`;
   const broken = `POST /v2/notify/e HTTP/1.1\r\n${HOST}${token}Transfer-Encoding: chunked\r\n\r\nzz\r\n`;
   assert.deepEqual(await responses(broken), ['HTTP/1.1 400']);
 });
@@ -99,7 +99,7 @@ test('a method that HTTP has and the API does not is 405 or 404', async () => {
 });
 
 test('rejects a body over the limit before it is sent', async () => {
-  const head = `POST /v2/trigger/http://w.test/ok HTTP/1.1\r\n${HOST}Authorization: Bearer ${world.token}\r\n`;
+  const head = `POST /v2/trigger/http://w.test/ok HTTP/1.1\r\n${HOST}Authorization: Bearer ${harness.token}\r\n`;
   const received = await exchange(`${head}Content-Length: 99999999\r\n\r\n`);
   assert.deepEqual([received.status, received.headers.get('svc-error-code')], [413, 'body-too-large']);
 });
@@ -107,25 +107,25 @@ test('rejects a body over the limit before it is sent', async () => {
 test('a raw workflow URL with unusual characters reaches its run unchanged', async () => {
   const url = "http://w.test/ok/100%/a//b;c=1?q=%zz&x=[1]&y='";
   const response = await exchange(
-    `POST /v2/trigger/${url} HTTP/1.1\r\n${HOST}Authorization: Bearer ${world.token}\r\nContent-Length: 0\r\n\r\n`,
+    `POST /v2/trigger/${url} HTTP/1.1\r\n${HOST}Authorization: Bearer ${harness.token}\r\nContent-Length: 0\r\n\r\n`,
   );
   assert.equal(response.status, 200, response.body);
   const { workflowRunId }: TriggeredRun = JSON.parse(response.body);
-  const run = await world.store.findRun({ instanceId: 'qi_1', workflowRunId });
+  const run = await harness.store.findRun({ instanceId: 'qi_1', workflowRunId });
   assert.equal(run?.workflowUrl, url);
 });
 
 test('stops waiting for a result when the client disconnects', async () => {
-  const { workflowRunId } = await world.trigger('hang');
+  const { workflowRunId } = await harness.trigger('hang');
   const awaited: AbortSignal[] = [];
-  const { runs } = world.runtime;
+  const { runs } = harness.runtime;
   const awaitEnd = runs.awaitEnd.bind(runs);
   runs.awaitEnd = (query) => {
     if (query.signal) awaited.push(query.signal);
     return awaitEnd(query);
   };
   const socket = await open();
-  socket.write(`GET /v2/workflows/runs/${workflowRunId}/result?timeout=10m&svc_token=${world.token} HTTP/1.1\r\n${HOST}\r\n`);
+  socket.write(`GET /v2/workflows/runs/${workflowRunId}/result?timeout=10m&svc_token=${harness.token} HTTP/1.1\r\n${HOST}\r\n`);
   while (awaited.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
   const [signal] = awaited;
   assert.ok(signal && !signal.aborted);
@@ -136,7 +136,7 @@ test('stops waiting for a result when the client disconnects', async () => {
 });
 
 test('closing responds to waiting requests and accepts no new ones', async () => {
-  const closing = await ApiWorld.open();
+  const closing = await ApiHarness.open();
   const listening = await closing.api.listen({ host: '127.0.0.1', port: 0 });
   const { workflowRunId } = await closing.trigger('hang');
   const url = `http://127.0.0.1:${listening.port}/v2/workflows/runs/${workflowRunId}/result?timeout=10m`;
@@ -159,7 +159,7 @@ test('closing responds to waiting requests and accepts no new ones', async () =>
 });
 
 test('closing does not wait for unused connections', { timeout: 30_000 }, async (t) => {
-  const closing = await ApiWorld.open();
+  const closing = await ApiHarness.open();
   const listening = await closing.api.listen({ host: '127.0.0.1', port: 0 });
   const silent = connect(listening.port, '127.0.0.1');
   const ended = new Promise((resolve) => silent.once('close', resolve));
@@ -176,7 +176,7 @@ test('closing does not wait for unused connections', { timeout: 30_000 }, async 
 test('requests beyond the served connections get 503, connections beyond the accepted ones are closed, and it is logged once', async () => {
   const lines: string[] = [];
   const log = { debug() {}, info() {}, error() {}, warn: (_: object, message: string) => lines.push(message) };
-  const small = await ApiWorld.open({ connectionLimits: { served: 2, accepted: 3 }, log });
+  const small = await ApiHarness.open({ connectionLimits: { served: 2, accepted: 3 }, log });
   ({ port } = await small.api.listen({ host: '127.0.0.1', port: 0 }));
   const idle = [await open(), await open()];
   const request = (path: string) => exchangeText(`GET ${path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n`);

@@ -30,7 +30,7 @@ const withHeaders = (operation: Operation): Operation =>
     : operation;
 
 /** Schemas with a name in the document. */
-const NAMED: Readonly<Record<string, TSchema>> = {
+const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Error: ErrorBody,
   DlqMessage,
   FlowControlKey: FlowControlShown,
@@ -98,6 +98,6 @@ export function openApiDocumentOf(operations: readonly Operation[], serviceVersi
     },
     operations: operations.map(withHeaders),
     dialect: upstash,
-    named: NAMED,
+    named: NAMED_SCHEMAS,
   });
 }

@@ -137,7 +137,7 @@ export class Committer {
     this.scheduled = true;
     this.clock.endOfTurn(() => {
       this.scheduled = false;
-      const batch = this.take();
+      const batch = this.nextBatch();
       if (batch.length === 0) return;
       this.recentUnits += (batch.length - this.recentUnits) * WEIGHT_OF_LATEST;
       const writing = this.write(batch).then(() => {
@@ -151,7 +151,7 @@ export class Committer {
   }
 
   /** Takes the units that wait neither for a batch in progress nor for another waiting unit. */
-  private take(): readonly Pending[] {
+  private nextBatch(): readonly Pending[] {
     const waitedFor = new Set<string>();
     const batch = this.turns.take(this.pending, ({ keys }) => {
       if (!keys.some((key) => this.heldKeys.has(key) || waitedFor.has(key))) return true;

@@ -46,7 +46,7 @@ import { asLong, dueDeliveryOf } from './delivery-of-task.js';
 import { GateHolders, type LocalGates } from './gate-holders.js';
 import { HandOvers } from './handovers.js';
 import { Loans } from './loans.js';
-import type { Delivered } from './requests/step-delivery.js';
+import type { DeliveredEvent } from './requests/step-delivery.js';
 import { type Attempt, DeliverySender } from './sender.js';
 import { type SlotHolder, SlotQueue } from './slots/slot-queue.js';
 
@@ -61,7 +61,7 @@ export interface DeliveryOutcome {
   /** `entry.givenUp` when the state was read. */
   readonly givenUp: number;
   /** The response; null if nothing was sent, or the attempt was given up. */
-  readonly delivered: Delivered | null;
+  readonly delivered: DeliveredEvent | null;
 }
 
 export interface DeliveryOutcomes {

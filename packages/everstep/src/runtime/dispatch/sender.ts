@@ -20,7 +20,7 @@ import type { Callbacks } from '../services/callbacks.js';
 import { resultOfEvent, resultOfFailure } from './delivery-result.js';
 import { isDeliveryTask } from './delivery-task.js';
 import { sendMessage } from './requests/message-delivery.js';
-import { type Delivered, deliverStep } from './requests/step-delivery.js';
+import { type DeliveredEvent, deliverStep } from './requests/step-delivery.js';
 import { isLong, timeoutOf } from './requests/timeouts.js';
 
 interface SenderParts {
@@ -41,7 +41,7 @@ export type Attempt =
       /** `entry.givenUp` when the state was read. */
       readonly givenUp: number;
       /** The response; null if nothing was sent, or the attempt was given up. */
-      readonly delivered: Delivered | null;
+      readonly delivered: DeliveredEvent | null;
     }
   | {
       /**
@@ -55,7 +55,7 @@ export type Attempt =
 
 const notSent = (kind: Exclude<Attempt['kind'], 'attempted'>): Attempt => ({ kind, result: NOT_MADE });
 
-const deliveredBy = (event: RunEvent | null): Delivered | null => event && { event };
+const deliveredBy = (event: RunEvent | null): DeliveredEvent | null => event && { event };
 
 export class DeliverySender {
   private readonly deps: RuntimeDeps;
@@ -154,7 +154,7 @@ export class DeliverySender {
   }
 
   /** Returns the event that fails a run whose stored data is damaged, because each attempt would read the same data. */
-  private damaged({ message }: DamagedValueError, { durable: run }: CachedRun, { slot }: DeliveryRef): Delivered | null {
+  private damaged({ message }: DamagedValueError, { durable: run }: CachedRun, { slot }: DeliveryRef): DeliveredEvent | null {
     const task = run.tasks.get(slot);
     if (!task || !isDeliveryTask(task)) return null;
     this.deps.log.error({ instanceId: run.instanceId, runKey: run.key, error: message }, 'stored value is damaged, run failed');
@@ -195,7 +195,7 @@ export class DeliverySender {
     slot: number,
     mayWork: () => boolean,
     outcomeRecorded: Promise<void>,
-  ): Promise<Delivered | null> {
+  ): Promise<DeliveredEvent | null> {
     const { store, slices, limits, stepCaller, messageSender, clock, observer, traces, alerts } = this.deps;
     const task = entry.durable.tasks.get(slot);
     // A decision that is being written changes the task. The new task is scheduled once the decision is durable; sending the

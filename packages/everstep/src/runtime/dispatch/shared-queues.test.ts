@@ -242,7 +242,7 @@ test('the rest of a page is skipped when other nodes have taken over, and claime
     writes: ALWAYS_OPEN,
     handler: {
       backlog: { hasCapacity: () => true, countOf: () => 0 },
-      takeDue: async ({ runKey }) => {
+      handleDue: async ({ runKey }) => {
         taken.push(runKey);
         if (taken.length === 2) due.claimsLost();
       },

@@ -143,7 +143,7 @@ export class FlowKey {
   /** Lets the delivery pass at once, or makes it wait. */
   offer(delivery: GatedDelivery): void {
     const { limits } = this;
-    if (limits && isOpen(limits) && this.list.size === 0) this.pass(delivery);
+    if (limits && isOpen(limits) && this.list.size === 0) this.admit(delivery);
     else {
       this.list.add(delivery);
       this.pump();
@@ -296,7 +296,7 @@ export class FlowKey {
     }
     if (!rate) {
       list.remove(first);
-      this.pass(first);
+      this.admit(first);
       return true;
     }
     this.window = runningWindow(this.window, rate, deps.clock.now());
@@ -318,11 +318,11 @@ export class FlowKey {
     this.unsent++;
     next.window = this.window;
     next.unsent = true;
-    this.pass(next);
+    this.admit(next);
     return true;
   }
 
-  private pass(delivery: GatedDelivery): void {
+  private admit(delivery: GatedDelivery): void {
     this.inFlight++;
     this.deps.exit.passed(delivery);
   }

@@ -121,7 +121,7 @@ export const endsIn =
 
 export const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
-export class GateWorld {
+export class GateHarness {
   readonly clock = new SimulatedClock(1_800_000_000_000);
   readonly store = new MemoryGateStore(this.clock);
   readonly starts: Start[] = [];

@@ -80,7 +80,7 @@ export class Repairs implements RepairService {
   private underWay = 0;
   private isRoundQueued = false;
   private isDriving = false;
-  private lookAtEnds = false;
+  private isEndCheckQueued = false;
   private stopped = true;
 
   constructor(options: RepairsOptions) {
@@ -117,14 +117,14 @@ export class Repairs implements RepairService {
   }
 
   /** Called when the store accepts writes again. */
-  look(): void {
+  scheduleRound(): void {
     this.expect(this.options.clock.now());
   }
 
   /** Called when a run has ended that may belong to a repair. */
   runEnded(): void {
-    if (this.lookAtEnds || (this.watched.size === 0 && !this.isDriving)) return;
-    this.lookAtEnds = true;
+    if (this.isEndCheckQueued || (this.watched.size === 0 && !this.isDriving)) return;
+    this.isEndCheckQueued = true;
     this.expect(this.options.clock.now() + AFTER_END_MS);
   }
 
@@ -259,8 +259,8 @@ export class Repairs implements RepairService {
 
   /** Returns the repairs whose runs may have ended, as this process last wrote them. */
   private async watchedExcept(due: readonly RepairRecord[]): Promise<readonly RepairRecord[]> {
-    if (!this.lookAtEnds) return [];
-    this.lookAtEnds = false;
+    if (!this.isEndCheckQueued) return [];
+    this.isEndCheckQueued = false;
     const driven = new Set(due.map(({ repair }) => repair.repairId));
     return [...this.watched.values()].filter(({ repair }) => !driven.has(repair.repairId));
   }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OutboundRules } from '../../ports/stores/account-store.js';
-import { endpoint, failureOf, message, responding, senderWith, sharesEndpoint } from '../endpoint.fixture.js';
+import { endpoint, failureOf, message, responding, senderWith, useSharedEndpoint } from '../endpoint.fixture.js';
 import { createAddressPolicies } from './address-policies.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const rules = new Map<string, OutboundRules>();
 const policyOf = createAddressPolicies({

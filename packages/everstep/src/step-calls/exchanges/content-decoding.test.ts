@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 import type { Message, MessageOutcome } from '../../ports/message-sender.js';
-import { endpoint, failureOf, message, sender, sharesEndpoint } from '../endpoint.fixture.js';
+import { endpoint, failureOf, message, sender, useSharedEndpoint } from '../endpoint.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const TEXT = Buffer.from('grüße, '.repeat(100));
 const MAX_ANSWER_BYTES = 64 * 1024;

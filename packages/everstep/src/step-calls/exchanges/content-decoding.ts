@@ -21,7 +21,7 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
 /** Maximum number of encodings that are decoded. Each can use the full limit of memory and time. */
 const MAX_ENCODINGS = 3;
 
-export type Decoded =
+export type DecodingResult =
   | { readonly kind: 'decoded'; readonly response: HttpResponse }
   /** The decoded body exceeds the limit. */
   | { readonly kind: 'too-long' }
@@ -46,7 +46,7 @@ function codeOf(error: unknown): string {
  * Decodes a response and drops the headers about its encoding. A response with an unknown encoding is returned unchanged. Decodes
  * at most `maxBytes`.
  */
-export async function decodeResponse(received: HttpResponse, maxBytes: number): Promise<Decoded> {
+export async function decodeResponse(received: HttpResponse, maxBytes: number): Promise<DecodingResult> {
   const encodings = encodingsOf(received);
   if (encodings.length === 0 || encodings.length > MAX_ENCODINGS || received.body.length === 0)
     return { kind: 'decoded', response: received };

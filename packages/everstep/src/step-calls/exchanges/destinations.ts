@@ -8,7 +8,7 @@ import type { Log } from '../../ports/log.js';
 import { NotAttemptedError } from '../../ports/not-attempted.js';
 import { PeriodicLog } from '../../ports/periodic-log.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
-import { type AddressPolicy, type Blocked, BlockedAddressError } from '../addresses/address-policy.js';
+import { type AddressPolicy, type BlockedAddress, BlockedAddressError } from '../addresses/address-policy.js';
 import { type FailedOutcome, failureWithoutResponse } from '../failed-outcome.js';
 import { CONNECT_TIMEOUT_MS, Connections, SHORTAGE_RETRY_MS } from './connections.js';
 import { createEgressProxy, type EgressProxyOptions } from './egress-proxy.js';
@@ -47,7 +47,7 @@ export interface Target {
   readonly path: string;
 }
 
-export type TargetVerdict = { readonly ok: true; readonly target: Target } | Blocked;
+export type TargetVerdict = { readonly ok: true; readonly target: Target } | BlockedAddress;
 
 /** A complete response, a response over the limit, or a failure. */
 export type AskedOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedOutcome;
@@ -103,7 +103,7 @@ export class Destinations {
    * Performs one exchange with a target. An incomplete response is a failure, except one over the limit. Rejects with
    * NotAttemptedError if no file descriptor was free before the timeout.
    */
-  async ask(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<AskedOutcome> {
+  async send(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<AskedOutcome> {
     if (this.closed) return failureWithoutResponse('network', 'the service is stopping');
     const startedAt = performance.now();
     const unknown = await this.lookUp(target, instanceId, request.timeoutMs, signal);
@@ -168,7 +168,7 @@ export class Destinations {
   }
 
   /** Returns the failure for a request to an address that is not allowed. */
-  blocked(instanceId: string, { message, detail }: Pick<Blocked, 'message' | 'detail'>): FailedOutcome {
+  blocked(instanceId: string, { message, detail }: Pick<BlockedAddress, 'message' | 'detail'>): FailedOutcome {
     this.blockedLog.warn({ instanceId, reason: detail });
     this.options.log.debug({ instanceId, reason: detail }, 'blocked address');
     return failureWithoutResponse('blocked-address', message, NEVER);

@@ -4,10 +4,10 @@ import net, { type AddressInfo } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { LOCAL_CERTIFICATE, OTHER_CA, TEST_CA } from '../../config/certificates.fixture.js';
 import { createAddressPolicy } from '../addresses/address-policy.js';
-import { endpoint, failureOf, message, responding, senderWith, sharesEndpoint } from '../endpoint.fixture.js';
+import { endpoint, failureOf, message, responding, senderWith, useSharedEndpoint } from '../endpoint.fixture.js';
 import { openTunnelProxy, type TunnelProxy } from './tunnel-proxy.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const PASSWORD = 'pro/xy secret';
 let proxy: TunnelProxy;

@@ -9,11 +9,11 @@ import {
   message,
   responding,
   senderWith,
-  sharesEndpoint,
   stepCall,
+  useSharedEndpoint,
 } from '../endpoint.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 /** Returns a clock that advances by 40 ms with each call. */
 function ticking(): () => number {

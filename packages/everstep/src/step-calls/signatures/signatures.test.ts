@@ -18,15 +18,15 @@ import {
   NOW,
   outboundOptions,
   REQUEST,
-  type Received,
+  type ReceivedRequest,
   responding,
   senderWith,
-  sharesEndpoint,
   stepCall,
+  useSharedEndpoint,
 } from '../endpoint.fixture.js';
 import type { OutboundOptions } from '../http-step-caller.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const unaborted = (): AbortSignal => new AbortController().signal;
 const messageKeyOf = (key: string) => `sig_${createHmac('sha256', key).update('everstep.message-key.1').digest('base64url')}`;
@@ -42,7 +42,7 @@ const PRIVATE_KEY = {
 const PUBLIC_KEY = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', kid: PRIVATE_KEY.kid };
 
 /** Sends a message and returns what the endpoint received. */
-async function sent(changes: Partial<Message>, options: Partial<OutboundOptions> = {}): Promise<Received> {
+async function sent(changes: Partial<Message>, options: Partial<OutboundOptions> = {}): Promise<ReceivedRequest> {
   const sender = senderWith(options);
   endpoint.respond = responding(200, {});
   endpoint.received = [];
@@ -53,7 +53,7 @@ async function sent(changes: Partial<Message>, options: Partial<OutboundOptions>
   return received;
 }
 
-const isAcceptedWith = (keys: { current: string; next: string }, { headers, body }: Received, prefix = 'svc-') => {
+const isAcceptedWith = (keys: { current: string; next: string }, { headers, body }: ReceivedRequest, prefix = 'svc-') => {
   const signature = String(headers[`${prefix}signature`]);
   if (prefix === 'svc-') {
     const input = { signature, body, currentSigningKey: keys.current, nextSigningKey: keys.next };

@@ -6,10 +6,10 @@ const MOST_WORKFLOWS = 20;
 const MAX_ERROR_LENGTH = 80;
 const NAME_WIDTH = 12;
 
-const COUNTED = ['pending', 'started', 'succeeded', 'failed', 'canceled', 'gone'] as const;
+const COUNTED_STATES = ['pending', 'started', 'succeeded', 'failed', 'canceled', 'gone'] as const;
 
 const countsOf = ({ counts }: Repair): string =>
-  COUNTED.filter((state) => counts[state] > 0)
+  COUNTED_STATES.filter((state) => counts[state] > 0)
     .map((state) => `${counts[state]} ${state}`)
     .join(', ');
 

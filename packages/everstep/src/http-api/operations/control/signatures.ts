@@ -13,9 +13,9 @@ import { Text } from '../../parameters/values.js';
 /** Time for which caches may keep public keys. A key is published as the next key before it is used to sign. */
 const KEY_SET_MAX_AGE_S = 300;
 
-type Shown = Static<typeof SignatureSettingsSchema>;
+type SignatureSettingsBody = Static<typeof SignatureSettingsSchema>;
 
-const shown = ({ publicUrl }: ApiContext, instanceId: string, settings: SignatureSettings): Shown => {
+const shown = ({ publicUrl }: ApiContext, instanceId: string, settings: SignatureSettings): SignatureSettingsBody => {
   const { origins, workflowOrigins, messageKeys, publicKeys } = settings;
   const ed25519 = publicKeys && { jwksUrl: `${publicUrl()}/v2/jwks/${instanceId}`, ...publicKeys };
   return { origins: origins && [...origins], workflowOrigins: [...workflowOrigins], messageKeys, ed25519 };

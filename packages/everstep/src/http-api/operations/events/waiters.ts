@@ -18,7 +18,7 @@ function positionOf(text: string): WaiterPosition {
   throw new ApiError('bad-cursor', 'the cursor does not belong to this listing; omit it to start from the beginning');
 }
 
-interface Wanted {
+interface WaiterQuery {
   readonly instanceId: string;
   readonly workflowUrl: string | undefined;
   readonly start: WaiterPosition | null;
@@ -26,7 +26,7 @@ interface Wanted {
 }
 
 /** Reads a page of waiters. Reads a limited number of rows; the result says where to continue. */
-async function page(store: EventStore, { instanceId, workflowUrl, start, count }: Wanted) {
+async function page(store: EventStore, { instanceId, workflowUrl, start, count }: WaiterQuery) {
   const waiters: WaiterRecord[] = [];
   let after = start;
   for (let scanned = 0; scanned < LIMITS.maxWaitersScanned; ) {

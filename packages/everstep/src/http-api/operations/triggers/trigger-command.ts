@@ -129,12 +129,12 @@ export function notBeforeOf(
 }
 
 /** Parts of a request that identify duplicates. */
-export interface Deduplicated extends Pick<TriggerRequest, 'carried' | 'body' | 'contentType'> {
+export interface DeduplicationParts extends Pick<TriggerRequest, 'carried' | 'body' | 'contentType'> {
   readonly headers: Pick<TriggerHeaders, 'Deduplication-Id' | 'Content-Based-Deduplication'>;
 }
 
 /** Returns the deduplication id. Prefixes separate ids of the caller from ids that are derived from the content. */
-export function deduplicationIdOf(trigger: Deduplicated, workflowUrl: string): string | null {
+export function deduplicationIdOf(trigger: DeduplicationParts, workflowUrl: string): string | null {
   const given = trigger.headers['Deduplication-Id'];
   if (given !== undefined) return `id:${given}`;
   if (trigger.headers['Content-Based-Deduplication'] !== true) return null;

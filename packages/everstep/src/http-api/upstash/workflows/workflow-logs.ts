@@ -49,7 +49,7 @@ async function payloadWithin(store: RunReads, runKey: string, room: PageBudget, 
   const head = await store.payloadHead({ runKey });
   if (!head) return null;
   const { bodyBytes, ...headers } = head;
-  if (!trimBody && (await room.takeIfFits(bodyBytes))) return store.loadPayload({ runKey });
+  if (!trimBody && (await room.addIfFits(bodyBytes))) return store.loadPayload({ runKey });
   return { ...headers, body: new Uint8Array(), ...(trimBody ? {} : { bodyLeftOut: bodyBytes }) };
 }
 
@@ -59,7 +59,7 @@ async function invokedRuns({ invoked }: ShownHistory, store: RunReads, room: Pag
   for (const { stepId, runKey } of invoked.slice(0, LIMITS.loggedInvocations)) {
     const record = await store.findRun({ runKey });
     if (!record) continue;
-    const hasRoom = !trimBody && record.resultLeftOut !== undefined && (await room.takeIfFits(record.resultLeftOut));
+    const hasRoom = !trimBody && record.resultLeftOut !== undefined && (await room.addIfFits(record.resultLeftOut));
     const run = hasRoom ? await withWholeResult(store, record) : record;
     found.set(stepId, { run, payload: await payloadWithin(store, runKey, room, trimBody) });
   }

@@ -12,7 +12,7 @@ import { buildStepRequest, heldJournal, type RequestSources } from './step-reque
 type Callable = Extract<Task, { kind: 'advance' | 'step' }>;
 
 /** The response to a delivery. */
-export interface Delivered {
+export interface DeliveredEvent {
   readonly event: RunEvent;
   /** Notes what the worker holds. Called when the decision on the event is durable, before anything acts on it. */
   readonly onDurable?: OnDurable;
@@ -48,7 +48,7 @@ export async function deliverStep(
   entry: CachedRun,
   task: Callable,
   { onSent, outcomeRecorded }: Attempt,
-): Promise<Delivered | null> {
+): Promise<DeliveredEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
   entry.deliveries++;

@@ -351,7 +351,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private async takeOver(): Promise<void> {
     if (this.left) return;
     try {
-      const buried = await this.lease.takeOver();
+      const buried = await this.lease.removeExpiredNodes();
       if (buried === 0) return;
       this.log.warn({ nodes: buried }, 'took over the work of nodes whose lease expired');
       this.events.work();

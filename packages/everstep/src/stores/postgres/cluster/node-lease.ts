@@ -133,7 +133,7 @@ export class NodeLease {
   }
 
   /** Removes the rows of nodes whose lease has ended and releases their claims. Returns their number. */
-  async takeOver(): Promise<number> {
+  async removeExpiredNodes(): Promise<number> {
     return this.database.transaction(async (session) => {
       const ids = (await session.query(BURY)).map(({ node_id: id }) => String(id));
       if (ids.length > 0) await releaseAll(session, ids);

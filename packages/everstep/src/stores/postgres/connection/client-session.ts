@@ -41,7 +41,7 @@ export const inForms = (text: string, parts: readonly string[]): Statement => ({
 });
 
 /** A statement that is planned each time, for the values of the call. */
-export const planned = (text: string): Statement => ({ name: '', text });
+export const unprepared = (text: string): Statement => ({ name: '', text });
 
 /** Where statements are sent: the pool, or one transaction. */
 export interface Session {

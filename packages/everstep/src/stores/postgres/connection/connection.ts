@@ -27,13 +27,13 @@ import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 
 export {
   inForms,
-  planned,
   run,
   type Session,
   type Statement,
   statement,
   type TransactionSession,
   tableWrite,
+  unprepared as planned,
 } from './client-session.js';
 export type { SqlValue } from './sql-values.js';
 

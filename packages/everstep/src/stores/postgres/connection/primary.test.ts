@@ -44,7 +44,7 @@ class Servers {
   };
 }
 const primaryOf = ({ probe }: Servers, confirmWithinMs = 3_600_000) =>
-  new Primary({ url: URL_OF_TWO, log, probe, lookEveryMs: 3_600_000, confirmWithinMs });
+  new Primary({ url: URL_OF_TWO, log, probe, probeIntervalMs: 3_600_000, confirmWithinMs });
 
 describe('the servers that a URL names', () => {
   test('each get a URL with everything else unchanged, without the parameter that selects one', () => {

@@ -43,7 +43,7 @@ export interface PrimaryOptions {
   readonly log: Log;
   /** Creates the probe of a server. Absent: probes connect to the servers. */
   readonly probe?: (url: string) => ServerProbe;
-  readonly lookEveryMs?: number;
+  readonly probeIntervalMs?: number;
   readonly confirmWithinMs?: number;
 }
 
@@ -77,16 +77,22 @@ export class Primary {
   private readonly lookEveryMs: number;
   private readonly confirmWithinMs: number;
   private readonly listeners = new Set<() => void>();
-  private readonly asking = new SharedWork(() => this.askConnected());
+  private readonly asking = new SharedWork(() => this.probeConnected());
   private current: string;
   private timeline = -1;
-  private looking: Promise<void> | null = null;
+  private probing: Promise<void> | null = null;
   private timer: NodeJS.Timeout | undefined;
   private reconnectAt = 0;
   private closed = false;
 
   constructor(options: PrimaryOptions) {
-    const { url, log, probe = probeServer, lookEveryMs = LOOK_EVERY_MS, confirmWithinMs = CONFIRM_WITHIN_MS } = options;
+    const {
+      url,
+      log,
+      probe = probeServer,
+      probeIntervalMs: lookEveryMs = LOOK_EVERY_MS,
+      confirmWithinMs = CONFIRM_WITHIN_MS,
+    } = options;
     this.urls = serverUrls(url);
     this.current = this.urls[0] ?? url;
     this.log = log;
@@ -115,7 +121,7 @@ export class Primary {
   async ready(): Promise<void> {
     if (this.isKnown) return;
     await this.find();
-    this.lookLater();
+    this.scheduleProbe();
   }
 
   /** Registers a listener that is called when the primary has changed. */
@@ -126,10 +132,10 @@ export class Primary {
   /** Looks for the primary now, and waits for servers that must be connected to first. Never rejects. */
   async find(): Promise<void> {
     if (!this.isOneOfSeveral || this.closed) return;
-    this.looking ??= this.lookAtAll().finally(() => {
-      this.looking = null;
+    this.probing ??= this.probeAll().finally(() => {
+      this.probing = null;
     });
-    await this.looking;
+    await this.probing;
   }
 
   /**
@@ -160,15 +166,15 @@ export class Primary {
     for (const { probe } of this.servers) probe.close();
   }
 
-  private lookLater(): void {
+  private scheduleProbe(): void {
     clearTimeout(this.timer);
     if (this.closed) return;
-    this.timer = setTimeout(() => void this.asking.run().then(() => this.lookLater()), this.lookEveryMs);
+    this.timer = setTimeout(() => void this.asking.run().then(() => this.scheduleProbe()), this.lookEveryMs);
     this.timer.unref();
   }
 
   /** Asks the connected servers. Servers without a connection never delay it. */
-  private async askConnected(): Promise<ProbeResults> {
+  private async probeConnected(): Promise<ProbeResults> {
     const reconnects = !this.closed && performance.now() >= this.reconnectAt;
     if (reconnects) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
     const states = this.servers.map((server): Promise<ServerState> => {
@@ -203,7 +209,7 @@ export class Primary {
     return state;
   }
 
-  private async lookAtAll(): Promise<void> {
+  private async probeAll(): Promise<void> {
     const states = await Promise.all(this.servers.map((server) => this.ask(server)));
     let found: string | null = null;
     let newest = this.timeline;

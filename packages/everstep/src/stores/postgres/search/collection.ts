@@ -37,7 +37,7 @@ export interface StoredNamespace {
 export const tableOf = (collection: number): string => `search_document_${collection}`;
 
 /** Returns an unprepared statement: each table has its own statements, and a connection would keep them all. */
-export const once = (sql: string): Statement => ({ name: '', text: sql });
+export const unprepared = (sql: string): Statement => ({ name: '', text: sql });
 
 /** Returns SQL that creates a table. `repeats` counts words that occur more than once. `fields`: see document-text.ts. */
 export const createTable = (table: string): readonly string[] => [
@@ -117,7 +117,7 @@ export async function createNamespace(
   const known = await lockNamespace(session, indexId, namespace);
   if (known) return known;
   const [made] = await session.query(INSERT_COLLECTION, [indexId]);
-  if (made) for (const sql of createTable(tableOf(integer(made, 'number')))) session.send(once(sql));
+  if (made) for (const sql of createTable(tableOf(integer(made, 'number')))) session.send(unprepared(sql));
   const collection = await lockCollection(session, indexId);
   if (collection === null) return 'gone';
   // Another transaction may have created it just now.

@@ -10,7 +10,7 @@ import { integer, json, type Row, text } from '../../records/columns.js';
 import { rowsOf } from '../sql/dialect.js';
 import { type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
 import { type Sql, sql } from '../sql/sql.js';
-import { ALONE, AUDIT_LOG, addAudit } from './audit-log.js';
+import { AUDIT_LOG, addAudit, LOCK_AUDIT_LOG } from './audit-log.js';
 
 /** Number of entries that the search by time reads: entries of long requests are not in the order of their times. */
 const OUT_OF_ORDER = 1_000;
@@ -36,7 +36,7 @@ function* head(): Procedure<ChainPosition> {
 
 /** Adds entries to the chain. No entry is added at the same time, so none with a lower number appears later. */
 function* seal(limit: number): Procedure<number> {
-  yield* rows(ALONE);
+  yield* rows(LOCK_AUDIT_LOG);
   let { seq, hash } = yield* head();
   const sealed: ChainPosition[] = [];
   for (const entry of yield* rows(entriesIn(seq, Number.MAX_SAFE_INTEGER, limit))) {
@@ -98,7 +98,7 @@ function* links(after: number, limit: number): Procedure<readonly ChainLink[]> {
 }
 
 function* removeBefore(before: number, limit: number): Procedure<number> {
-  yield* rows(ALONE);
+  yield* rows(LOCK_AUDIT_LOG);
   const found = yield* rows(entriesIn(0, (yield* head()).seq, limit));
   const young = found.findIndex((each) => integer(each, 'at') >= before);
   const old = young === -1 ? found : found.slice(0, young);

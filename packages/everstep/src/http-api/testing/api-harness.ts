@@ -233,13 +233,13 @@ export interface ErrorResponse {
   readonly error: string;
 }
 
-export interface WorldOptions {
+export interface HarnessOptions {
   readonly plans?: Plans;
   /** Time of the accounts and of failed logins, in Unix ms. */
   readonly accountNow?: () => number;
 }
 
-export class ApiWorld {
+export class ApiHarness {
   readonly store: Store;
   readonly authority: Authority;
   readonly runtime: Runtime;
@@ -257,7 +257,7 @@ export class ApiWorld {
   readonly token: string;
   readonly readOnlyToken: string;
 
-  private constructor(parts: Omit<ApiWorld, 'call' | 'send' | 'trigger' | 'fail' | 'journalWhen' | 'close'>) {
+  private constructor(parts: Omit<ApiHarness, 'call' | 'send' | 'trigger' | 'fail' | 'journalWhen' | 'close'>) {
     this.store = parts.store;
     this.authority = parts.authority;
     this.runtime = parts.runtime;
@@ -277,8 +277,8 @@ export class ApiWorld {
 
   static async open(
     overrides: Partial<HttpApiDependencies> = {},
-    { plans = BUILT_IN_PLANS, accountNow }: WorldOptions = {},
-  ): Promise<ApiWorld> {
+    { plans = BUILT_IN_PLANS, accountNow }: HarnessOptions = {},
+  ): Promise<ApiHarness> {
     const store = await openSqliteStore({ file: ':memory:' });
     const clock = createSystemClock({ notBefore: 0 });
     const random = createSystemRandom();
@@ -354,7 +354,7 @@ export class ApiWorld {
     });
     const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
     const readOnlyToken = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
-    return new ApiWorld({
+    return new ApiHarness({
       ...{ store, authority, runtime, api, accounts, search, limits, refusals, audit, endpoints, messages },
       ...{ workers: { pools, clock }, logged: lines, token, readOnlyToken },
     });

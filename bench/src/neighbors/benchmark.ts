@@ -20,7 +20,7 @@ const QUIET_CONNECTIONS = 512;
  */
 const HOSTILE = ['./attacker.js', './endpoints.js'];
 
-export interface World {
+export interface Benchmark {
   /** Executes one run of the quiet account: a step, a short sleep, a step. Resolves with the duration in ms, without the sleep. */
   quietRun(): Promise<number>;
   /** Resolves with the responses to the hostile client. Rejects when the attack fails. */
@@ -60,7 +60,7 @@ async function hostileInstance(env: Readonly<Record<string, string>>) {
   }
 }
 
-export async function startWorld(): Promise<World> {
+export async function startBenchmark(): Promise<Benchmark> {
   const directory = mkdtempSync(join(tmpdir(), 'everstep-neighbors-'));
   const children: ChildProcess[] = [];
   let api: JsonClient | null = null;
