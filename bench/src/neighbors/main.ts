@@ -10,7 +10,7 @@ import { ATTACKS, type Attack } from './attacks.js';
 import { type Benchmark, startBenchmark } from './benchmark.js';
 
 /** Allowed ratio of the slowest runs beside another account to those alone. */
-const MOST_TIMES_SLOWER = 3;
+const MAX_SLOWDOWN = 3;
 const WARMUP_RUNS = 200;
 /** Time to settle, so that the steady state of an attack is measured. */
 const ATTACK_AHEAD_MS = 1_000;
@@ -20,7 +20,7 @@ const USAGE = `usage: npm run bench:neighbors -- [--only name[,name...]] [--runs
   --only        attacks to make: ${ATTACKS.map(({ name }) => name).join(', ')}
   --runs        runs of the quiet account in each measurement (200)
   --per-second  how many of them start in a second (20)
-  --assert      ends with 1 when one of them is more than ${MOST_TIMES_SLOWER} times as slow at its p99 as alone`;
+  --assert      ends with 1 when one of them is more than ${MAX_SLOWDOWN} times as slow at its p99 as alone`;
 
 interface Latency {
   readonly p50: number;
@@ -114,6 +114,6 @@ if (values.help || !isKnown || !(pace.runs > 0) || !(pace.perSecond > 0)) {
     }
   }
   console.log(JSON.stringify({ node: process.version, ...pace, report, failures }));
-  const isGood = report.every(({ ratio, failed }) => ratio <= MOST_TIMES_SLOWER && failed === 0);
+  const isGood = report.every(({ ratio, failed }) => ratio <= MAX_SLOWDOWN && failed === 0);
   process.exitCode = Object.keys(failures).length > 0 || (values.assert && !isGood) ? 1 : 0;
 }

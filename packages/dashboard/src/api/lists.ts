@@ -94,7 +94,10 @@ export function useCursorList<Body, Row>(source: ListSource<Body, Row>): CursorL
     client.setQueryData<{ pages: LoadedPage<Row>[]; pageParams: (string | null)[] }>(
       pagesKey,
       (known) =>
-        known && { ...known, pages: known.pages.map((each) => ({ ...each, rows: withUpdates(each.rows, updates, idOf) })) },
+        known && {
+          ...known,
+          pages: known.pages.map((knownPage) => ({ ...knownPage, rows: withUpdates(knownPage.rows, updates, idOf) })),
+        },
     );
   };
   const pages = useInfiniteQuery<LoadedPage<Row>, ApiFailure, { pages: LoadedPage<Row>[] }, typeof pagesKey, string | null>({

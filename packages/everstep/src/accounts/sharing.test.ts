@@ -23,11 +23,11 @@ class Days implements SharedDailyRuns {
   readonly taken = new Map<string, number>();
   asked = 0;
 
-  async take({ instanceId, day, runs, most }: Parameters<SharedDailyRuns['take']>[0]) {
+  async take({ instanceId, day, runs, max }: Parameters<SharedDailyRuns['take']>[0]) {
     this.asked++;
     const key = `${instanceId} ${day}`;
     const used = this.taken.get(key) ?? 0;
-    if (used + runs > most) return { taken: false, used };
+    if (used + runs > max) return { taken: false, used };
     this.taken.set(key, used + runs);
     return { taken: true, used: used + runs };
   }

@@ -26,7 +26,7 @@ class StillClock implements Clock {
     const timer = { at, fire };
     this.timers.push(timer);
     return () => {
-      this.timers = this.timers.filter((each) => each !== timer);
+      this.timers = this.timers.filter((pending) => pending !== timer);
     };
   }
   endOfTurn(fire: () => void): void {
@@ -110,9 +110,9 @@ describe('refused requests', () => {
 describe('verification of the chain', () => {
   const entries = [1, 2, 3, 4].map((n) => sampleAudit(n, ['acc']));
   let hash = GENESIS;
-  const links = entries.map((each, index) => {
-    hash = hashOf(hash, each);
-    return { seq: index + 1, hash, entry: each };
+  const links = entries.map((entry, index) => {
+    hash = hashOf(hash, entry);
+    return { seq: index + 1, hash, entry };
   });
   const kindsOf = (changed: Parameters<typeof verifyLinks>[1]) =>
     verifyLinks(GENESIS, changed).faults.map(({ seq, kind }) => `${seq} ${kind}`);

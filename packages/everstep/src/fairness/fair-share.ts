@@ -120,14 +120,14 @@ export class FairShare {
 
   /** Returns how many units may be taken one after the other. */
   private countFrom(accountId: string, { free, byAccount, byInstance }: SlotsInUse): number {
-    let [least, most] = [0, free];
-    while (least < most) {
-      const count = Math.ceil((least + most) / 2);
+    let [min, max] = [0, free];
+    while (min < max) {
+      const count = Math.ceil((min + max) / 2);
       const before = { free: free - count + 1, byAccount: byAccount + count - 1, byInstance: byInstance + count - 1 };
-      if (this.mayTake(accountId, before, 1)) least = count;
-      else most = count - 1;
+      if (this.mayTake(accountId, before, 1)) min = count;
+      else max = count - 1;
     }
-    return least;
+    return min;
   }
 
   private accountIdOf(instanceId: string): string {

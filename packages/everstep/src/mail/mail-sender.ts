@@ -65,7 +65,10 @@ export class MailSender implements MessageSender, MailRecipients {
   allows(address: string): boolean {
     const recipients = this.options.settings?.recipients ?? [];
     const wanted = address.toLowerCase();
-    return recipients.length === 0 || recipients.some((each) => (each.startsWith('@') ? wanted.endsWith(each) : wanted === each));
+    return (
+      recipients.length === 0 ||
+      recipients.some((pattern) => (pattern.startsWith('@') ? wanted.endsWith(pattern) : wanted === pattern))
+    );
   }
 
   send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {

@@ -88,14 +88,14 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       rounds.start();
     },
     async stop({ graceMs }) {
-      await Promise.all(background.map((each) => each.stop()));
+      await Promise.all(background.map((service) => service.stop()));
       await driver.stop(graceMs);
     },
     async idle() {
       do {
-        await Promise.all(background.map((each) => each.settled()));
+        await Promise.all(background.map((service) => service.settled()));
         await driver.idle();
-      } while (background.some((each) => !each.idle));
+      } while (background.some((service) => !service.idle));
     },
   };
 }

@@ -45,10 +45,10 @@ export class HttpMessageSender implements MessageSender {
       return await this.deliver(message, signal, onSent);
     } catch (error) {
       if (error instanceof NotAttemptedError) throw error;
-      const words = error instanceof Error ? error.message : String(error);
+      const reason = error instanceof Error ? error.message : String(error);
       // The URL may contain a third party's secret.
-      this.options.log.error({ instanceId: message.instanceId, error: words }, 'could not send a message');
-      return failureWithoutResponse('network', `the request could not be sent: ${words}`);
+      this.options.log.error({ instanceId: message.instanceId, error: reason }, 'could not send a message');
+      return failureWithoutResponse('network', `the request could not be sent: ${reason}`);
     }
   }
 

@@ -43,12 +43,12 @@ export class HttpStepCaller implements StepCaller {
       return await this.deliver(call, signal, onSent);
     } catch (error) {
       if (error instanceof NotAttemptedError) throw error;
-      const words = error instanceof Error ? error.message : String(error);
+      const reason = error instanceof Error ? error.message : String(error);
       this.options.log.error(
-        { instanceId: call.instanceId, runKey: call.request.run.key, error: words },
+        { instanceId: call.instanceId, runKey: call.request.run.key, error: reason },
         'could not send a step request',
       );
-      return failureWithoutResponse('network', `the call could not be sent: ${words}`);
+      return failureWithoutResponse('network', `the call could not be sent: ${reason}`);
     }
   }
 
@@ -56,9 +56,9 @@ export class HttpStepCaller implements StepCaller {
     try {
       return await this.sendCheck(check, signal);
     } catch (error) {
-      const words = error instanceof Error ? error.message : String(error);
-      this.options.log.error({ instanceId: check.instanceId, error: words }, 'could not send a replay check');
-      return unknownVerdict(`the endpoint could not be asked: ${words}`);
+      const reason = error instanceof Error ? error.message : String(error);
+      this.options.log.error({ instanceId: check.instanceId, error: reason }, 'could not send a replay check');
+      return unknownVerdict(`the endpoint could not be asked: ${reason}`);
     }
   }
 

@@ -225,12 +225,12 @@ test('network errors are described with a message and a code', async (t) => {
   });
   const garbage = net.createServer((socket) => socket.once('data', () => socket.end('SSH-2.0-OpenSSH\r\n')));
   const hangUp = net.createServer((socket) => socket.once('data', () => socket.destroy()));
-  for (const each of [garbage, hangUp]) await new Promise<void>((resolve) => each.listen(0, '127.0.0.1', resolve));
+  for (const server of [garbage, hangUp]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => {
     garbage.close();
     hangUp.close();
   });
-  const at = (each: net.Server): string => `127.0.0.1:${(each.address() as AddressInfo).port}`;
+  const at = (server: net.Server): string => `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const table: readonly (readonly [url: string, message: RegExp])[] = [
     [`http://127.0.0.1:${closedPort}/`, /127\.0\.0\.1:\d+: nothing listens on this address \(ECONNREFUSED\)/],
     ['http://unknown.example/', /unknown\.example: the host name does not exist \(ENOTFOUND\)/],

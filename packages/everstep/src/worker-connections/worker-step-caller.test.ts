@@ -187,10 +187,10 @@ it('never has more requests at a worker than it accepts', async () => {
   const harness = new Harness();
   const [a, b] = [harness.connect({ maxConcurrency: 2 }), harness.connect({ maxConcurrency: 1 })];
   const calls = Array.from({ length: 12 }, (_, i) => harness.call({}, { messageId: `m${i}` }));
-  let most = 0;
+  let max = 0;
   for (let round = 0; round < 20; round++) {
     await a.turn();
-    most = Math.max(most, a.link.inFlight, b.link.inFlight * 2);
+    max = Math.max(max, a.link.inFlight, b.link.inFlight * 2);
     for (const worker of [a, b]) {
       const answers = worker.received.map((id) => ({ kind: 'answer', id, reply: DONE }) as const);
       worker.send(...answers);
@@ -198,7 +198,7 @@ it('never has more requests at a worker than it accepts', async () => {
     }
   }
   assert.ok(calls.every(({ outcome }) => outcome?.kind === 'reply'));
-  assert.equal(most, 2);
+  assert.equal(max, 2);
 });
 
 it('does nothing while all workers are busy', async () => {

@@ -36,7 +36,7 @@ it('yields each change, however the stream is split into chunks, and ends with t
     response.end();
   };
   const changes: LiveChange[] = [];
-  for await (const each of client().live.changes()) changes.push(each);
+  for await (const change of client().live.changes()) changes.push(change);
   assert.deepEqual(
     changes.map(({ runIds }) => runIds),
     [['é 1'], ['two']],
@@ -56,16 +56,16 @@ it('closes the connection when the loop exits', async () => {
 it('ends without an error when the signal aborts, before or during the wait', async () => {
   received = (response) => streaming(response).write(change('one'));
   const stop = new AbortController();
-  for await (const each of client().live.changes({ signal: stop.signal })) {
-    assert.ok(each);
+  for await (const change of client().live.changes({ signal: stop.signal })) {
+    assert.ok(change);
     stop.abort();
   }
-  for await (const each of client().live.changes({ signal: AbortSignal.abort() })) assert.fail(String(each));
+  for await (const change of client().live.changes({ signal: AbortSignal.abort() })) assert.fail(String(change));
 });
 
 it('throws the error of the service, and an error if the stream breaks', async () => {
   const take = async () => {
-    for await (const each of client().live.changes()) assert.ok(each);
+    for await (const change of client().live.changes()) assert.ok(change);
   };
   received = (response) => response.writeHead(401, { 'Svc-Error-Code': 'bad-token' }).end('{"error":"no"}');
   await assert.rejects(take(), (error) => error instanceof EverstepError && error.code === 'bad-token' && error.message === 'no');

@@ -138,10 +138,10 @@ export class StepHistory {
       if (isWitnessed(out)) look(`the recorded step "${name}" (${out.token})`, Object.entries(out.seen));
     for (const { step, token, seen } of this.executions.get(run) ?? []) {
       // The results before it in a checkpoint are lost together with its own. They are the last ones that it saw.
-      const most = truth.get(step) === token ? 0 : this.checkpointSteps - 1;
+      const max = truth.get(step) === token ? 0 : this.checkpointSteps - 1;
       const entries = Object.entries(seen);
       let certain = entries.length;
-      while (certain > 0 && entries.length - certain < most && isLost(entries[certain - 1])) certain--;
+      while (certain > 0 && entries.length - certain < max && isLost(entries[certain - 1])) certain--;
       look(`the execution ${token}`, entries.slice(0, certain));
     }
     if (end) look('the end of the run', Object.entries(end.seen));

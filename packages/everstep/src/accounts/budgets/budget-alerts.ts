@@ -74,7 +74,7 @@ export class BudgetAlerts {
       const instances = [...this.spending];
       this.spending.clear();
       // The store may be available again by then.
-      for (const each of instances) this.track(this.checkBudget(each), { instanceId: each }, () => this.spent(each));
+      for (const instanceId of instances) this.track(this.checkBudget(instanceId), { instanceId }, () => this.spent(instanceId));
     });
   }
 
@@ -91,7 +91,7 @@ export class BudgetAlerts {
     const current = await status(instanceId);
     if (!current || current.budget <= 0 || current.alertUrl === null) return;
     const { month, budget, spent, accountId } = current;
-    const [percent, ...lesser] = PERCENTS.filter((each) => spent * 100 >= budget * each);
+    const [percent, ...lesser] = PERCENTS.filter((threshold) => spent * 100 >= budget * threshold);
     if (percent === undefined) return;
     const body = JSON.stringify({ queue_id: instanceId, month, budget, spent, percent });
     const alert = { instanceId, month, percent, body, retried: 0, dueAt: clock.now() };

@@ -4,7 +4,7 @@
  */
 
 interface Bucket {
-  /** In thousandths of a call, so that the refill per ms equals the calls per second. */
+  /** Remaining calls in thousandths, so that the refill per ms equals the calls per second. */
   level: number;
   /** Time of the last refill. */
   at: number;

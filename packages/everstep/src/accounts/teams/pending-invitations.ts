@@ -57,8 +57,8 @@ export function createPendingInvitations({ rules, limitOf, countFailure }: Invit
     if (!team) return NO_INVITATION;
     const members = await accounts.listMembers({ teamId });
     if (members.some((member) => member.userId === userId)) return refuse('conflict', 'you are already a member of this team');
-    const most = Math.min(LIMITS.maxTeamMembers, await limitOf('maxTeamMembers', teamId, userId));
-    if (members.length >= most) return refuse('conflict', `this team can have at most ${most} members`);
+    const max = Math.min(LIMITS.maxTeamMembers, await limitOf('maxTeamMembers', teamId, userId));
+    if (members.length >= max) return refuse('conflict', `this team can have at most ${max} members`);
     return { kind: 'room', joined: { team, member: { teamId, userId, email, role, addedAt: now() } } };
   }
 

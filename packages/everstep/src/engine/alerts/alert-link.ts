@@ -1,4 +1,4 @@
-/** The page of the dashboard that shows what an alert is about. */
+/** Returns the dashboard page that shows the subject of an alert, which notices link to. */
 import { MINUTE_MS, startOfMinute } from '../insights/counts.js';
 import type { Alert } from './alert.js';
 import type { AlertCondition } from './alert-settings.js';

@@ -19,10 +19,10 @@ interface NamedSetting {
   readonly name: string;
 }
 
-function put<Item extends NamedSetting>(items: readonly Item[], item: Item, most: number): readonly Item[] | 'too-many' {
+function put<Item extends NamedSetting>(items: readonly Item[], item: Item, max: number): readonly Item[] | 'too-many' {
   const index = items.findIndex(({ name }) => name === item.name);
   if (index >= 0) return items.with(index, item);
-  return items.length >= most ? 'too-many' : [...items, item];
+  return items.length >= max ? 'too-many' : [...items, item];
 }
 
 function without<Item extends NamedSetting>(items: readonly Item[], name: string): readonly Item[] | 'not-found' {

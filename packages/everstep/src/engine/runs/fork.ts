@@ -16,7 +16,7 @@ import { positionsIn } from './positions.js';
 import type { RecordedStep, Run, RunOrigin, RunPayload } from './run.js';
 import { type StartedRun, startRun } from './start.js';
 import { stepTypeOf } from './step-type.js';
-import { givenResultProblem } from './supplied-result.js';
+import { suppliedResultProblem } from './supplied-result.js';
 
 /** A validated request for a fork. */
 export interface ForkRequest {
@@ -91,7 +91,7 @@ function edit(run: Run, journal: readonly JournalEntry[], request: ForkRequest, 
     }
     if (known === null)
       return `step ${stepId} cannot be given a result because the run has not reached it, so its name is not known`;
-    const problem = givenResultProblem(known.type, out);
+    const problem = suppliedResultProblem(known.type, out);
     if (problem !== null) return `step ${stepId} (${JSON.stringify(known.name)}) ${problem}`;
     const bytes = Buffer.byteLength(out ?? '');
     if (bytes > LIMITS.maxStepResultBytes)

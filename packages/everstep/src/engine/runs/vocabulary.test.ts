@@ -103,12 +103,12 @@ describe('waits', () => {
 
   test('a run stores a limited number of bytes of events', () => {
     const big = { eventKey: 'e', eventId: 'paid', content: data('x'.repeat(LIMITS.maxEventBytes)), receivedAt: T0 };
-    const most = LIMITS.maxKeptEventBytes / LIMITS.maxEventBytes;
-    const full: Run = { ...begin(), keptEvents: Array.from({ length: most }, () => big) };
+    const max = LIMITS.maxKeptEventBytes / LIMITS.maxEventBytes;
+    const full: Run = { ...begin(), keptEvents: Array.from({ length: max }, () => big) };
     const event = { ...big, content: data('x') };
     assert.deepEqual(decide(full, { kind: 'event-received', event }, at(1)).writes, []);
     const room: Run = { ...full, keptEvents: full.keptEvents.slice(1) };
-    assert.equal(decide(room, { kind: 'event-received', event: big }, at(1)).run.keptEvents.length, most);
+    assert.equal(decide(room, { kind: 'event-received', event: big }, at(1)).run.keptEvents.length, max);
   });
 
   test('a resume keeps waits with their deadline, and stored events', () => {
@@ -252,17 +252,14 @@ describe('invocations', () => {
   test('a run waits for a limited number of invoked runs, and a plan with more fails it', () => {
     const some = (from: number, count: number): PlannedStep[] =>
       Array.from({ length: count }, (_, index) => ({ ...invoke, stepId: from + index }));
-    const most = LIMITS.maxOpenInvocations;
-    const { run, outcome } = reply(begin(), { planned: some(1, most) });
+    const max = LIMITS.maxOpenInvocations;
+    const { run, outcome } = reply(begin(), { planned: some(1, max) });
     assert.equal(outcome, null);
     const [advance] = begin().tasks.values();
     assert.ok(advance);
     const advanced = { ...run, tasks: new Map([...run.tasks, [ADVANCE_SLOT, advance]]) };
-    const more = reply(advanced, { planned: some(most + 1, 1) });
-    assert.match(
-      more.deadLetter?.error ?? '',
-      new RegExp(`waits for ${most + 1} invoked runs at once, but the limit is ${most}`),
-    );
+    const more = reply(advanced, { planned: some(max + 1, 1) });
+    assert.match(more.deadLetter?.error ?? '', new RegExp(`waits for ${max + 1} invoked runs at once, but the limit is ${max}`));
   });
 
   test('the end of an invoked run wakes the invoking run, in the same unit', () => {

@@ -16,7 +16,7 @@ export interface ScheduleRequest
   /** Id of the schedule to create or replace; null lets the engine generate one. */
   readonly scheduleId: string | null;
   /** Maximum number of schedules of the instance, including this one; absent: no limit. */
-  readonly most?: number;
+  readonly max?: number;
 }
 
 /** The new state of a schedule, and the unit that writes it. */
@@ -49,7 +49,7 @@ export function createSchedule(request: ScheduleRequest, existing: Schedule | nu
   const { cron, timeZone } = request;
   const paused = existing?.paused ?? false;
   const planned = existing && sameTimes(existing, request) ? existing.nextAt : null;
-  const { most } = request;
+  const { max } = request;
   const schedule: Schedule = {
     scheduleId: request.scheduleId ?? newId('sch', context),
     instanceId: request.instanceId,
@@ -67,8 +67,7 @@ export function createSchedule(request: ScheduleRequest, existing: Schedule | nu
     lastFiredAt: existing?.lastFiredAt ?? null,
     lastRunId: existing?.lastRunId ?? null,
   };
-  const below =
-    existing || most === undefined ? [] : [{ kind: 'schedules-below', instanceId: request.instanceId, most } as const];
+  const below = existing || max === undefined ? [] : [{ kind: 'schedules-below', instanceId: request.instanceId, max } as const];
   return putting(schedule, existing, below);
 }
 

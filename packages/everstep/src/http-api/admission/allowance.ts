@@ -145,11 +145,11 @@ export const overQuota = (context: LimitsContext, instanceId: string, message: s
 /** Checks the timeout of a request. Throws ApiError when a header requests a longer timeout than the instance may use. */
 export function allowTimeout({ limits }: LimitsContext, instanceId: string, header: string, timeoutMs: number | undefined): void {
   if (limits === null || timeoutMs === undefined) return;
-  const most = limits.maxTimeoutMs(instanceId);
-  if (timeoutMs <= most) return;
+  const max = limits.maxTimeoutMs(instanceId);
+  if (timeoutMs <= max) return;
   const { name, maxTimeoutMs } = limits.plan(instanceId);
-  const whose = maxTimeoutMs === most ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
-  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(most)}, the limit of ${whose}`);
+  const whose = maxTimeoutMs === max ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
+  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(max)}, the limit of ${whose}`);
 }
 
 /** Checks the size of a message. Throws ApiError when the message is larger than the plan allows. */

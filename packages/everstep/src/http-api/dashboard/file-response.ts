@@ -29,7 +29,7 @@ const IMMUTABLE = 'public, max-age=31536000, immutable';
 const REVALIDATED = 'no-cache';
 
 const isKnown = (ifNoneMatch: string, tag: string): boolean =>
-  ifNoneMatch.split(',').some((each) => ['*', tag].includes(each.trim().replace(/^W\//, '')));
+  ifNoneMatch.split(',').some((entityTag) => ['*', tag].includes(entityTag.trim().replace(/^W\//, '')));
 
 /** `immutable` is for files whose name depends on their content. */
 export async function fileResponse(file: StaticFile, caching: 'immutable' | 'revalidate', { headers }: RequestContext) {

@@ -83,9 +83,9 @@ test('rejects requests without a valid token of the index before reading their b
 
 test('a long listing ends early, and a large response omits the remaining content', async () => {
   const text = 'x'.repeat(LIMITS.maxSearchDocumentBytes - 100);
-  const most = Math.floor(LIMITS.maxPageBytes / Buffer.byteLength(JSON.stringify({ text, n: 100 })));
-  for (let n = 100; n <= 100 + most; n += 40) {
-    const some = Array.from({ length: Math.min(40, 100 + most + 1 - n) }, (_, at) => ({
+  const max = Math.floor(LIMITS.maxPageBytes / Buffer.byteLength(JSON.stringify({ text, n: 100 })));
+  for (let n = 100; n <= 100 + max; n += 40) {
+    const some = Array.from({ length: Math.min(40, 100 + max + 1 - n) }, (_, at) => ({
       id: n + at,
       content: { text, n: n + at },
     }));
@@ -95,7 +95,7 @@ test('a long listing ends early, and a large response omits the remaining conten
   const range = async (cursor: string): Promise<Page['result']> =>
     (await post<Page>('range/long', { cursor, limit: 1_000 })).body.result;
   const first = await range('');
-  assert.equal(first.vectors.length, most);
+  assert.equal(first.vectors.length, max);
   const second = await range(first.nextCursor);
   assert.deepEqual([second.vectors.length, second.nextCursor], [1, '']);
   const ids = [...first.vectors, ...second.vectors].map(({ id }) => id);
@@ -103,7 +103,7 @@ test('a long listing ends early, and a large response omits the remaining conten
   const { result } = (await post<Fetched>('fetch/long', { ids })).body;
   assert.deepEqual(
     [result.filter(({ content }) => content !== undefined).length, result.filter(({ leftOut }) => leftOut !== undefined).length],
-    [most, 1],
+    [max, 1],
   );
 });
 

@@ -265,7 +265,7 @@ export function createServer({
   }
   if (connectionLimits) limitConnections(app, { connections, limits: connectionLimits, log });
   app.addHook('onRoute', ({ method, url }) => {
-    for (const each of [method].flat()) onRoute?.({ method: each, path: url });
+    for (const name of [method].flat()) onRoute?.({ method: name, path: url });
   });
   app.addHook('preClose', (done) => {
     closing = true;

@@ -126,7 +126,7 @@ export class WorkerHarness {
   async connect(fields: object = {}): Promise<{ readonly worker: TestWorker; readonly link: WorkerLink }> {
     const worker = await this.greet(fields);
     const { connectionId } = await worker.frame('welcome');
-    const link = this.pools.links.find((each) => each.connectionId === connectionId);
+    const link = this.pools.links.find((candidate) => candidate.connectionId === connectionId);
     assert.ok(link);
     return { worker, link };
   }

@@ -76,12 +76,12 @@ export class Alerts implements AlertService {
     const fresh = newWebhookSecret(random);
     const changed = await this.options.settings.change<SettingsRefusal>(instanceId, (settings) => {
       const createdAt = createdAtOf(settings.destinations, name, now);
-      const known = settings.destinations.find((each) => each.name === name);
+      const known = settings.destinations.find((destination) => destination.name === name);
       const kept = known?.kind === 'webhook' && !request.rotateSecret ? known.secret : fresh;
       return putDestination(settings, { name, createdAt, ...targetOf(request, kept) });
     });
     if (typeof changed === 'string') return changed;
-    const stored = changed.destinations.find((each) => each.name === name);
+    const stored = changed.destinations.find((destination) => destination.name === name);
     if (!stored) return 'not-found';
     return { destination: stored, newSecret: stored.kind === 'webhook' && stored.secret === fresh ? fresh : null };
   }

@@ -32,7 +32,7 @@ export interface DurableWatcher {
 }
 
 const NO_KEYS: readonly string[] = [];
-const ONE_BY_ONE: ConcurrentBatches = { most: 1, minUnits: 1 };
+const ONE_BY_ONE: ConcurrentBatches = { max: 1, minUnits: 1 };
 /** More units are written in several batches, so that the units of one account do not delay those of others. */
 const BATCH = { maxUnits: 256, maxBytes: 2 * 1024 * 1024 };
 /** Weight of the latest batch in the average number of units per batch. */
@@ -80,7 +80,7 @@ export class Committer {
   submit(submitted: CommitUnit, onLost?: () => void, instanceId = instanceOf(submitted)): Promise<CommitResult> {
     const { unit, settle } = withEntry(submitted);
     return new Promise((resolve, reject) => {
-      const keys = this.concurrentBatches.most > 1 ? conflictKeysOf(unit) : NO_KEYS;
+      const keys = this.concurrentBatches.max > 1 ? conflictKeysOf(unit) : NO_KEYS;
       const settled = (result: CommitResult) => {
         settle(result.kind === 'applied');
         resolve(result);
@@ -113,8 +113,8 @@ export class Committer {
    * turn: requests that arrived meanwhile and are not read yet share its commit.
    */
   private writeSoon(): void {
-    const { most, minUnits } = this.concurrentBatches;
-    if (this.scheduled || this.inProgress.size >= most || this.pending.length === 0) return;
+    const { max, minUnits } = this.concurrentBatches;
+    if (this.scheduled || this.inProgress.size >= max || this.pending.length === 0) return;
     if (this.pending.length < minUnits && (this.inProgress.size > 0 || this.isGathering())) return;
     this.writeAtEndOfTurn();
   }

@@ -136,7 +136,7 @@ export class GateHolders {
         this.learn(instanceId, holder, generation);
         const waiting = this.lookups.get(instanceId) ?? [];
         this.lookups.delete(instanceId);
-        for (const each of waiting) this.sendTo(holder, each);
+        for (const waitingDelivery of waiting) this.sendTo(holder, waitingDelivery);
       },
       (error: unknown) => {
         this.lookups.delete(instanceId);

@@ -5,9 +5,9 @@ import { endsIn, GateHarness, INSTANCE } from './gates.fixture.js';
 
 const OTHER = 'http://other:80';
 
-function limitedTo(most: number | (() => number)): GateHarness {
+function limitedTo(max: number | (() => number)): GateHarness {
   const harness = new GateHarness();
-  const now = typeof most === 'number' ? () => most : most;
+  const now = typeof max === 'number' ? () => max : max;
   harness.slotsOf = (instanceId) => (instanceId === INSTANCE ? now() : Number.POSITIVE_INFINITY);
   return harness;
 }
@@ -49,28 +49,28 @@ test('keys of one instance take turns for its slots', async () => {
   for (const key of ['a', 'b']) await harness.trigger({ key, rate: 100, periodMs: 60_000 });
   for (let i = 0; i < 6; i++) harness.offer('a', { runKey: `a${i}` });
   for (let i = 0; i < 6; i++) harness.offer('b', { runKey: `b${i}`, origin: OTHER });
-  let most = 0;
+  let max = 0;
   harness.onStart = () => {
-    most = Math.max(most, harness.inFlight.size);
+    max = Math.max(max, harness.inFlight.size);
   };
   await harness.pass(1_000);
-  assert.deepEqual([harness.starts.length, most], [12, 1]);
+  assert.deepEqual([harness.starts.length, max], [12, 1]);
   const firstSix = harness.startedRuns.slice(0, 6).filter((runKey) => runKey.startsWith('b')).length;
   assert.equal(firstSix, 3);
 });
 
 test('lowering a limit while starts are being stored holds them back, and raising it permits more', async () => {
-  let most = 4;
-  const harness = limitedTo(() => most);
+  let max = 4;
+  const harness = limitedTo(() => max);
   await harness.trigger({ key: 'k', rate: 10, periodMs: 60_000 });
   await harness.pass(10);
   harness.store.latencyMs = () => 5;
   harness.offerMany(8, 'k');
   await harness.pass(2);
-  most = 1;
+  max = 1;
   await harness.pass(20);
   assert.equal(harness.starts.length, 1);
-  most = 3;
+  max = 3;
   harness.endRun('r0');
   await harness.pass(20);
   assert.equal(harness.starts.length, 4);

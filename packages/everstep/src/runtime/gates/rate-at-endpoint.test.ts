@@ -19,12 +19,12 @@ function drawn(seed: number): () => number {
  * Returns the largest number of requests in a window. A window starts with the first arrival after the previous one has ended.
  */
 function mostInWindow(requests: readonly number[]): number {
-  let [begin, count, most] = [Number.NEGATIVE_INFINITY, 0, 0];
+  let [begin, count, max] = [Number.NEGATIVE_INFINITY, 0, 0];
   for (const at of requests) {
     if (at >= begin + PERIOD_MS) [begin, count] = [at, 0];
-    most = Math.max(most, ++count);
+    max = Math.max(max, ++count);
   }
-  return most;
+  return max;
 }
 
 class RequestLog {

@@ -48,7 +48,7 @@ const WATCH_MS = 15_000;
 const WATCH_OTHERS_MS = 1_000;
 /** Lease of a repair; other processes take it over when it expires. */
 const LEASE_MS = 5_000;
-const MOST_TRIES = 20;
+const MAX_TRIES = 20;
 
 export interface RepairsOptions extends Omit<StartingOptions, 'now'> {
   readonly store: FreezingOptions['store'];
@@ -164,7 +164,7 @@ export class Repairs implements RepairService {
 
   private async changeNow({ instanceId, repairId, change, audit }: RepairChangeCommand): Promise<RepairChangeOutcome> {
     const { repairs, clock } = this.options;
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
       const record = await repairs.find({ instanceId, repairId });
       if (!record) return { kind: 'not-found' };
       const outcome = outcomeOf(record.repair, change, clock.now());

@@ -154,7 +154,7 @@ export class Schedules implements ScheduleService {
         const { unit, started } = runSchedule(schedule, context(), { endpoints, admittedAt });
         const result = await commit(unit);
         if (result.kind !== 'applied') continue;
-        for (const each of started) drive(each, schedule.payload);
+        for (const startedRun of started) drive(startedRun, schedule.payload);
         const last = started.at(-1);
         if (last) return { kind: 'started', run: last.run, count: started.length };
       }

@@ -53,7 +53,7 @@ interface Families {
 /** Returns the usable families. IPv6 is first if the machine has a global address, as getaddrinfo sorts by RFC 6724. */
 function familiesOf(): Families {
   const addresses = Object.values(networkInterfaces())
-    .flatMap((each) => each ?? [])
+    .flatMap((records) => records ?? [])
     .filter(({ family, internal, address }) => family === 'IPv6' && !internal && !/^fe[89ab]/i.test(address));
   const order = dns.getDefaultResultOrder();
   const isGlobal = addresses.some(({ address }) => /^[23]/.test(address));

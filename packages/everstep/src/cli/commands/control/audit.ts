@@ -31,7 +31,7 @@ interface VerifyOptions extends AdminOptions {
 }
 
 const KNOWN_HEAD = /^\d{1,15}:[0-9a-f]{64}$/;
-const MOST_SHOWN = 20;
+const MAX_SHOWN = 20;
 const KINDS = {
   changed: 'was changed, or earlier entries were removed',
   removed: 'was removed',
@@ -51,7 +51,7 @@ function verifyCommand(shell: Shell): Command {
     const { faults, checked, head, known } = verified;
     if (options.json) screen.write(json(verified));
     else {
-      for (const { seq, id, kind } of faults.slice(0, MOST_SHOWN))
+      for (const { seq, id, kind } of faults.slice(0, MAX_SHOWN))
         screen.write(`entry ${seq} (${id ?? 'removed'}) ${KINDS[kind]}\n`);
       if (known === 'missing') screen.write(`the chain does not contain ${options.known}\n`);
       if (known === 'expired') screen.write(`${options.known} is older than the retention period\n`);

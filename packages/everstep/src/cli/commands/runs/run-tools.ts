@@ -74,7 +74,7 @@ export function forkCommand(shell: Shell): Command {
     const { fromStep = 1, input, contentType, result = [], id, note, createdAt } = options;
     if (input === undefined && contentType !== undefined) throw new UsageError('--content-type requires --input.');
     const results: ForkResult[] = [];
-    for (const each of result) results.push(await resultOf(each));
+    for (const given of result) results.push(await resultOf(given));
     const body = input === undefined ? undefined : textOf(await readBody(input));
     const run = await client.runs.fork(runId, {
       fromStep,
@@ -142,7 +142,7 @@ export function compareCommand(shell: Shell): Command {
 function relativeRow(which: string, relative: RunRelative): readonly (string | undefined)[] {
   const { kind, workflowRunId, workflowCreatedAt, workflowState, stepId, stepName, scheduleId, note, of } = relative;
   const step = stepName === undefined ? (stepId === undefined ? '' : `from step ${stepId}`) : `by step "${stepName}"`;
-  const words = [step, note ?? '', of ? `of ${of.workflowRunId}` : ''].filter((each) => each !== '').join(', ');
+  const words = [step, note ?? '', of ? `of ${of.workflowRunId}` : ''].filter((part) => part !== '').join(', ');
   const created = workflowCreatedAt === undefined ? undefined : instant(workflowCreatedAt);
   return [
     which,

@@ -145,7 +145,7 @@ const listAlertDestinations = operation({
   responses: { 200: AlertDestinations },
   errors: [],
   handle: async (_input, { service, mailRecipients }, { instanceId }) => {
-    const destinations = service.alerts.settings({ instanceId }).destinations.map((each) => shownDestination(each));
+    const destinations = service.alerts.settings({ instanceId }).destinations.map((destination) => shownDestination(destination));
     return respond(200, { destinations, mailAvailable: mailRecipients !== null });
   },
 });
@@ -186,7 +186,7 @@ const testAlertDestination = operation({
   errors: ['bad-parameter', 'not-found', 'conflict', 'no-mail-server'],
   async handle({ path: { name } }, context, { instanceId }) {
     const { service } = context;
-    const tested = service.alerts.settings({ instanceId }).destinations.find((each) => each.name === name);
+    const tested = service.alerts.settings({ instanceId }).destinations.find((destination) => destination.name === name);
     if (tested?.kind === 'email') recipientsOf(context);
     const sent = await service.alerts.test({ instanceId, name });
     if (sent === 'not-found') throw noSuchObject('alert destination', name);

@@ -114,7 +114,7 @@ test('limits the number of schedules but allows replacing one', async () => {
   full.store.commit = async (units) => {
     const below = units.flatMap(({ guards }) => guards).find(({ kind }) => kind === 'schedules-below');
     if (below?.kind !== 'schedules-below') return commit(units);
-    assert.equal(below.most, LIMITS.maxSchedules);
+    assert.equal(below.max, LIMITS.maxSchedules);
     return units.map(() => ({ kind: 'too-many-schedules', count: LIMITS.maxSchedules }));
   };
   full.store.listSchedules = () => assert.fail('to count them, no payload is read');

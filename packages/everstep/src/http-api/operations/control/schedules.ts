@@ -50,11 +50,11 @@ export async function putSchedule(context: ApiContext, command: Omit<ScheduleCom
   const { limits, service } = context;
   const { instanceId } = command;
   const plan = limits?.plan(instanceId) ?? null;
-  const most = plan?.maxSchedules ?? null;
-  const schedule = await service.schedules.put({ ...command, most: Math.min(most ?? LIMITS.maxSchedules, LIMITS.maxSchedules) });
+  const max = plan?.maxSchedules ?? null;
+  const schedule = await service.schedules.put({ ...command, max: Math.min(max ?? LIMITS.maxSchedules, LIMITS.maxSchedules) });
   if (schedule !== 'too-many-schedules') return schedule;
-  if (plan && most !== null) {
-    const message = `the queue instance has reached the limit of ${most} schedules of the plan ${plan.name}; delete some, or ask the operator for another plan`;
+  if (plan && max !== null) {
+    const message = `the queue instance has reached the limit of ${max} schedules of the plan ${plan.name}; delete some, or ask the operator for another plan`;
     throw tooManySchedules(context, instanceId, message);
   }
   throw new ApiError(

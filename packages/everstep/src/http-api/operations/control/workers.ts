@@ -80,9 +80,9 @@ export const listWorkers = operation({
     const scope = { operation: 'workers', instanceId, filters: { app } };
     const after = given === undefined || given === '' ? null : parsePosition((await cursors.open(scope, given)).after);
     const destinations = await service.destinations.list({ instanceId });
-    const isWanted = (each: { readonly app: string }) => app === undefined || each.app === app;
+    const isWanted = (entry: { readonly app: string }) => app === undefined || entry.app === app;
     const rest = (await workers.connectionsOf(instanceId))
-      .filter((each) => isWanted(each) && (after === null || compare(positionOf(each), after) > 0))
+      .filter((entry) => isWanted(entry) && (after === null || compare(positionOf(entry), after) > 0))
       .toSorted((a, b) => compare(positionOf(a), positionOf(b)));
     const page = rest.slice(0, count);
     const last = rest.length > count ? page.at(-1) : undefined;

@@ -49,7 +49,7 @@ function runFilterOf(asked: CancelFilter): RunFilter {
 
 export interface CancelBounds {
   /** Maximum number of runs. Default: all matching runs. */
-  readonly most?: number;
+  readonly max?: number;
   /** Selects the runs to cancel; null selects all. */
   readonly only?: ((run: RunRecord) => boolean) | null;
 }
@@ -62,18 +62,18 @@ export async function cancelMatching(
   filter: RunFilter,
   { reads, service }: ApiContext,
   instanceId: string,
-  { most = Number.POSITIVE_INFINITY, only = null }: CancelBounds = {},
+  { max = Number.POSITIVE_INFINITY, only = null }: CancelBounds = {},
 ): Promise<number> {
   const horizon = await reads.runs.runHorizon({ instanceId });
   let cancelled = 0;
   let after: string | null = null;
   do {
-    const limit = Math.min(PAGE, most - cancelled);
+    const limit = Math.min(PAGE, max - cancelled);
     const page = await reads.runs.listRuns({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     const runKeys = (only ? page.items.filter(only) : page.items).map(({ key }) => key);
     if (runKeys.length > 0) cancelled += await service.runs.cancelAll({ runKeys });
     after = page.next;
-  } while (after !== null && cancelled < most);
+  } while (after !== null && cancelled < max);
   return cancelled;
 }
 

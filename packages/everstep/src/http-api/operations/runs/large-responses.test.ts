@@ -42,18 +42,18 @@ const logged = ({ steps }: RunLogEntry): readonly LoggedStep[] => steps.slice(1)
 async function mostReadAtOnce(work: () => Promise<unknown>): Promise<number> {
   const { store } = harness;
   const original = store.listSteps;
-  let most = 0;
+  let max = 0;
   store.listSteps = async (query) => {
     const part: Part<{ readonly out: string | null }> = await original(query);
-    most = Math.max(
-      most,
+    max = Math.max(
+      max,
       part.items.reduce((sum, { out }) => sum + (out?.length ?? 0), 0),
     );
     return original(query);
   };
   try {
     await work();
-    return most;
+    return max;
   } finally {
     store.listSteps = original;
   }
@@ -62,7 +62,7 @@ async function mostReadAtOnce(work: () => Promise<unknown>): Promise<number> {
 test('returns a long journal completely, read in parts', async () => {
   const id = await longRun([100, MiB / 2, MiB / 2, 3 * MiB, 10, MiB / 2]);
   let body: RunJournal | undefined;
-  const most = await mostReadAtOnce(async () => {
+  const max = await mostReadAtOnce(async () => {
     ({ body } = await harness.call<RunJournal>('GET', `/v2/workflows/runs/${id}`));
   });
   assert.deepEqual(
@@ -70,7 +70,7 @@ test('returns a long journal completely, read in parts', async () => {
     [100, MiB / 2, MiB / 2, 3 * MiB, 10, MiB / 2].map((bytes, index) => [index + 1, bytes]),
   );
   assert.deepEqual(Object.keys(body ?? {}).slice(-3), ['steps', 'tasks', 'attempts']);
-  assert.ok(most <= LIMITS.partBytes + 3 * MiB, `${most} bytes were read at a time`);
+  assert.ok(max <= LIMITS.partBytes + 3 * MiB, `${max} bytes were read at a time`);
   assert.equal(reads.bytes, 0, 'the reserved memory is released');
 });
 
@@ -128,7 +128,7 @@ test('attempts and comparisons read results one part at a time', async () => {
   const [left, right] = [await longRun([2 * MiB, 2 * MiB, 100]), await longRun([2 * MiB, 2 * MiB + 1, 100])];
   let attempts: RunAttempts | undefined;
   let comparison: RunComparison | undefined;
-  const most = await mostReadAtOnce(async () => {
+  const max = await mostReadAtOnce(async () => {
     ({ body: attempts } = await harness.call<RunAttempts>('GET', `/v2/workflows/runs/${left}/attempts`));
     ({ body: comparison } = await harness.call<RunComparison>('GET', `/v2/workflows/runs/${left}/compare?with=${right}`));
   });
@@ -145,7 +145,7 @@ test('attempts and comparisons read results one part at a time', async () => {
     [true, false, true],
   );
   assert.ok((comparison?.firstDifference?.left?.length ?? Number.POSITIVE_INFINITY) < 3_000);
-  assert.ok(most <= LIMITS.partBytes + 2 * MiB, `${most} bytes were read at a time`);
+  assert.ok(max <= LIMITS.partBytes + 2 * MiB, `${max} bytes were read at a time`);
 });
 
 test('a page of dead letters ends before an entry that would make it too large', async () => {

@@ -201,13 +201,13 @@ const elsewhere = (method: Method): Readonly<Record<string, string>> =>
 test('limits of a bulk count the values after splitting', async () => {
   const ids = (count: number) => Array.from({ length: count }, (_, i) => `dlq_${i}`).join(',');
   for (const [dialect, method, path] of BULKS) {
-    const most = dialect === 'native' || path.startsWith('/v2/dlq') ? LIMITS.bulkMax : LIMITS.deadLettersPageMax;
+    const max = dialect === 'native' || path.startsWith('/v2/dlq') ? LIMITS.bulkMax : LIMITS.deadLettersPageMax;
     for (const write of Object.values(SPELLINGS)) {
       const call = (query: string) => harness.call(method, `${path}?${query}`, { headers: HEADERS[dialect] });
-      assert.equal((await call(write('dlqIds', ids(most + 1)))).status, 400, `${dialect} ${method} ${path}`);
+      assert.equal((await call(write('dlqIds', ids(max + 1)))).status, 400, `${dialect} ${method} ${path}`);
       assert.equal((await call(write('dlqIds', 'dlq_1,,dlq_2'))).status, 400);
       assert.equal((await call(write('dlqIds', ','))).status, 400);
-      if (method === 'POST') assert.equal((await call(write('dlqIds', ids(most)))).status, 404);
+      if (method === 'POST') assert.equal((await call(write('dlqIds', ids(max)))).status, 404);
     }
     const empty = await harness.call(method, `${path}?dlqIds=`, { headers: HEADERS[dialect] });
     assert.equal(empty.status, 400);

@@ -121,10 +121,10 @@ export function notBeforeOf(
   if (notBeforeS === undefined) return headers.Delay === undefined ? null : now + headers.Delay;
   const notBefore = notBeforeS * 1000;
   if (notBefore - now <= LIMITS.maxDelayMs) return notBefore;
-  const most = formatDuration(LIMITS.maxDelayMs);
+  const max = formatDuration(LIMITS.maxDelayMs);
   throw new ApiError(
     'bad-header',
-    `${request.dialect.spell('Not-Before')} must be a time in Unix seconds, at most ${most} in the future`,
+    `${request.dialect.spell('Not-Before')} must be a time in Unix seconds, at most ${max} in the future`,
   );
 }
 

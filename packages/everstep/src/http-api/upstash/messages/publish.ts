@@ -120,11 +120,11 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
   const triggers = indexed.filter(({ kind }) => kind === 'trigger');
   const messages = indexed.filter(({ kind }) => kind === 'message');
   if (triggers.length + messages.length > 0) allowCall(context, caller.instanceId);
-  const most = LIMITS.maxBatchItems;
-  if (triggers.length + messages.length > most)
+  const max = LIMITS.maxBatchItems;
+  if (triggers.length + messages.length > max)
     throw new ApiError(
       'bad-body',
-      `a batch can contain at most ${most} messages and runs, but this one contains ${triggers.length + messages.length}`,
+      `a batch can contain at most ${max} messages and runs, but this one contains ${triggers.length + messages.length}`,
     );
 
   const submissions = readSubmissions(
@@ -135,10 +135,10 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
   for (const { index } of ofRuns) results[index] = { messageId: context.service.newId('msg') };
 
   const starts: typeof triggers = [];
-  for (const each of triggers) {
-    const introduced = await introduce(each.item, publisher);
-    if (introduced) results[each.index] = introduced;
-    else starts.push(each);
+  for (const trigger of triggers) {
+    const introduced = await introduce(trigger.item, publisher);
+    if (introduced) results[trigger.index] = introduced;
+    else starts.push(trigger);
   }
   const started = await startAll(
     starts.map(({ item }) => item),

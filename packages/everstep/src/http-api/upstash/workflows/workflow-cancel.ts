@@ -90,7 +90,7 @@ async function cancelAll(asked: Asked, context: ApiContext, instanceId: string):
   let cancelled = 0;
   for (const filter of storeFiltersOf(asked)) {
     if (left <= 0) break;
-    const done = await cancelMatching(filter, context, instanceId, { most: left, only: matchesUrlParts(asked) });
+    const done = await cancelMatching(filter, context, instanceId, { max: left, only: matchesUrlParts(asked) });
     cancelled += done;
     left -= done;
   }

@@ -104,7 +104,7 @@ export class QueuedDeliveries {
     const { oldestFresh } = this;
     oldestFresh.push(queued);
     if (oldestFresh.length <= 2 * this.kinds.fresh.length + MAX_STALE) return;
-    for (const each of oldestFresh.takeAll()) if (each.isQueued) oldestFresh.push(each);
+    for (const queued of oldestFresh.takeAll()) if (queued.isQueued) oldestFresh.push(queued);
   }
 
   /** Short and long deliveries take turns, and so do hosts: one that was served moves behind the others. */

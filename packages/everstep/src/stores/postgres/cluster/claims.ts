@@ -82,7 +82,7 @@ export async function claimDue(
   nodeId: string,
   { before, limit, instanceId }: ClaimQuery,
 ): Promise<readonly DueTask[]> {
-  const claimOf = (id: string, most: number) => session.query(CLAIM_OF_INSTANCE, [before, nodeId, most, id]);
+  const claimOf = (id: string, max: number) => session.query(CLAIM_OF_INSTANCE, [before, nodeId, max, id]);
   const claimAll = () => (instanceId === undefined ? session.query(CLAIM, [before, nodeId, limit]) : claimOf(instanceId, limit));
   const rows = session.engine.isDistributed
     ? claimEach(session, nodeId, { before, limit, ...(instanceId === undefined ? {} : { instanceId }) }, claimOf)

@@ -267,8 +267,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   // ---------------------------------------------------------------- the time
 
-  private async sample(most: number): Promise<void> {
-    for (let n = 0; n < most && !this.left && this.time.uncertaintyMs > WANTED_EXACTNESS_MS; n++) {
+  private async sample(max: number): Promise<void> {
+    for (let n = 0; n < max && !this.left && this.time.uncertaintyMs > WANTED_EXACTNESS_MS; n++) {
       this.time.learn(await readTime(this.heart));
     }
   }

@@ -1,5 +1,5 @@
 /**
- * The lease of this node in the table of nodes. Other nodes judge it by the database's clock. The node itself judges it by the
+ * The lease of this node in the table of nodes. Other nodes check it against the database's clock. The node itself judges it by the
  * machine's monotonic clock, from before the lease was requested, so it stops before the others consider it expired.
  * Keeps invariant 24.
  */

@@ -47,7 +47,7 @@ const IDLE_CONNECTION_MS = 60_000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const DEFAULT_CONNECTIONS = 10;
 
-const MOST_TRIES = 8;
+const MAX_TRIES = 8;
 const RETRY_DELAY_MS = 5;
 
 const INT8_OID = 20;
@@ -234,7 +234,7 @@ export class Database implements Session {
       try {
         return await this.attempt(remembered, plans);
       } catch (error) {
-        if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) {
+        if (attempt === MAX_TRIES || !isRetryable(error, retryOn)) {
           const [session] = sessions;
           const failure = await this.failureOf(error, () => session?.instances ?? []);
           // At COMMIT it is unknown whether it took effect.
@@ -350,7 +350,7 @@ export class Database implements Session {
 
   /** Whether a server of the cluster failed. It is not used again while it is down, so a second attempt avoids it or is refused. */
   private mayRepeat(failure: unknown, attempt: number): boolean {
-    if (!(failure instanceof ServerUnavailableError) || attempt === MOST_TRIES) return false;
+    if (!(failure instanceof ServerUnavailableError) || attempt === MAX_TRIES) return false;
     return attempt === 1 || this.engine.servers?.isDown(failure.server) === false;
   }
 

@@ -98,9 +98,9 @@ export class Primary {
     this.log = log;
     this.lookEveryMs = lookEveryMs;
     this.confirmWithinMs = confirmWithinMs;
-    this.servers = (this.isOneOfSeveral ? this.urls : []).map((each) => {
-      const own = probe(each);
-      return { url: each, probe: own, commits: new SharedWork(() => own.commits()), isReachable: true };
+    this.servers = (this.isOneOfSeveral ? this.urls : []).map((url) => {
+      const own = probe(url);
+      return { url, probe: own, commits: new SharedWork(() => own.commits()), isReachable: true };
     });
   }
 

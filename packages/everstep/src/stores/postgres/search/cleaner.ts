@@ -22,7 +22,7 @@ const REMOVED_AT_ONCE = 2000;
  * Maximum number of remaining documents that are copied to a new table if most are gone, which blocks writes to the index for some
  * seconds. If more remain, later documents reuse the space.
  */
-const MOST_COPIED = 50_000;
+const MAX_COPIED = 50_000;
 const GONE_TO_LEFT = 3;
 /** After this many documents are written by this process, it checks whether the server knows the size of the table. */
 const LOOKED_AT_AFTER = 20_000;
@@ -122,7 +122,7 @@ export class Cleaner {
       const [sums] = await session.query(SUMS, [indexId]);
       if (!sums || namespaces.length === 0) return true;
       const [left, gone] = [integer(sums, 'left'), integer(sums, 'gone')];
-      if (left > MOST_COPIED || gone < left * GONE_TO_LEFT) return false;
+      if (left > MAX_COPIED || gone < left * GONE_TO_LEFT) return false;
       const [row] = await session.query(RENUMBER, [indexId]);
       if (!row) throw new Error('the table was not renumbered');
       const [from, to] = [tableOf(collection), tableOf(integer(row, 'number'))];

@@ -4,7 +4,7 @@ import { type Session, type Statement, statement, type TransactionSession } from
 import { sqlStateOf } from '../connection/errors.js';
 
 const UNDEFINED_TABLE = '42P01';
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 
 const FIND = statement(`
   SELECT c.number AS collection, n.number, n.documents FROM search_namespace n JOIN search_collection c USING (index_id)
@@ -70,7 +70,7 @@ export async function whileTablesChange<Result>(work: () => Promise<Result>): Pr
     try {
       return await work();
     } catch (error) {
-      if (sqlStateOf(error) !== UNDEFINED_TABLE || tries === MOST_TRIES) throw error;
+      if (sqlStateOf(error) !== UNDEFINED_TABLE || tries === MAX_TRIES) throw error;
     }
   }
 }

@@ -85,14 +85,14 @@ function* chained({ after, limit, from, to }: Parameters<AuditStore['chained']>[
     WHERE c.seq > ${Math.max(after, first - 1)} AND c.seq <= ${last}
       AND l.at >= ${from ?? Number.MIN_SAFE_INTEGER} AND l.at <= ${to ?? Number.MAX_SAFE_INTEGER}
     ORDER BY c.seq LIMIT ${limit}`);
-  return found.map((each) => ({ ...positionOf(each), entry: AUDIT_LOG.read(each) }));
+  return found.map((entryRow) => ({ ...positionOf(entryRow), entry: AUDIT_LOG.read(entryRow) }));
 }
 
 function* links(after: number, limit: number): Procedure<readonly ChainLink[]> {
   const found = (yield* rows(hashesAfter(after, limit))).map(positionOf);
   const last = found.length < limit ? (yield* head()).seq : (found.at(-1)?.seq ?? after);
   const entries = (yield* rows(entriesIn(after, last, limit))).map(
-    (each) => [integer(each, 'seq'), AUDIT_LOG.read(each)] as const,
+    (entryRow) => [integer(entryRow, 'seq'), AUDIT_LOG.read(entryRow)] as const,
   );
   return linksOf(new Map(found.map(({ seq, hash }) => [seq, hash])), new Map(entries), limit);
 }
@@ -100,15 +100,15 @@ function* links(after: number, limit: number): Procedure<readonly ChainLink[]> {
 function* removeBefore(before: number, limit: number): Procedure<number> {
   yield* rows(LOCK_AUDIT_LOG);
   const found = yield* rows(entriesIn(0, (yield* head()).seq, limit));
-  const young = found.findIndex((each) => integer(each, 'at') >= before);
+  const young = found.findIndex((entryRow) => integer(entryRow, 'at') >= before);
   const old = young === -1 ? found : found.slice(0, young);
   const last = old.at(-1);
   if (!last) return 0;
   const seq = integer(last, 'seq');
   const link = yield* row(hashesAfter(seq - 1, 1));
   if (!link || integer(link, 'seq') !== seq) return 0;
-  const readers = old.flatMap((each) =>
-    json<readonly string[]>(each, 'account_ids').map((account_id) => ({ account_id, entry_seq: integer(each, 'seq') })),
+  const readers = old.flatMap((entryRow) =>
+    json<readonly string[]>(entryRow, 'account_ids').map((account_id) => ({ account_id, entry_seq: integer(entryRow, 'seq') })),
   );
   yield* send(sql`
     INSERT INTO audit_anchor (id, seq, hash) VALUES (1, ${seq}, ${text(link, 'hash')})
