@@ -88,7 +88,7 @@ export function id(value: unknown, where: string, max: number): string {
   throw new Problem(`${where} ${NOT_IN_PATHS}`);
 }
 
-/** Reads text of 1 to `most` characters that every store can return unchanged. */
+/** Reads text of 1 to `max` characters that every store can return unchanged. */
 export function word(value: unknown, where: string, max: number): string {
   const given = text(value, where);
   if (given.includes('\u0000') || /\p{Surrogate}/u.test(given)) {

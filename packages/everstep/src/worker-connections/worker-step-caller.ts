@@ -272,7 +272,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
 
   private timedOut(timeoutMs: number, { link, sent }: Pick<ExchangeResult, 'link' | 'sent'>): Failed {
     link.lastError = 'timeout';
-    return failureOf('timeout', `the worker did not reply within ${timeoutMs} ms`, sent);
+    return failureOf('timeout', `the worker did not answer within ${timeoutMs} ms`, sent);
   }
 
   private sentOf(url: string, { link: { profile }, startedAt }: Exchange, outcome: ExchangeOutcome): SentRequest {

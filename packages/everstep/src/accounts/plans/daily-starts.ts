@@ -31,7 +31,7 @@ export class DailyStarts {
     this.options = options;
   }
 
-  /** Counts the runs unless the total would exceed `most`. `at` is the time of the decision. */
+  /** Counts the runs unless the total would exceed `max`. `at` is the time of the decision. */
   async admit(instanceId: string, runs: number, max: number): Promise<DayDecision> {
     for (;;) {
       const today = await this.today(instanceId);

@@ -29,7 +29,7 @@ export class SharedDailyStarts {
     this.options = options;
   }
 
-  /** Counts the runs unless the total would exceed `most`. */
+  /** Counts the runs unless the total would exceed `max`. */
   admit(instanceId: string, runs: number, max: number): Promise<DayDecision> {
     return new Promise((decide, fail) => {
       const one = { runs, max, decide, fail };

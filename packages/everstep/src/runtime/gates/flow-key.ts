@@ -327,7 +327,7 @@ export class FlowKey {
     this.deps.exit.passed(delivery);
   }
 
-  /** Returns up to `most` of the first deliveries that could start now. One without a free slot does not delay others. */
+  /** Returns up to `max` of the first deliveries that could start now. One without a free slot does not delay others. */
   private startable(max: number, freeFor: (wanted: DeliveryLimits) => number): GatedDelivery[] {
     const found: GatedDelivery[] = [];
     const free = new Map<string, number>();

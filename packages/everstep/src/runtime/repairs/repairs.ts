@@ -61,7 +61,7 @@ export interface RepairsOptions extends Omit<StartingOptions, 'now'> {
   readonly cluster: Pick<Cluster, 'nodeId' | 'canStartWork'> | null;
   /** The accounts that take turns; absent: all repairs belong to one account. */
   readonly owners?: InstanceOwners;
-  /** No repair continues while this is closed. Call `look` when it opens. */
+  /** No repair continues while this is closed. Call `scheduleRound` when it opens. */
   readonly writes: StoreWritesState;
 }
 

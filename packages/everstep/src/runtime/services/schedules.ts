@@ -47,7 +47,7 @@ export interface SchedulesOptions extends RunStarts {
   readonly owners?: InstanceOwners;
   /** Observes ticks. Absent: nothing is observed. */
   readonly observer?: Observer;
-  /** No schedule ticks while this is closed. Call `look` when it opens. */
+  /** No schedule ticks while this is closed. Call `runDue` when it opens. */
   readonly writes: StoreWritesState;
 }
 
