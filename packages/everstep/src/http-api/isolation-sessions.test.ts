@@ -128,7 +128,7 @@ async function assertLetIn(request: SentRequest, sent: Sent): Promise<void> {
 }
 
 async function walkToken(operation: Operation, row: TokenRow, path: string): Promise<void> {
-  const request = requestOf(operation, path, await row.makeRequest(objects));
+  const request = requestOf(operation, path, await row.prepare(objects));
   const own: Sent = { who: 'owner', queue: 'qi_1' };
   await assertNeedsCsrf(operation, request, own);
   const nameless = await send(request, { who: 'owner' });
@@ -165,8 +165,8 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
     ...target,
     documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }],
   });
-  const request = requestOf(operation, path, { ...(await row.makeRequest(objects)), params: target });
-  const nowhere = requestOf(operation, path, { ...(await row.makeRequest(objects)), params: { ...target, indexId: 'idx_none' } });
+  const request = requestOf(operation, path, { ...(await row.prepare(objects)), params: target });
+  const nowhere = requestOf(operation, path, { ...(await row.prepare(objects)), params: { ...target, indexId: 'idx_none' } });
   await assertNeedsCsrf(operation, request, { who: 'dev' });
   for (const who of ['stranger', 'operator'] as const) {
     const [hidden, unknown] = [await send(request, { who }), await send(nowhere, { who })];
@@ -202,7 +202,7 @@ test('each operation responds to the session of each role as the table says, and
             return walkIndex(operation, row, path);
           case 'account':
             for (const who of PEOPLE) {
-              const request = requestOf(operation, path, await row.makeRequest(objects));
+              const request = requestOf(operation, path, await row.prepare(objects));
               if (row.people[who] === 200) await assertNeedsCsrf(operation, request, { who });
               const response = await send(request, { who });
               assert.equal(response.status, row.people[who], `${who}: ${JSON.stringify(response.body)}`);

@@ -93,7 +93,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   const own = doneValue(await harness.search.resetPassword(people.principals.owner, old.index.indexId));
   const target = { indexId: own.index.indexId, namespace: 'n' };
   await harness.search.documents.upsert({ ...target, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });
-  const request = requestOf(operation, path, { ...(await row.makeRequest(objects)), params: target });
+  const request = requestOf(operation, path, { ...(await row.prepare(objects)), params: target });
   const refused = {
     ...credentials.notOfAnIndex,
     'of before the password was reset': `Bearer ${old.token}`,
@@ -105,7 +105,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   };
   await assertAllRefused(request, refused, /^Bearer/);
   assert.equal((await send(request, null, `svc_token=${own.token}`)).status, 401, 'its own token in the query');
-  const nowhere = requestOf(operation, path, { ...(await row.makeRequest(objects)), params: { ...target, indexId: 'idx_none' } });
+  const nowhere = requestOf(operation, path, { ...(await row.prepare(objects)), params: { ...target, indexId: 'idx_none' } });
   for (const { token } of [other, foreign]) {
     const [hidden, unknown] = [await send(request, `Bearer ${token}`), await send(nowhere, `Bearer ${token}`)];
     assert.deepEqual([hidden.status, hidden.body], [unknown.status, unknown.body], 'like an index that does not exist');
@@ -137,7 +137,7 @@ const UNRECORDED: readonly string[] = ALL.flatMap(({ operationId, audit }) =>
 
 async function walk(operation: Operation, row: Row, path: string): Promise<void> {
   aheadMs += LIMITS.failedLoginWindowMs;
-  const fresh = async () => requestOf(operation, path, await row.makeRequest(objects));
+  const fresh = async () => requestOf(operation, path, await row.prepare(objects));
   const request = await fresh();
   switch (row.access) {
     case 'open': {

@@ -57,7 +57,7 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
   const row = ISOLATION[operationId];
   if (!described || !schema || !row) return null;
   const index = await objects.index();
-  const asked = await row.makeRequest(objects);
+  const asked = await row.prepare(objects);
   const params: Readonly<Record<string, string>> =
     access === 'index' ? { indexId: index.index.indexId, namespace: 'n' } : (asked.params ?? {});
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? 'none');

@@ -14,7 +14,7 @@ export type MakeRequest = (objects: TestObjects) => Promise<IsolationRequest> | 
 
 export interface TokenRow {
   readonly access: 'token';
-  readonly makeRequest: MakeRequest;
+  readonly prepare: MakeRequest;
   /** Statuses by token; `other` is a token of another instance in the same region. */
   readonly own: number;
   readonly readOnly: number;
@@ -22,24 +22,24 @@ export interface TokenRow {
 }
 export interface AccountRow {
   readonly access: 'account';
-  readonly makeRequest: MakeRequest;
+  readonly prepare: MakeRequest;
   readonly people: Readonly<Record<Person, number>>;
 }
 export interface OpenRow {
   readonly access: 'open';
-  readonly makeRequest: MakeRequest;
+  readonly prepare: MakeRequest;
   readonly anybody: number;
 }
 /** Operation of a search index. Tokens of other indexes are invalid. */
 export interface IndexRow {
   readonly access: 'index';
-  readonly makeRequest: MakeRequest;
+  readonly prepare: MakeRequest;
   /** Status of the read-only token. The read-write token gets 200. */
   readonly readOnly: number;
 }
 /** Operation about the session itself: every session gets 200. */
 export interface SessionRow {
   readonly access: 'session';
-  readonly makeRequest: MakeRequest;
+  readonly prepare: MakeRequest;
 }
 export type Row = TokenRow | AccountRow | OpenRow | IndexRow | SessionRow;
