@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openBrowser } from '../packages/everstep/dist/end-to-end/dashboard/chromium.fixture.js';
-import { DashboardWorld } from '../packages/everstep/dist/end-to-end/dashboard/dashboard.fixture.js';
+import { DashboardHarness } from '../packages/everstep/dist/end-to-end/dashboard/dashboard.fixture.js';
 import { Incident } from '../packages/everstep/dist/end-to-end/dashboard/incident.fixture.js';
 
 const [runs = 500] = process.argv.slice(2).map(Number);
@@ -57,9 +57,13 @@ async function inDashboard(page) {
   record.end('clicks in the dashboard');
 }
 
-async function onCommandLine(world) {
+async function onCommandLine(harness) {
   const record = startRecord();
-  const env = { ...process.env, EVERSTEP_URL: world.variable('EVERSTEP_URL'), EVERSTEP_TOKEN: world.variable('EVERSTEP_TOKEN') };
+  const env = {
+    ...process.env,
+    EVERSTEP_URL: harness.variable('EVERSTEP_URL'),
+    EVERSTEP_TOKEN: harness.variable('EVERSTEP_TOKEN'),
+  };
   const run = async (...parameters) => {
     await pause(COMMAND_MS);
     // Not synchronously: the workflows run in this process.
@@ -88,19 +92,19 @@ async function outputOf(parameters, env) {
 
 const opened = await openBrowser();
 if (opened.kind === 'missing') throw new Error(opened.missing);
-const world = await DashboardWorld.open(opened.browser);
+const harness = await DashboardHarness.open(opened.browser);
 const incident = await Incident.open();
 try {
   for (const part of ['dashboard', 'command line']) {
     incident.break();
-    await incident.fail(world.client, runs);
+    await incident.fail(harness.client, runs);
     incident.fix();
     console.log(`${runs} dead letters, ${part}`);
-    if (part === 'dashboard') await inDashboard((await world.loggedIn()).page);
-    else await onCommandLine(world);
+    if (part === 'dashboard') await inDashboard((await harness.loggedIn()).page);
+    else await onCommandLine(harness);
   }
 } finally {
   await incident.stop();
-  await world.close();
+  await harness.close();
   await opened.browser.close();
 }

@@ -1,7 +1,7 @@
 /** Keep-alive JSON over undici's Pool: the benchmark's client must cost as little as it can. */
 import { Pool } from 'undici';
 
-export interface JsonAnswer {
+export interface JsonResponse {
   readonly status: number;
   readonly body: unknown;
 }
@@ -18,7 +18,7 @@ export class JsonClient {
     path: string,
     headers: Readonly<Record<string, string>>,
     body?: string,
-  ): Promise<JsonAnswer> {
+  ): Promise<JsonResponse> {
     const response = await this.pool.request({ method, path, headers, ...(body === undefined ? {} : { body }) });
     const text = await response.body.text();
     if (response.statusCode >= 300) throw new Error(`${method} ${path} answered ${response.statusCode}: ${text.slice(0, 300)}`);

@@ -102,7 +102,7 @@ export interface Cost {
   readonly cpuClient: number;
 }
 
-export interface Measured {
+export interface MeasuredProcesses {
   /** One per node. */
   readonly serverPids: readonly number[];
   /** Empty unless a database server was started for the measurement. */
@@ -110,7 +110,10 @@ export interface Measured {
   readonly workerPid: number;
 }
 
-export async function measure({ serverPids, databasePids, workerPid }: Measured, work: () => Promise<void>): Promise<Cost> {
+export async function measure(
+  { serverPids, databasePids, workerPid }: MeasuredProcesses,
+  work: () => Promise<void>,
+): Promise<Cost> {
   const flushes = diskFlushes();
   const writers = [...serverPids, ...databasePids];
   const written = writtenMB(writers);

@@ -46,8 +46,8 @@ const workflows = createServer(async (incoming, response) => {
     response.writeHead(404).end();
     return;
   }
-  const answer = await handlers[incoming.url].handler(await requestOf(incoming));
-  response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
+  const received = await handlers[incoming.url].handler(await requestOf(incoming));
+  response.writeHead(received.status, Object.fromEntries(received.headers)).end(await received.text());
 });
 const control = createServer((request, response) => {
   if (request.url === '/reset') finished = new Set();

@@ -21,7 +21,7 @@ const MAY_WAIT = new Set([
 const WAITS_MS = 1_500;
 /** A stall counts if the server itself worked for at least this long during it. */
 const STALL_CPU_MS = 200;
-const MOST_OF_A_KIND = 20;
+const MAX_PER_KIND = 20;
 /** Memory in addition to the heap: buffers, code and the database. */
 const RSS_BEYOND_HEAP_MB = 450;
 const OF_ANOTHER_TENANT = 0.15;
@@ -97,7 +97,7 @@ export class Campaign {
   }
 
   /** State that requests depend on; see `requestOf`. */
-  world() {
+  harness() {
     return {
       credentialOf: ({ api, operation: { operationId, security = [] } }, random) => {
         const { user, token, readOnly, indexToken, session } = this.own;
@@ -137,7 +137,7 @@ export class Campaign {
           this.print(
             `${n - this.from} requests, ${this.findings.length} findings, RSS ${Math.round(this.service.memory.rss / 2 ** 20)} MiB`,
           );
-        await this.sendOne(requestOf(this.operations, this.seed, n, this.world()));
+        await this.sendOne(requestOf(this.operations, this.seed, n, this.harness()));
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
@@ -231,7 +231,7 @@ export class Campaign {
   find(kind, sent, message) {
     const count = (this.counts.get(kind) ?? 0) + 1;
     this.counts.set(kind, count);
-    if (count > MOST_OF_A_KIND) return;
+    if (count > MAX_PER_KIND) return;
     const request = sent ? { n: sent.n, operationId: sent.operationId, damage: sent.kind, bytes: shown(sent.bytes) } : null;
     this.findings.push({ kind, message, request });
     // A campaign can take an hour, and can be stopped before its summary.

@@ -31,11 +31,11 @@ const DOCUMENT = {
   },
 };
 const operations = operationsOf({ runtime: DOCUMENT });
-const world = {
+const harness = {
   credentialOf: () => [['authorization', 'Bearer t']],
   nameOf: (name) => (name === 'thingId' ? 'known' : undefined),
 };
-const make = (seed, n) => requestOf(operations, seed, n, world);
+const make = (seed, n) => requestOf(operations, seed, n, harness);
 const wire = (request) => {
   const bytes = bytesOf(request, 'h');
   return (request.damage === null ? bytes : damagedRequest(bytes, request.damage)).toString('base64');

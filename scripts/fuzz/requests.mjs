@@ -132,16 +132,16 @@ function inTurn(operations, n) {
 }
 
 /**
- * @param {object} world `credentialOf(operation, random)` gives headers; `nameOf(parameter, random)` an id
+ * @param {object} harness `credentialOf(operation, random)` gives headers; `nameOf(parameter, random)` an id
  *   that exists, or undefined
  * @returns {{ n: number, operationId: string, kind: string, method: string, target: string, headers: [string, string][], body: Buffer | null }}
  */
-export function requestOf(operations, seed, n, world) {
+export function requestOf(operations, seed, n, harness) {
   const random = new Random(mix(seed, n));
   // In turn, so that every operation is covered.
   const one = inTurn(operations, n);
   const kind = kindOf(random);
-  const names = (name) => world.nameOf(name, random, one.operation.operationId);
+  const names = (name) => harness.nameOf(name, random, one.operation.operationId);
   let parameters = parametersOf(one, random, names);
   const body = bodyOf(one, random, names);
   const damagesBody = body !== null && random.chance(0.6);
@@ -155,7 +155,7 @@ export function requestOf(operations, seed, n, world) {
   const headers = textsIn('header').map(({ name, text }) => [name.toLowerCase(), headerText(text)]);
   const credential = kind === 'credential' ? random.pick([null, 'Bearer ', 'Basic Og==', ...ODD_TEXTS.slice(-12)]) : null;
   if (credential !== null) headers.push(['authorization', headerText(credential)]);
-  if (kind !== 'credential') headers.push(...world.credentialOf(one, random));
+  if (kind !== 'credential') headers.push(...harness.credentialOf(one, random));
   let bytes = null;
   if (body) {
     headers.push(['content-type', kind === 'body' && random.chance(0.3) ? random.pick(CONTENT_TYPES) : body.type]);

@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const BIN = join(ROOT, 'packages/everstep/dist/cli/bin.js');
 const MONITOR = join(import.meta.dirname, 'monitor.mjs');
 const STARTS_WITHIN_MS = 30_000;
-const MOST_LOG_LINES = 200;
+const MAX_LOG_LINES = 200;
 
 async function freePort() {
   const server = createServer();
@@ -56,7 +56,7 @@ export async function startService({ heapMb, endpointPort, onStall }) {
   const service = { port, pid: child.pid, faults, memory, exit: null, credentials: null };
   const take = (chunk) => {
     for (const line of chunk.toString().split('\n'))
-      if (line !== '' && faults.length < MOST_LOG_LINES) faults.push(line.slice(0, 2_000));
+      if (line !== '' && faults.length < MAX_LOG_LINES) faults.push(line.slice(0, 2_000));
   };
   child.stdout.on('data', (chunk) => {
     // Errors in the log; the output of the startup is ignored.

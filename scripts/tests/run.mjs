@@ -22,7 +22,7 @@ const { values: options, positionals } = parseArgs({
 const [root = '.', failedBefore = '0', ...filters] = positionals;
 // Without NODE_ENV, the SDK prints a warning in each file that has an endpoint without keys.
 process.env.NODE_ENV ??= 'test';
-// The number of simulated worlds of each kind: less than half of those of a whole run.
+// The number of simulations of each kind: less than half of those of a whole run.
 if (options.quick) process.env.SIMULATION_SEEDS ??= '4';
 // Inherited by child processes: the warning about node:sqlite would hide relevant output.
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --disable-warning=ExperimentalWarning`.trim();

@@ -7,9 +7,9 @@ export type Order =
   | { readonly kind: 'begin' }
   | { readonly kind: 'stop' };
 
-/** `answers`: number of responses by status; 0 is a closed connection. */
+/** `responses`: number of responses by status; 0 is a closed connection. */
 export type Done =
-  | { readonly kind: 'done'; readonly order: Order['kind']; readonly answers: Readonly<Record<string, number>> }
+  | { readonly kind: 'done'; readonly order: Order['kind']; readonly responses: Readonly<Record<string, number>> }
   | { readonly kind: 'failed'; readonly error: string };
 
 const isOrder = (message: unknown): message is Order => typeof message === 'object' && message !== null && 'kind' in message;
@@ -32,7 +32,7 @@ process.on('message', (order) => {
   if (!isOrder(order)) return;
   const report = (done: Done): void => void process.send?.(done);
   follow(order).then(
-    () => report({ kind: 'done', order: order.kind, answers: Object.fromEntries(client?.answers ?? []) }),
+    () => report({ kind: 'done', order: order.kind, responses: Object.fromEntries(client?.responses ?? []) }),
     (error: unknown) => report({ kind: 'failed', error: String(error) }),
   );
 });

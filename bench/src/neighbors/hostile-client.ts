@@ -9,7 +9,7 @@ export interface HostileAccess {
   readonly endpoints: EndpointsReady;
 }
 
-export interface HostileAnswer {
+export interface ResponseSummary {
   readonly status: number;
   readonly text: string;
 }
@@ -23,7 +23,7 @@ export class HostileClient {
   private readonly pool: Pool;
   private stopped = false;
   /** Responses by status, for the report. */
-  readonly answers = new Map<string, number>();
+  readonly responses = new Map<string, number>();
 
   constructor(access: HostileAccess) {
     this.access = access;
@@ -37,16 +37,16 @@ export class HostileClient {
     path: string,
     body: string | Buffer | null = null,
     { headers = {}, readOnly = false }: { readonly headers?: Readonly<Record<string, string>>; readonly readOnly?: boolean } = {},
-  ): Promise<HostileAnswer> {
+  ): Promise<ResponseSummary> {
     const { token, readOnlyToken } = this.access;
     const sent = { authorization: `Bearer ${readOnly ? readOnlyToken : token}`, 'content-type': 'application/json', ...headers };
-    const answer = await this.answerOf({ method, path, headers: sent, body });
-    const what = String(answer.status);
-    this.answers.set(what, (this.answers.get(what) ?? 0) + 1);
-    return answer;
+    const received = await this.summaryOf({ method, path, headers: sent, body });
+    const what = String(received.status);
+    this.responses.set(what, (this.responses.get(what) ?? 0) + 1);
+    return received;
   }
 
-  private async answerOf(request: Dispatcher.RequestOptions): Promise<HostileAnswer> {
+  private async summaryOf(request: Dispatcher.RequestOptions): Promise<ResponseSummary> {
     try {
       const response = await this.pool.request(request);
       let text = '';
@@ -57,7 +57,7 @@ export class HostileClient {
     }
   }
 
-  trigger(destination: string, body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<HostileAnswer> {
+  trigger(destination: string, body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<ResponseSummary> {
     return this.send('POST', `/v2/trigger/${encodeURIComponent(destination)}`, body, { headers });
   }
 
@@ -80,7 +80,7 @@ export class HostileClient {
   }
 
   /** Repeats the work with bounded concurrency until the end, without waiting for it. */
-  loop(concurrency: number, work: (n: number) => Promise<HostileAnswer>): void {
+  loop(concurrency: number, work: (n: number) => Promise<ResponseSummary>): void {
     let n = 0;
     for (let lane = 0; lane < concurrency; lane++) {
       void (async () => {

@@ -7,10 +7,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { rounded } from '../meter.js';
 import { ATTACKS, type Attack } from './attacks.js';
-import { startWorld, type World } from './world.js';
+import { type Benchmark, startBenchmark } from './benchmark.js';
 
 /** Allowed ratio of the slowest runs beside another account to those alone. */
-const MOST_TIMES_SLOWER = 3;
+const MAX_SLOWDOWN = 3;
 const WARMUP_RUNS = 200;
 /** Time to settle, so that the steady state of an attack is measured. */
 const ATTACK_AHEAD_MS = 1_000;
@@ -20,7 +20,7 @@ const USAGE = `usage: npm run bench:neighbors -- [--only name[,name...]] [--runs
   --only        attacks to make: ${ATTACKS.map(({ name }) => name).join(', ')}
   --runs        runs of the quiet account in each measurement (200)
   --per-second  how many of them start in a second (20)
-  --assert      ends with 1 when one of them is more than ${MOST_TIMES_SLOWER} times as slow at its p99 as alone`;
+  --assert      ends with 1 when one of them is more than ${MAX_SLOWDOWN} times as slow at its p99 as alone`;
 
 interface Latency {
   readonly p50: number;
@@ -28,7 +28,7 @@ interface Latency {
   readonly max: number;
 }
 
-interface Measured {
+interface AttackResult {
   readonly attack: string;
   readonly alone: Latency;
   readonly beside: Latency;
@@ -36,7 +36,7 @@ interface Measured {
   readonly ratio: number;
   readonly failed: number;
   /** Responses to the hostile account, by status. */
-  readonly answers: Readonly<Record<string, number>>;
+  readonly responses: Readonly<Record<string, number>>;
 }
 
 interface Pace {
@@ -45,7 +45,7 @@ interface Pace {
 }
 
 /** Starts runs at fixed times, regardless of earlier ones. A failed run counts as the longest. */
-async function latencyOf({ quietRun }: World, { runs, perSecond }: Pace): Promise<Latency & { readonly failed: number }> {
+async function latencyOf({ quietRun }: Benchmark, { runs, perSecond }: Pace): Promise<Latency & { readonly failed: number }> {
   const startedAt = performance.now();
   const all = await Promise.allSettled(
     Array.from({ length: runs }, async (_, n) => {
@@ -60,22 +60,22 @@ async function latencyOf({ quietRun }: World, { runs, perSecond }: Pace): Promis
   return { p50: at(0.5), p99: at(0.99), max: at(1), failed: times.filter((time) => time === Number.POSITIVE_INFINITY).length };
 }
 
-async function measure({ name }: Attack, pace: Pace): Promise<Measured> {
-  const world = await startWorld();
+async function measure({ name }: Attack, pace: Pace): Promise<AttackResult> {
+  const benchmark = await startBenchmark();
   try {
-    await latencyOf(world, { runs: WARMUP_RUNS, perSecond: 50 });
-    await world.attack('prepare', name);
+    await latencyOf(benchmark, { runs: WARMUP_RUNS, perSecond: 50 });
+    await benchmark.attack('prepare', name);
     await pause(ATTACK_AHEAD_MS);
-    const { failed: _, ...alone } = await latencyOf(world, pace);
-    const attacking = world.attack('begin', name);
+    const { failed: _, ...alone } = await latencyOf(benchmark, pace);
+    const attacking = benchmark.attack('begin', name);
     // An attack that takes long to start is measured from before.
     await Promise.race([attacking, pause(60_000)]);
     await pause(ATTACK_AHEAD_MS);
-    const { failed, ...beside } = await latencyOf(world, pace);
-    const answers = await world.attack('stop', name);
-    return { attack: name, alone, beside, ratio: rounded(beside.p99 / alone.p99), failed, answers };
+    const { failed, ...beside } = await latencyOf(benchmark, pace);
+    const responses = await benchmark.attack('stop', name);
+    return { attack: name, alone, beside, ratio: rounded(beside.p99 / alone.p99), failed, responses };
   } finally {
-    await world.stop();
+    await benchmark.stop();
   }
 }
 
@@ -96,7 +96,7 @@ if (values.help || !isKnown || !(pace.runs > 0) || !(pace.perSecond > 0)) {
   console.error(USAGE);
   process.exitCode = values.help ? 0 : 2;
 } else {
-  const report: Measured[] = [];
+  const report: AttackResult[] = [];
   const failures: Record<string, string> = {};
   const row = (...cells: readonly (string | number)[]): void =>
     console.log(cells.map((cell, n) => (n === 0 ? String(cell).padEnd(18) : String(cell).padStart(12))).join(''));
@@ -114,6 +114,6 @@ if (values.help || !isKnown || !(pace.runs > 0) || !(pace.perSecond > 0)) {
     }
   }
   console.log(JSON.stringify({ node: process.version, ...pace, report, failures }));
-  const isGood = report.every(({ ratio, failed }) => ratio <= MOST_TIMES_SLOWER && failed === 0);
+  const isGood = report.every(({ ratio, failed }) => ratio <= MAX_SLOWDOWN && failed === 0);
   process.exitCode = Object.keys(failures).length > 0 || (values.assert && !isGood) ? 1 : 0;
 }

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { DIRECTIONS, inEverstep, NODE, PORTS } from './architecture/directions.fixture.js';
 import { below, importsOf, isTest, moduleOf, readSources, type Source } from './architecture/source.fixture.js';
 
-/** Additional imports of tests: worlds to run in, and libraries to check against. */
+/** Additional imports of tests: harnesses to run in, and libraries to check against. */
 const TESTS_MAY = [
   ...inEverstep('responses', 'simulation', 'stores', 'ports', 'engine', 'config', 'clock', 'step-calls', 'accounts', 'runtime'),
   ...inEverstep('http-api', 'contract', 'search', 'main', 'bootstrap', 'dialects', 'audit', 'mail'),

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { AccessFiles } from './bootstrap/access-files.js';
 import type { Credentials } from './bootstrap/credentials.js';
-import type { Joined, Started } from './bootstrap/first-start.js';
+import type { JoinedStore, StartedInstallation } from './bootstrap/first-start.js';
 import { keepIdleMemoryLow } from './bootstrap/idle-memory.js';
 import { lacksTrustedProxy } from './bootstrap/listeners.js';
 import { StartError } from './bootstrap/start-error.js';
@@ -18,7 +18,7 @@ import { openAccounts, openLimits } from './wiring/accounts.js';
 import { Addresses } from './wiring/addresses.js';
 import { apiDependencies, serve } from './wiring/api.js';
 import { Closers } from './wiring/closers.js';
-import { openFoundation, type Prepared, prepare } from './wiring/foundation.js';
+import { openFoundation, type PreparedStart, prepare } from './wiring/foundation.js';
 import { startMetrics } from './wiring/metrics.js';
 import { openOutgoing } from './wiring/outgoing.js';
 import { type AvailabilityOptions, untilAvailable } from './wiring/start/until-available.js';
@@ -37,7 +37,7 @@ export interface RunningService {
   /** Start time on the server's clock in Unix ms, before it continued pending work. */
   readonly startedAt: number;
   /** Whether the credentials were created now. */
-  readonly start: (Started | Joined)['kind'];
+  readonly start: (StartedInstallation | JoinedStore)['kind'];
   /** New path of credentials of another store that were in the data directory. */
   readonly setAside: string | null;
   /** Switches the log to `debug`, or back to the level of the settings. Rejects if the audit entry cannot be written. */
@@ -76,7 +76,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
       ...waits,
       async onUnavailable(reason) {
         await closers.close();
-        await waiting.answer(reason);
+        await waiting.respond(reason);
       },
     });
     await waiting.close();
@@ -93,7 +93,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** Creates the parts, starting with those that depend on nothing. Nothing is delivered or accepted yet. */
-async function openParts(prepared: Prepared, closers: Closers) {
+async function openParts(prepared: PreparedStart, closers: Closers) {
   const base = await openFoundation(prepared, { closers, whenIdle: () => runtime.idle() });
   const { config, store, clock, upkeepClock, steadyClock, random, log, cluster, tracing } = base;
   const account = await openAccounts(base);

@@ -74,7 +74,7 @@ const json = (status: number, body: object, headers?: Readonly<Record<string, st
 });
 
 /** Builds the response to a failure. Its status and headers say whether a retry can help. */
-function failureAnswer(body: object, retry: FailedReply['retry']): EndpointResponse {
+function failureResponse(body: object, retry: FailedReply['retry']): EndpointResponse {
   switch (retry.kind) {
     case 'never':
       return json(NON_RETRYABLE_STATUS, body, { 'NonRetryable-Error': 'true' });
@@ -87,17 +87,17 @@ function failureAnswer(body: object, retry: FailedReply['retry']): EndpointRespo
 
 function respond(reply: StepReply | CheckReply): EndpointResponse {
   if (reply.kind === 'refused') return json(400, reply);
-  return reply.kind === 'failed' ? failureAnswer(reply, reply.retry) : json(200, reply);
+  return reply.kind === 'failed' ? failureResponse(reply, reply.retry) : json(200, reply);
 }
 
-function noticeAnswer(outcome: NoticeOutcome): EndpointResponse {
+function noticeResponse(outcome: NoticeOutcome): EndpointResponse {
   switch (outcome.kind) {
     case 'handled':
       return json(200, {});
     case 'rejected':
       return json(outcome.reason === 'malformed' ? 400 : 404, { error: outcome.message });
     case 'failed':
-      return failureAnswer({ error: outcome.message }, outcome.retry);
+      return failureResponse({ error: outcome.message }, outcome.retry);
   }
 }
 
@@ -141,7 +141,7 @@ export function createEndpoint<Payload, Result>(
     return json(status, failed('SignatureError', message));
   }
 
-  async function answer(request: EndpointRequest): Promise<EndpointResponse> {
+  async function handleRequest(request: EndpointRequest): Promise<EndpointResponse> {
     if (request.method !== 'POST') return methodNotAllowed();
     const version = firstValue(request.headers[ENDPOINT_HEADERS.protocol]);
     const isFailureNotice = firstValue(request.headers[ENDPOINT_HEADERS.failureFunction]) !== undefined;
@@ -163,7 +163,7 @@ export function createEndpoint<Payload, Result>(
     const body = readJson(request.body);
     if (!body.ok) return respond(refusal('bad-request', body.message));
     const { value } = body;
-    if (isFailureNotice) return noticeAnswer(await served.notice(value));
+    if (isFailureNotice) return noticeResponse(await served.notice(value));
     const wrongRun = urlMismatch(signed.claims, value);
     if (wrongRun !== null) return refuseSignature(wrongRun, 401);
     return respond(await served.answer(value, request));
@@ -173,7 +173,7 @@ export function createEndpoint<Payload, Result>(
     workflow: served,
     async handle(request) {
       try {
-        return await answer(request);
+        return await handleRequest(request);
       } catch (error) {
         const { name, message } = describeError(error);
         return json(500, failed(name, message));

@@ -51,7 +51,7 @@ async function received(change: Partial<FailureNotice>, options: ServeOptions<un
   return failure;
 }
 
-const answerTo = (failureFunction: () => unknown): Promise<EndpointResponse> =>
+const responseTo = (failureFunction: () => unknown): Promise<EndpointResponse> =>
   createEndpoint(() => 1, { failureFunction }).handle(asMessage(notice));
 
 describe('a failure function receives', () => {
@@ -111,7 +111,7 @@ describe('a failure function that throws is called again', () => {
     ['after the delay of a RetryAfterError', new RetryAfterError('later', '1500ms'), 429, { 'Retry-After': '2' }],
   ] as const) {
     it(name, async () => {
-      const response = await answerTo(async () => Promise.reject(thrown));
+      const response = await responseTo(async () => Promise.reject(thrown));
       assert.equal(response.status, status);
       for (const [header, value] of Object.entries(headers)) assert.equal(response.headers[header], value);
       assert.deepEqual(JSON.parse(response.body), { error: `${thrown.name}: ${thrown.message}` });

@@ -26,14 +26,14 @@ export function serve<Payload = unknown, Result = unknown>(
 ): WorkflowHandler {
   const endpoint = createEndpoint(workflow, options);
   const handler = async (request: Request): Promise<Response> => {
-    const answer = await endpoint.handle({
+    const response = await endpoint.handle({
       method: request.method,
       url: request.url,
       headers: endpointHeaders((name) => request.headers.get(name)),
       body: new Uint8Array(await request.arrayBuffer()),
       isAbandoned: () => request.signal.aborted,
     });
-    return new Response(answer.body, { status: answer.status, headers: answer.headers });
+    return new Response(response.body, { status: response.status, headers: response.headers });
   };
   return Object.assign(handler, { endpoint });
 }

@@ -19,7 +19,7 @@ export interface CursorPage<Row> {
   readonly searchedBackTo?: number | null;
 }
 
-export interface ListSource<Answer, Row> {
+export interface ListSource<Body, Row> {
   /** Topic of the live hints that refresh this list. */
   readonly topic: Topic;
   /** Distinguishes this list from others of the same topic. */
@@ -32,7 +32,7 @@ export interface ListSource<Answer, Row> {
   /** Number of rows on each later page: as many as the operation allows, so that scrolling through the list rarely waits. */
   readonly moreCount?: number;
   /** Must be declared outside the component, so that its identity is stable. */
-  readonly read: (answer: Answer) => CursorPage<Row>;
+  readonly read: (response: Body) => CursorPage<Row>;
   readonly idOf: (row: Row) => string;
   /** How rows after the first page are kept up to date. Absent: marked as outdated. Must be declared outside the component. */
   readonly follow?: FollowRule<Row>;
@@ -77,14 +77,14 @@ interface LoadedPage<Row> extends CursorPage<Row> {
 const NO_ROWS: readonly never[] = [];
 const NONE_GONE: ReadonlySet<string> = new Set();
 
-export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): CursorList<Row> {
+export function useCursorList<Body, Row>(source: ListSource<Body, Row>): CursorList<Row> {
   const { topic, name, url, query, count = 50, moreCount = 100, read, idOf, follow, refreshMsOf, enabled = true } = source;
   const instanceId = useInstanceId();
   const client = useQueryClient();
   const page = async (cursor: string | null, signal: AbortSignal): Promise<LoadedPage<Row>> => {
     const readAt = Date.now();
     const pageQuery = { ...query, count: cursor === null ? count : moreCount, cursor };
-    return { ...read(valueIn(await request<Answer>(url, { instanceId, query: pageQuery, signal }))), readAt };
+    return { ...read(valueIn(await request<Body>(url, { instanceId, query: pageQuery, signal }))), readAt };
   };
 
   // Not under [instanceId, topic]: live hints must not refetch the rows that are on screen.
@@ -94,7 +94,10 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
     client.setQueryData<{ pages: LoadedPage<Row>[]; pageParams: (string | null)[] }>(
       pagesKey,
       (known) =>
-        known && { ...known, pages: known.pages.map((each) => ({ ...each, rows: withUpdates(each.rows, updates, idOf) })) },
+        known && {
+          ...known,
+          pages: known.pages.map((knownPage) => ({ ...knownPage, rows: withUpdates(knownPage.rows, updates, idOf) })),
+        },
     );
   };
   const pages = useInfiniteQuery<LoadedPage<Row>, ApiFailure, { pages: LoadedPage<Row>[] }, typeof pagesKey, string | null>({
@@ -164,8 +167,8 @@ export function useCursorList<Answer, Row>(source: ListSource<Answer, Row>): Cur
 }
 
 /** Requests rows again that can still change and are not among the fresh ones. Returns how many rows are up to date; null: all. */
-function useFollowedRows<Answer, Row>(
-  { topic, name, url, query, read, idOf, follow, enabled = true }: ListSource<Answer, Row>,
+function useFollowedRows<Body, Row>(
+  { topic, name, url, query, read, idOf, follow, enabled = true }: ListSource<Body, Row>,
   shown: readonly Row[],
   fresh: readonly Row[],
   update: (rows: readonly Row[]) => void,
@@ -182,7 +185,7 @@ function useFollowedRows<Answer, Row>(
     queryFn: async ({ signal }) => {
       if (follow === undefined) return 0;
       const next = nextToAsk(rows, idOf, askedAt.current, follow);
-      const current = read(valueIn(await request<Answer>(url, { instanceId, query: follow.queryOf(next), signal })));
+      const current = read(valueIn(await request<Body>(url, { instanceId, query: follow.queryOf(next), signal })));
       const now = Date.now();
       for (const row of next) askedAt.current.set(idOf(row), now);
       update(current.rows);

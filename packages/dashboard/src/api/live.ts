@@ -12,9 +12,9 @@ import { reportReachable } from './reachable.js';
 export type LiveState = 'connecting' | 'connected' | 'waiting';
 
 const REOPEN_MS = 3_000;
-const ASK_AGAIN_MS = 5_000;
+const POLL_INTERVAL_MS = 5_000;
 /** Minimum time between two refetches of a list: a busy instance sends hints four times per second. */
-const LEAST_INTERVAL_MS = 1_000;
+const MIN_INTERVAL_MS = 1_000;
 
 let state: LiveState = 'connecting';
 const listeners = new Set<() => void>();
@@ -53,7 +53,7 @@ class RefreshScheduler {
 
   plan(): void {
     if (this.due === null || this.timer !== undefined || document.hidden) return;
-    const waitMs = Math.max(0, this.lastMs + LEAST_INTERVAL_MS - performance.now());
+    const waitMs = Math.max(0, this.lastMs + MIN_INTERVAL_MS - performance.now());
     this.timer = window.setTimeout(() => {
       this.timer = undefined;
       this.lastMs = performance.now();
@@ -114,7 +114,7 @@ export function useLive(instanceId: string): void {
     open();
     const polling = window.setInterval(() => {
       if (wasAway) scheduler.add(ALL_CHANGED);
-    }, ASK_AGAIN_MS);
+    }, POLL_INTERVAL_MS);
     const onVisible = () => {
       if (document.hidden) return close();
       open();

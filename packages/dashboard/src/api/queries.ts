@@ -27,14 +27,14 @@ export interface ApiSource {
   readonly keepPrevious?: boolean;
 }
 
-/** Fetches an API resource and keeps it up to date. `Answer` is the response type in the operation's contract. */
-export function useApi<Answer>(source: ApiSource): UseQueryResult<Answer, ApiFailure> {
+/** Fetches an API resource and keeps it up to date. `Body` is the response type in the operation's contract. */
+export function useApi<Body>(source: ApiSource): UseQueryResult<Body, ApiFailure> {
   const { topic, name, url, query, enabled = true, live, refreshMs, staleMs, keepPrevious = false } = source;
   const instanceId = useInstanceId();
-  return useQuery<Answer, ApiFailure>({
+  return useQuery<Body, ApiFailure>({
     queryKey: [instanceId, topic, name, url, query ?? null],
     queryFn: async ({ signal }) =>
-      valueIn(await request<Answer>(url, { query, signal, ...(topic === 'account' ? {} : { instanceId }) })),
+      valueIn(await request<Body>(url, { query, signal, ...(topic === 'account' ? {} : { instanceId }) })),
     enabled,
     ...(live === undefined ? {} : { meta: { live } }),
     ...(refreshMs === undefined ? {} : { refetchInterval: refreshMs }),
@@ -57,12 +57,12 @@ export interface Change extends RequestOptions {
 }
 
 /** Returns a function that makes a call that changes something. It returns failures as values and does not throw. */
-export function useChange(): <Answer>(change: Change) => Promise<Outcome<Answer>> {
+export function useChange(): <Body>(change: Change) => Promise<Outcome<Body>> {
   const instanceId = useInstanceId();
   const client = useQueryClient();
   return useCallback(
-    async <Answer>({ url, topics, done, showFailure = false, account = false, ...options }: Change): Promise<Outcome<Answer>> => {
-      const outcome = await request<Answer>(url, { ...options, ...(account ? {} : { instanceId }) });
+    async <Body>({ url, topics, done, showFailure = false, account = false, ...options }: Change): Promise<Outcome<Body>> => {
+      const outcome = await request<Body>(url, { ...options, ...(account ? {} : { instanceId }) });
       noteOwnChange(instanceId, topics);
       for (const topic of topics) void client.invalidateQueries({ queryKey: [instanceId, topic] });
       if (topics.includes('account')) void client.invalidateQueries({ queryKey: ['instances'] });

@@ -3,13 +3,13 @@ import type { RunState } from '../../../everstep/src/contract/states.js';
 import type { IconName } from './icons.js';
 import { StatusBadge, type Tone } from './status-badge.js';
 
-interface Shown {
+interface StateDisplay {
   readonly tone: Tone;
   readonly text: string;
   readonly icon?: IconName;
 }
 
-export const RUN_STATES: Readonly<Record<RunState, Shown>> = {
+export const RUN_STATES: Readonly<Record<RunState, StateDisplay>> = {
   RUN_STARTED: { tone: 'info', text: 'Running' },
   RUN_SUCCESS: { tone: 'good', text: 'Succeeded' },
   RUN_FAILED: { tone: 'bad', text: 'Failed' },

@@ -25,23 +25,23 @@ interface OpenedLinkProps<Answer> extends LinkProps, Title {
   /** Label of the button that uses the link. */
   readonly action: string;
   /** Returns the new login and the heading above it. */
-  readonly usedOf: (answer: Answer) => Login & Title;
+  readonly usedOf: (response: Answer) => Login & Title;
 }
 
 function OpenedLink<Answer>({ secret, onDone, url, action, usedOf, ...title }: OpenedLinkProps<Answer>) {
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
-  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [response, setResponse] = useState<Answer | null>(null);
   const open = async () => {
     setBusy(true);
     setFailure(null);
     const outcome = await request<Answer>(url, { method: 'POST', body: { secret } });
     setBusy(false);
-    if (outcome.ok) setAnswer(outcome.value);
+    if (outcome.ok) setResponse(outcome.value);
     else setFailure(outcome.failure);
   };
-  if (answer !== null) {
-    const { email, apiKey, ...usedTitle } = usedOf(answer);
+  if (response !== null) {
+    const { email, apiKey, ...usedTitle } = usedOf(response);
     return (
       <div className="login-card">
         <PageTitle {...usedTitle} />

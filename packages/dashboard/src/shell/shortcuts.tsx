@@ -5,7 +5,7 @@ import { loadPageFiles } from './page-files.js';
 
 const Palette = lazy(() => loadPageFiles(import('./palette/palette.js')));
 
-type Open = 'palette' | 'help' | null;
+type OpenOverlay = 'palette' | 'help' | null;
 
 export const KEYS: readonly (readonly [keys: string, meaning: string])[] = [
   ['/', 'Search this page'],
@@ -30,7 +30,7 @@ function focusSearch(): boolean {
 }
 
 export function Shortcuts() {
-  const [open, setOpen] = useState<Open>(null);
+  const [open, setOpen] = useState<OpenOverlay>(null);
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.altKey) return;

@@ -10,7 +10,7 @@ const dark = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set<() => void>();
 
 const stored = storedText(KEY);
-let theme: Theme = THEMES.find((each) => each === stored) ?? 'system';
+let theme: Theme = THEMES.find((candidate) => candidate === stored) ?? 'system';
 
 function apply(): void {
   document.documentElement.dataset.theme = theme === 'dark' || (theme === 'system' && dark.matches) ? 'dark' : 'light';

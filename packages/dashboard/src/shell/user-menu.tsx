@@ -39,10 +39,10 @@ export function UserMenu() {
             <Menu.Group>
               <Menu.GroupLabel className="nav-heading">Theme</Menu.GroupLabel>
               <Menu.RadioGroup value={theme} onValueChange={(next: Theme) => setTheme(next)}>
-                {THEMES.map((each) => (
-                  <Menu.RadioItem key={each} value={each} className="popup-item">
-                    <Icon name={THEME_OPTIONS[each].icon} />
-                    <span>{THEME_OPTIONS[each].text}</span>
+                {THEMES.map((option) => (
+                  <Menu.RadioItem key={option} value={option} className="popup-item">
+                    <Icon name={THEME_OPTIONS[option].icon} />
+                    <span>{THEME_OPTIONS[option].text}</span>
                     <Menu.RadioItemIndicator className="popup-check">
                       <Icon name="check" />
                     </Menu.RadioItemIndicator>

@@ -14,10 +14,10 @@ const SECRET_BYTES = 32;
 /** Account id for the turn of something that does not exist or has no owner yet. */
 const NO_OWNER = '';
 
-export type NotDone = Exclude<Outcome<never>, { readonly kind: 'done' }>;
+export type Refusal = Exclude<Outcome<never>, { readonly kind: 'done' }>;
 
 export const done = <Value>(value: Value): Outcome<Value> => ({ kind: 'done', value });
-export const refuse = <Kind extends NotDone['kind']>(
+export const refuse = <Kind extends Refusal['kind']>(
   kind: Kind,
   message: string,
 ): { readonly kind: Kind; readonly message: string } => ({
@@ -25,7 +25,7 @@ export const refuse = <Kind extends NotDone['kind']>(
   message,
 });
 /** Returns the error for an id that does not exist. An id of another user has the same error. */
-export const notFound = (what: string): NotDone =>
+export const notFound = (what: string): Refusal =>
   refuse('not-found', `there is no ${what} with this id, or you do not have access to it`);
 
 const RIGHT_TEXTS: Readonly<Record<Right, string>> = {
@@ -38,7 +38,7 @@ const RIGHT_TEXTS: Readonly<Record<Right, string>> = {
 };
 
 /** The caller's role if it has the right, else the reason for the refusal. */
-export type Allowed = { readonly kind: 'allowed'; readonly role: Role } | NotDone;
+export type RightCheck = { readonly kind: 'allowed'; readonly role: Role } | Refusal;
 
 /** A change as recorded in the audit log. */
 export interface Change {
@@ -77,7 +77,7 @@ export class AccountRules {
   }
 
   /** Checks a right of a user in an account. `what` is the kind of thing that the id identifies, such as `team`. */
-  async allowed({ user }: Principal, accountId: string | undefined, right: Right, what: string): Promise<Allowed> {
+  async allowed({ user }: Principal, accountId: string | undefined, right: Right, what: string): Promise<RightCheck> {
     const role = accountId === undefined ? null : await this.accounts.roleOf({ accountId, userId: user.userId });
     if (role === null || !RIGHTS[role].includes('see')) return notFound(what);
     if (RIGHTS[role].includes(right)) return { kind: 'allowed', role };

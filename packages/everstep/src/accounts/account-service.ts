@@ -60,7 +60,7 @@ export type PutMember =
   | { readonly kind: 'invited'; readonly invitation: InvitationRecord; readonly secret: string };
 
 /** A member who accepted an invitation. */
-export interface Joined {
+export interface AcceptedInvitation {
   readonly member: MemberRecord;
   readonly team: TeamRecord;
 }
@@ -271,9 +271,9 @@ export interface AccountService extends IdentityRules {
   acceptInvitation(invited: {
     readonly secret: string;
     readonly address: string;
-  }): Promise<Outcome<Joined & { readonly apiKey: string }>>;
+  }): Promise<Outcome<AcceptedInvitation & { readonly apiKey: string }>>;
   /** Accepts an invitation. Requires a user with the invited email, and the secret, because the email alone is not trusted. */
-  joinTeam(principal: Principal, secret: string): Promise<Outcome<Joined>>;
+  joinTeam(principal: Principal, secret: string): Promise<Outcome<AcceptedInvitation>>;
   declineInvitation(invited: { readonly secret: string; readonly address: string }): Promise<Outcome<null>>;
   removeMember(principal: Principal, member: { readonly teamId: string; readonly email: string }): Promise<Outcome<null>>;
 

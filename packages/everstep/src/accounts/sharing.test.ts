@@ -23,11 +23,11 @@ class Days implements SharedDailyRuns {
   readonly taken = new Map<string, number>();
   asked = 0;
 
-  async take({ instanceId, day, runs, most }: Parameters<SharedDailyRuns['take']>[0]) {
+  async take({ instanceId, day, runs, max }: Parameters<SharedDailyRuns['take']>[0]) {
     this.asked++;
     const key = `${instanceId} ${day}`;
     const used = this.taken.get(key) ?? 0;
-    if (used + runs > most) return { taken: false, used };
+    if (used + runs > max) return { taken: false, used };
     this.taken.set(key, used + runs);
     return { taken: true, used: used + runs };
   }
@@ -41,7 +41,7 @@ class Days implements SharedDailyRuns {
 }
 
 async function open(t: TestContext, more: InstanceChange = {}) {
-  const world = await openSpending(t, more);
+  const harness = await openSpending(t, more);
   const read = loadPlans(PLANS);
   assert.ok(read.ok);
   const { plans } = read;
@@ -49,18 +49,18 @@ async function open(t: TestContext, more: InstanceChange = {}) {
   let elapsed = 0;
   const elapsedMs = () => elapsed;
   const changed: string[] = [];
-  const { store } = world;
+  const { store } = harness;
   const authority = () =>
     createAuthority({
       store,
-      now: () => world.at,
+      now: () => harness.at,
       sharing: { elapsedMs, changed: (instanceId) => changed.push(instanceId) },
     });
-  const limits = () => createLimits({ accounts: store.accounts, plans, now: () => world.at, elapsedMs, sharedDailyRuns: days });
+  const limits = () => createLimits({ accounts: store.accounts, plans, now: () => harness.at, elapsedMs, sharedDailyRuns: days });
   const pass = (ms: number) => {
     elapsed += ms;
   };
-  return { ...world, authority, limits, pass, days, changed, world };
+  return { ...harness, authority, limits, pass, days, changed, harness };
 }
 
 /** Waits until background work has ended. */
@@ -151,38 +151,38 @@ test('a single process on the store does not read again', async (t) => {
 });
 
 test('a plan changed elsewhere applies after the notification, or within a second without one', async (t) => {
-  const { limits, pass, world } = await open(t, { plan: 'small' });
+  const { limits, pass, harness } = await open(t, { plan: 'small' });
   const two = await limits();
   const notified: string[] = [];
   two.onChange((instanceId) => notified.push(instanceId));
   assert.equal(two.maxParallelism(INSTANCE), 4);
-  await world.change({ plan: 'large' });
+  await harness.change({ plan: 'large' });
   await two.forget(INSTANCE);
   assert.equal(two.maxParallelism(INSTANCE), 9);
   assert.ok(notified.length > 0);
   notified.length = 0;
-  await world.change({ plan: 'small' });
+  await harness.change({ plan: 'small' });
   pass(SECOND_MS);
   two.maxParallelism(INSTANCE);
   await settled();
   assert.equal(two.maxParallelism(INSTANCE), 4);
   assert.deepEqual(notified, [INSTANCE], 'listeners for changes are notified');
-  await world.change({ plan: 'large' });
+  await harness.change({ plan: 'large' });
   await two.forgetEverything();
   assert.equal(two.maxParallelism(INSTANCE), 9);
 });
 
 test('a budget is enforced within a second of spending or changes by other processes', async (t) => {
-  const { limits, pass, world } = await open(t, { plan: 'large', budgetDollars: 1 });
+  const { limits, pass, harness } = await open(t, { plan: 'large', budgetDollars: 1 });
   const two = await limits();
   assert.equal(await two.refuseSpending(INSTANCE), null);
-  await world.send(100_000);
+  await harness.send(100_000);
   pass(SECOND_MS);
   assert.equal((await two.refuseSpending(INSTANCE))?.kind, 'budget-exceeded');
-  await world.change({ budgetDollars: 5 });
+  await harness.change({ budgetDollars: 5 });
   pass(SECOND_MS);
   assert.equal(await two.refuseSpending(INSTANCE), null);
-  await world.change({ budgetDollars: 1 });
+  await harness.change({ budgetDollars: 1 });
   await two.forgetEverything();
   assert.equal((await two.refuseSpending(INSTANCE))?.kind, 'budget-exceeded');
 });

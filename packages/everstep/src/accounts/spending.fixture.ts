@@ -11,7 +11,7 @@ export const OTHER_OWNER = 'usr_2';
 export const NOON = Date.UTC(2026, 10, 30, 12);
 export const DECEMBER = Date.UTC(2026, 11, 1);
 
-export interface SpendingWorld {
+export interface SpendingHarness {
   readonly store: Store;
   /** Current time in Unix ms; set by the test. */
   at: number;
@@ -22,7 +22,7 @@ export interface SpendingWorld {
   change(change: InstanceChange): Promise<void>;
 }
 
-export async function openSpending(t: TestContext, more: InstanceChange = {}): Promise<SpendingWorld> {
+export async function openSpending(t: TestContext, more: InstanceChange = {}): Promise<SpendingHarness> {
   const store = await openSqliteStore({ file: ':memory:' });
   t.after(() => store.close());
   for (const userId of [OWNER, OTHER_OWNER]) {
@@ -33,21 +33,21 @@ export async function openSpending(t: TestContext, more: InstanceChange = {}): P
   const keys = { currentSigningKey: 'a', nextSigningKey: 'b' };
   const instance = { instanceId: INSTANCE, region: 'eu-central-1', name: 'main', createdAt: NOON, accountId: OWNER, ...keys };
   await store.accounts.createInstance(instance);
-  const world: SpendingWorld = {
+  const harness: SpendingHarness = {
     store,
     at: NOON,
     async send(messages) {
-      await store.commit([{ guards: [], writes: [{ kind: 'count-messages', instanceId: INSTANCE, messages, at: world.at }] }]);
+      await store.commit([{ guards: [], writes: [{ kind: 'count-messages', instanceId: INSTANCE, messages, at: harness.at }] }]);
     },
     async start(count) {
       await store.commit([
-        { guards: [], writes: [{ kind: 'count-of-day', instanceId: INSTANCE, what: 'run', count, at: world.at }] },
+        { guards: [], writes: [{ kind: 'count-of-day', instanceId: INSTANCE, what: 'run', count, at: harness.at }] },
       ]);
     },
     async change(change) {
       await store.accounts.changeInstance({ instanceId: INSTANCE, change });
     },
   };
-  await world.change(more);
-  return world;
+  await harness.change(more);
+  return harness;
 }

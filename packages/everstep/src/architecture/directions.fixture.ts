@@ -192,7 +192,7 @@ export const DIRECTIONS: readonly DirectionRule[] = [
       ...[PORTS, ENGINE, LIMITS_FILE, ...inEverstep('clock', 'runtime', 'stores', 'worker-connections')],
       ...['@everstep/sdk', 'sdk/dist/worker', 'types sdk/dist/endpoint', 'sdk/dist/testing/step-history.fixture', PROTOCOL, NODE],
     ],
-    because: 'the simulated world runs the real runtime without a network',
+    because: 'the simulation runs the real runtime without a network',
   },
   {
     area: 'everstep/src/cli',

@@ -127,7 +127,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   {
     because: 'dates of files and of backups are for display, and follow the clock of their machine',
     kinds: ['clock'],
-    paths: ['backup/answering.ts', 'backup/taking.ts', 'stores/sqlite/connection/store-loss.ts'],
+    paths: ['backup/control-commands.ts', 'backup/taking.ts', 'stores/sqlite/connection/store-loss.ts'],
   },
   {
     because: 'keys are replaced at times of the clock of the machine, which other processes with the same keys share',

@@ -64,7 +64,7 @@ export class AuditPush {
 
   private async send(body: Buffer): Promise<boolean> {
     const { sender, url, now } = this.options;
-    const answer = await sender.send(
+    const outcome = await sender.send(
       {
         instanceId: INSTALLATION,
         dialect: 'native',
@@ -73,22 +73,22 @@ export class AuditPush {
         headers: { 'content-type': NDJSON_TYPE },
         body,
         timeoutMs: TIMEOUT_MS,
-        maxAnswerBytes: MAX_ANSWER_BYTES,
+        maxResponseBytes: MAX_ANSWER_BYTES,
         anyBody: true,
         signed: { kind: 'audit-log', isOwn: false },
         take: 'forwarded',
       },
       this.stopped.signal,
     );
-    if (answer.kind === 'answered' && answer.status >= 200 && answer.status < 300) {
+    if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) {
       this.waitMs = 0;
       return true;
     }
     if (this.stopped.signal.aborted) return false;
     this.waitMs = Math.min(MAX_WAIT_MS, Math.max(LIMITS.auditPushEveryMs, 2 * this.waitMs));
     this.notBefore = now() + this.waitMs;
-    const status = answer.kind === 'answered' ? answer.status : null;
-    const cause = answer.kind === 'answered' ? 'http' : answer.failure.cause;
+    const status = outcome.kind === 'answered' ? outcome.status : null;
+    const cause = outcome.kind === 'answered' ? 'http' : outcome.failure.cause;
     this.failed.warn({ cause, status, retryAfterMs: this.waitMs });
     return false;
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AuditNote } from '../engine/writes.js';
 import type { Clock } from '../ports/clock.js';
-import type { Message, MessageAnswer } from '../ports/message-sender.js';
+import type { Message, MessageOutcome } from '../ports/message-sender.js';
 import { sampleAudit } from '../stores/conformance/accounts/account-samples.js';
 import { T0 } from '../stores/conformance/samples.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
@@ -26,7 +26,7 @@ class StillClock implements Clock {
     const timer = { at, fire };
     this.timers.push(timer);
     return () => {
-      this.timers = this.timers.filter((each) => each !== timer);
+      this.timers = this.timers.filter((pending) => pending !== timer);
     };
   }
   endOfTurn(fire: () => void): void {
@@ -110,9 +110,9 @@ describe('refused requests', () => {
 describe('verification of the chain', () => {
   const entries = [1, 2, 3, 4].map((n) => sampleAudit(n, ['acc']));
   let hash = GENESIS;
-  const links = entries.map((each, index) => {
-    hash = hashOf(hash, each);
-    return { seq: index + 1, hash, entry: each };
+  const links = entries.map((entry, index) => {
+    hash = hashOf(hash, entry);
+    return { seq: index + 1, hash, entry };
   });
   const kindsOf = (changed: Parameters<typeof verifyLinks>[1]) =>
     verifyLinks(GENESIS, changed).faults.map(({ seq, kind }) => `${seq} ${kind}`);
@@ -131,14 +131,14 @@ describe('verification of the chain', () => {
 });
 
 describe('audit log upkeep', () => {
-  async function world(answer: (sent: readonly Message[]) => MessageAnswer) {
+  async function harness(respond: (sent: readonly Message[]) => MessageOutcome) {
     const store = await openSqliteStore({ file: ':memory:' });
     const clock = new StillClock();
     const sent: Message[] = [];
     const sender = {
       async send(message: Message) {
         sent.push(message);
-        return answer(sent);
+        return respond(sent);
       },
     };
     const common = { audit: store.audit, now: clock.now, clock, log };
@@ -146,7 +146,7 @@ describe('audit log upkeep', () => {
     const upkeep = new AuditUpkeep({ ...common, push, retentionMs: 1_000, isShared: false });
     return { store, clock, sent, upkeep };
   }
-  const answered = (status: number): MessageAnswer => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() });
+  const answered = (status: number): MessageOutcome => ({ kind: 'answered', status, headers: {}, body: new Uint8Array() });
   const idsIn = ({ body }: Message) =>
     Buffer.from(body ?? [])
       .toString()
@@ -154,14 +154,14 @@ describe('audit log upkeep', () => {
       .flatMap((line) => (line === '' ? [] : [JSON.parse(line).id]));
 
   test('leaves no timer when stopped during its first work', async () => {
-    const { clock, upkeep } = await world(() => answered(204));
+    const { clock, upkeep } = await harness(() => answered(204));
     upkeep.start();
     await upkeep.stop();
     assert.deepEqual(clock.timers, []);
   });
 
   test('pushes new entries in order, again after a failure, and not twice', async () => {
-    const { store, clock, sent, upkeep } = await world((all) => answered(all.length === 1 ? 503 : 204));
+    const { store, clock, sent, upkeep } = await harness((all) => answered(all.length === 1 ? 503 : 204));
     for (const n of [1, 2]) await store.accounts.addAudit(sampleAudit(n, [], { at: T0 }));
     upkeep.start();
     await upkeep.settled();
@@ -179,7 +179,7 @@ describe('audit log upkeep', () => {
   });
 
   test('removes entries older than the retention at the start and every hour', async () => {
-    const { store, clock, upkeep } = await world(() => answered(204));
+    const { store, clock, upkeep } = await harness(() => answered(204));
     const left = async () =>
       (await store.accounts.listAudit({ accountIds: null, after: null, limit: 9 })).map(({ auditId }) => auditId);
     await store.accounts.addAudit(sampleAudit(1, [], { at: T0 - 1_001 }));

@@ -1,11 +1,11 @@
 /** Remembers when events last occurred, for a limited number of events. */
 export class RecentTimes {
-  private readonly most: number;
+  private readonly max: number;
   private readonly againMs: number;
   private readonly times = new Map<string, number>();
 
-  constructor(most: number, againMs: number) {
-    this.most = most;
+  constructor(max: number, againMs: number) {
+    this.max = max;
     this.againMs = againMs;
   }
 
@@ -16,7 +16,7 @@ export class RecentTimes {
     this.times.delete(key);
     this.times.set(key, now);
     const [oldest] = this.times.keys();
-    if (this.times.size > this.most && oldest !== undefined) this.times.delete(oldest);
+    if (this.times.size > this.max && oldest !== undefined) this.times.delete(oldest);
     return true;
   }
 

@@ -13,7 +13,7 @@ export interface ChainFault {
   readonly kind: 'changed' | 'removed' | 'inserted';
 }
 
-export interface Verified {
+export interface ChainVerification {
   readonly faults: readonly ChainFault[];
   /** The hash that precedes the next link. */
   readonly hash: string;
@@ -23,7 +23,7 @@ export interface Verified {
  * Verifies the links. `previous` is the hash before the first one. After a fault, verification continues with the
  * stored hash.
  */
-export function verifyLinks(previous: string, links: readonly ChainLink[]): Verified {
+export function verifyLinks(previous: string, links: readonly ChainLink[]): ChainVerification {
   const faults: ChainFault[] = [];
   let before = previous;
   for (const { seq, hash, entry } of links) {

@@ -31,7 +31,7 @@ export async function inspectFiles(directory: string, paths: readonly string[]):
   return { schema: store.schema, counts: { ...store.counts, documents } };
 }
 
-export interface Verified {
+export interface VerifiedBackup {
   readonly manifest: Manifest;
   /** Cipher of an encrypted backup. */
   readonly cipher: BackupCipher | null;
@@ -46,7 +46,7 @@ function cipherOf(manifest: Manifest, secret: BackupSecret | null): BackupCipher
 }
 
 /** Resolves with the manifest if everything matches it. Otherwise rejects with BackupError or StoreOpenError. */
-export async function verifyBackup(directory: string, secret: BackupSecret | null = null): Promise<Verified> {
+export async function verifyBackup(directory: string, secret: BackupSecret | null = null): Promise<VerifiedBackup> {
   const manifest = await readManifest(directory);
   const cipher = cipherOf(manifest, secret);
   for (const file of manifest.files) await assertSame(directory, file, cipher);

@@ -36,7 +36,7 @@ export interface RotateRequest {
   readonly onlyEncrypt: boolean;
 }
 
-export interface RotateAnswer {
+export interface RotateResult {
   /** Names of the secrets with a new key. */
   readonly replaced: readonly string[];
   /** Number of rows that were encrypted under another key, or not at all. */
@@ -46,9 +46,9 @@ export interface RotateAnswer {
 type Request =
   | { readonly kind: 'back-up'; readonly backup: BackupRequest }
   | { readonly kind: 'rotate-secrets'; readonly rotate: RotateRequest };
-type Answer =
+type CommandResult =
   | { readonly kind: 'done'; readonly written: readonly string[] }
-  | { readonly kind: 'rotated'; readonly rotation: RotateAnswer }
+  | { readonly kind: 'rotated'; readonly rotation: RotateResult }
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface ControlChannel {
@@ -60,7 +60,7 @@ export interface ControlOptions {
   readonly dataDir: string;
   /** Makes a backup. Resolves with the paths written. A rejection is reported to the client. */
   readonly backUp: (request: BackupRequest, signal: AbortSignal) => Promise<readonly string[]>;
-  readonly rotate: (request: RotateRequest) => Promise<RotateAnswer>;
+  readonly rotate: (request: RotateRequest) => Promise<RotateResult>;
 }
 
 async function socketIn(dataDir: string): Promise<string> {
@@ -112,7 +112,7 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
   const answering = new Set<Promise<unknown>>();
   let isBusy = false;
 
-  async function perform(line: string, gone: AbortSignal): Promise<Answer> {
+  async function perform(line: string, gone: AbortSignal): Promise<CommandResult> {
     const request = parseRequest(line);
     if (!request)
       return {
@@ -147,8 +147,8 @@ export async function listenForCommands({ dataDir, backUp, rotate }: ControlOpti
       socket.off('data', take);
       // Further data is read and ignored, so that the end of the connection is noticed.
       socket.resume();
-      const answered = perform(line, gone.signal).then((answer) => {
-        socket.end(`${JSON.stringify(answer)}\n`);
+      const answered = perform(line, gone.signal).then((result) => {
+        socket.end(`${JSON.stringify(result)}\n`);
         answering.delete(answered);
       });
       answering.add(answered);
@@ -185,7 +185,7 @@ async function socketOf(dataDir: string): Promise<string | null> {
 }
 
 /** Sends a request to the service on the data directory; null if none is running. Rejects with BackupError. */
-async function ask(dataDir: string, request: object): Promise<Answer | null> {
+async function ask(dataDir: string, request: object): Promise<CommandResult | null> {
   const path = await socketOf(dataDir);
   if (path === null) return null;
   const socket = connect(path);
@@ -201,9 +201,9 @@ async function ask(dataDir: string, request: object): Promise<Answer | null> {
   socket.on('error', () => {});
   socket.write(`${JSON.stringify(request)}\n`);
   for await (const line of createInterface({ input: socket })) {
-    const answer: Answer = JSON.parse(line);
-    if (answer.kind === 'refused') throw new BackupError(answer.message);
-    return answer;
+    const outcome: CommandResult = JSON.parse(line);
+    if (outcome.kind === 'refused') throw new BackupError(outcome.message);
+    return outcome;
   }
   throw new BackupError('The service ended before the command was done. Run it again.');
 }
@@ -213,12 +213,12 @@ async function ask(dataDir: string, request: object): Promise<Answer | null> {
  * running. Rejects with BackupError.
  */
 export async function askForBackup(dataDir: string, request: BackupRequest): Promise<readonly string[] | null> {
-  const answer = await ask(dataDir, request);
-  return answer?.kind === 'done' ? answer.written : null;
+  const reply = await ask(dataDir, request);
+  return reply?.kind === 'done' ? reply.written : null;
 }
 
 /** Requests a rotation of the secrets the same way. */
-export async function askToRotate(dataDir: string, request: RotateRequest): Promise<RotateAnswer | null> {
-  const answer = await ask(dataDir, { kind: 'rotate-secrets', ...request });
-  return answer?.kind === 'rotated' ? answer.rotation : null;
+export async function askToRotate(dataDir: string, request: RotateRequest): Promise<RotateResult | null> {
+  const reply = await ask(dataDir, { kind: 'rotate-secrets', ...request });
+  return reply?.kind === 'rotated' ? reply.rotation : null;
 }

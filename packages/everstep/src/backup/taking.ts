@@ -32,7 +32,7 @@ export interface TakingOptions extends BackupParts {
   readonly secret: BackupSecret | null;
 }
 
-export interface Taken {
+export interface TakenBackup {
   readonly manifest: Manifest;
   /** Whether a running service made the copies; otherwise they were made from files not in use. */
   readonly online: boolean;
@@ -57,14 +57,14 @@ async function copyAtRest({ dataDir, storeFile, ...options }: TakingOptions): Pr
   }
 }
 
-interface Copied {
+interface CopiedFiles {
   readonly files: Manifest['files'];
   readonly online: boolean;
   readonly facts: Pick<Manifest, 'version' | 'beganAt' | 'endedAt' | 'schema' | 'counts'>;
 }
 
 /** Copies and checks everything. A failure leaves nothing behind. */
-async function copyChecked(options: TakingOptions): Promise<Copied> {
+async function copyChecked(options: TakingOptions): Promise<CopiedFiles> {
   const { dataDir, to, credentials, secretsKey, version } = options;
   const beganAt = new Date().toISOString();
   const copied = await askForBackup(dataDir, { to, credentials, secretsKey });
@@ -88,7 +88,7 @@ async function copyChecked(options: TakingOptions): Promise<Copied> {
 }
 
 /** Copies everything within the data directory, where it is stored as plain text anyway, and encrypts it from there. */
-async function takeEncrypted(options: TakingOptions, secret: BackupSecret): Promise<Copied> {
+async function takeEncrypted(options: TakingOptions, secret: BackupSecret): Promise<CopiedFiles> {
   const { dataDir, to } = options;
   const made = await claimDirectory(to);
   const work = join(dataDir, `backup.${randomUUID()}.tmp`);
@@ -116,7 +116,7 @@ async function takeEncrypted(options: TakingOptions, secret: BackupSecret): Prom
   }
 }
 
-async function takePlain(options: TakingOptions): Promise<Copied> {
+async function takePlain(options: TakingOptions): Promise<CopiedFiles> {
   const copied = await copyChecked(options);
   await writePrivately(join(options.to, MANIFEST_FILE), manifestText({ ...copied.facts, files: copied.files }));
   return copied;
@@ -126,7 +126,7 @@ async function takePlain(options: TakingOptions): Promise<Copied> {
  * Makes a backup. Rejects with BackupError, StoreOpenError or StartError, whose messages are for the operator. No backup exists
  * then.
  */
-export async function takeBackup(options: TakingOptions): Promise<Taken> {
+export async function takeBackup(options: TakingOptions): Promise<TakenBackup> {
   const { to, secret } = options;
   const { online } = secret ? await takeEncrypted(options, secret) : await takePlain(options);
   if (process.platform !== 'win32') await sync(to);

@@ -16,7 +16,7 @@ export interface VerifyingOptions {
   readonly storeFile: string;
 }
 
-export interface Verified extends FoundInFiles {
+export interface StoreVerification extends FoundInFiles {
   /** Whether a running service made a copy for the check; otherwise the files themselves were checked. */
   readonly online: boolean;
   /** Results of the checks of the invariants; null if the store has the schema of an older version. */
@@ -26,7 +26,7 @@ export interface Verified extends FoundInFiles {
 }
 
 /** Verifies the store of a running service. It locks its files, so it makes a consistent copy, which is checked and removed. */
-async function verifyRunning(dataDir: string): Promise<Verified | null> {
+async function verifyRunning(dataDir: string): Promise<StoreVerification | null> {
   const to = join(dataDir, `verify.${randomUUID()}.tmp`);
   try {
     const written = await askForBackup(dataDir, { to, credentials: false, secretsKey: false });
@@ -45,7 +45,7 @@ async function namesIn(directory: string): Promise<readonly string[]> {
   });
 }
 
-async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<Verified> {
+async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<StoreVerification> {
   const companionFiles = dirname(storeFile) === dataDir ? [credentialsFile(dataDir)] : [];
   const store = inspectLiveStore(storeFile, companionFiles);
   if (!store) throw new BackupError(`There is no store at ${storeFile}. Set the data directory with --data-dir.`);
@@ -67,6 +67,6 @@ async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<V
  * Verifies the store by reading every database completely. Rejects with BackupError or StoreOpenError, which report what is
  * damaged or lost.
  */
-export async function verifyStore(options: VerifyingOptions): Promise<Verified> {
+export async function verifyStore(options: VerifyingOptions): Promise<StoreVerification> {
   return (await verifyRunning(options.dataDir)) ?? verifyAtRest(options);
 }

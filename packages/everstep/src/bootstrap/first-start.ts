@@ -29,7 +29,7 @@ export interface FirstStartOptions {
   readonly random: Random;
 }
 
-export interface Started {
+export interface StartedInstallation {
   readonly credentials: Credentials;
   /**
    * `first`: everything was created now. `reissued`: the queue instance exists, but the data directory has no credentials
@@ -41,7 +41,7 @@ export interface Started {
 }
 
 /** This process joined a shared store; the credentials are elsewhere. */
-export interface Joined {
+export interface JoinedStore {
   readonly kind: 'joined';
   readonly credentials: null;
   readonly setAside: string | null;
@@ -60,7 +60,7 @@ const CREDENTIALS_ISSUED = 'credentials-told';
  * directories. One of them acts as the first start; the others, and later ones, start without credentials. If that process
  * ends before its credentials are stored, the next one issues new credentials for the same user and queue instance.
  */
-export function startSharedAccounts(options: SharedStartOptions): Promise<Started | Joined> {
+export function startSharedAccounts(options: SharedStartOptions): Promise<StartedInstallation | JoinedStore> {
   const { accounts, dataDir, clock } = options;
   return options.exclusively(async () => {
     const kept = await readCredentials(dataDir);
@@ -102,7 +102,7 @@ async function issue(
   return credentials;
 }
 
-export async function startAccounts(options: FirstStartOptions): Promise<Started> {
+export async function startAccounts(options: FirstStartOptions): Promise<StartedInstallation> {
   const { accounts, authority, clock, random, dataDir } = options;
   const secret = (prefix: string): string => `${prefix}_${Buffer.from(random.bytes(SECRET_BYTES)).toString('base64url')}`;
   const newId = (prefix: string): string => `${prefix}_${newKey({ now: clock.now(), random })}`;

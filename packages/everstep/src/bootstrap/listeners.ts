@@ -28,7 +28,7 @@ export const lacksTrustedProxy = ({ publicUrl, trustedProxies, tls }: Config): b
 /** Returns the addresses of this machine that reach a socket bound to `address`, which may be a wildcard. */
 export function addressesOf(address: string): readonly string[] {
   if (address !== '0.0.0.0' && address !== '::') return [address];
-  return Object.values(networkInterfaces()).flatMap((interfaces) => (interfaces ?? []).map((each) => each.address));
+  return Object.values(networkInterfaces()).flatMap((interfaces) => (interfaces ?? []).map((entry) => entry.address));
 }
 
 /**

@@ -14,10 +14,13 @@ const QUIET_FIELDS = new Set(['level', 'time', 'pid', 'hostname', 'msg']);
 /** Control characters. Values from outside could start a new line or move the cursor of the terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are to be replaced
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
-const NAMED: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+const NAMED_ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 const onOneLine = (text: string): string =>
-  text.replace(CONTROLS, (character) => NAMED[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  text.replace(
+    CONTROLS,
+    (character) => NAMED_ESCAPES[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 
 /** Formats one line of JSON as `12:00:01 WARN message key=value`. */
 export function readable(line: string): string {

@@ -5,8 +5,8 @@ import { NonRetryableError, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
 import type { Command } from 'commander';
 import { createProgram } from './program.js';
-import { CliWorld } from './testing/cli-world.js';
-import type { Ended } from './testing/spawned-cli.js';
+import { CliHarness } from './testing/cli-harness.js';
+import type { EndedProcess } from './testing/spawned-cli.js';
 
 /** Input that controls the workflow. */
 interface Task {
@@ -16,12 +16,12 @@ interface Task {
 }
 
 describe('client commands', () => {
-  let world: CliWorld;
+  let harness: CliHarness;
   let workflowUrl: string;
   let isBroken = true;
 
   before(async () => {
-    world = await CliWorld.open((signingKeys) => {
+    harness = await CliHarness.open((signingKeys) => {
       const workflow = serve<Task>(
         async (ctx) => {
           const first = await ctx.run('first', () => ctx.payload.value ?? 1);
@@ -36,13 +36,13 @@ describe('client commands', () => {
       );
       return toNodeHandler(workflow);
     });
-    workflowUrl = `${world.appUrl}/job`;
+    workflowUrl = `${harness.appUrl}/job`;
   });
 
-  after(() => world.close());
+  after(() => harness.close());
 
-  const everstep = (...args: readonly string[]): Promise<Ended> => world.everstep(...args);
-  const jsonOf = (...args: readonly string[]) => world.jsonOf(...args);
+  const everstep = (...args: readonly string[]): Promise<EndedProcess> => harness.everstep(...args);
+  const jsonOf = (...args: readonly string[]) => harness.jsonOf(...args);
 
   const trigger = (task: Task, ...more: readonly string[]) =>
     jsonOf('trigger', workflowUrl, '--body', JSON.stringify(task), '--wait', ...more);
@@ -228,7 +228,7 @@ describe('client commands', () => {
   });
 
   test('without a URL and token, the credentials in the local data directory are used', async () => {
-    const { code, stderr } = await world.runIn({}, ['runs', 'list']);
+    const { code, stderr } = await harness.runIn({}, ['runs', 'list']);
     assert.equal(code, 0, stderr);
   });
 
@@ -274,7 +274,7 @@ describe('client commands', () => {
   }
 
   test('a stored token is sent only to the URL it was created for', async () => {
-    const { code, stderr } = await world.runIn({}, ['runs', 'list', '--url', 'http://127.0.0.1:9']);
+    const { code, stderr } = await harness.runIn({}, ['runs', 'list', '--url', 'http://127.0.0.1:9']);
     assert.equal(code, 2);
     assert.match(stderr, /No token/);
   });

@@ -4,9 +4,9 @@ import { readBody } from './arguments.js';
 import { UsageError } from './exit-codes.js';
 
 /** Maximum number of documents in a request. */
-const MOST_DOCUMENTS = 1_000;
+const MAX_DOCUMENTS = 1_000;
 /** Stays below the maximum request body of 10 MiB. */
-const MOST_BYTES = 8 * 1024 * 1024;
+const MAX_BYTES = 8 * 1024 * 1024;
 
 function parse(text: string): unknown {
   try {
@@ -45,7 +45,7 @@ export function* requestsOf(documents: readonly SearchDocument[]): Generator<rea
   let bytes = 0;
   for (const document of documents) {
     const size = Buffer.byteLength(JSON.stringify(document)) + 1;
-    if (some.length === MOST_DOCUMENTS || (some.length > 0 && bytes + size > MOST_BYTES)) {
+    if (some.length === MAX_DOCUMENTS || (some.length > 0 && bytes + size > MAX_BYTES)) {
       yield some;
       some = [];
       bytes = 0;

@@ -2,11 +2,11 @@
 import type { JournalStep, OpenTask, RunJournal } from '@everstep/sdk';
 import type { StoryOutcome, StoryPage, StoryPast, StoryWait } from './run-story.js';
 
-const KEPT: Readonly<Record<string, string>> = { resume: 'kept from the failed run', fork: 'kept from the forked run' };
+const KEPT_TEXTS: Readonly<Record<string, string>> = { resume: 'kept from the failed run', fork: 'kept from the forked run' };
 
 /** Returns the steps that a resumed or forked run inherited. */
 function pastOf({ workflowRunOrigin, workflowCreatedAt }: RunJournal): StoryPast | null {
-  const text = KEPT[workflowRunOrigin?.kind ?? ''];
+  const text = KEPT_TEXTS[workflowRunOrigin?.kind ?? ''];
   return text === undefined ? null : { until: workflowCreatedAt, text };
 }
 

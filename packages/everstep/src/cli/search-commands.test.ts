@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { CliWorld } from './testing/cli-world.js';
+import { CliHarness } from './testing/cli-harness.js';
 
 const REGION = ['--region', 'eu-central-1'];
 const FILMS = [
@@ -12,21 +12,21 @@ const FILMS = [
 ];
 
 describe('search commands', () => {
-  let world: CliWorld;
+  let harness: CliHarness;
   let login: Readonly<Record<string, string>>;
   /** Environment of the document commands. */
   let found: Readonly<Record<string, string>> = {};
   before(async () => {
-    world = await CliWorld.open(() => (_request, response) => void response.end());
-    const { EVERSTEP_MANAGEMENT_URL = '', EVERSTEP_ADMIN_EMAIL = '', EVERSTEP_ADMIN_API_KEY = '' } = world.written;
+    harness = await CliHarness.open(() => (_request, response) => void response.end());
+    const { EVERSTEP_MANAGEMENT_URL = '', EVERSTEP_ADMIN_EMAIL = '', EVERSTEP_ADMIN_API_KEY = '' } = harness.written;
     login = { EVERSTEP_MANAGEMENT_URL, EVERSTEP_ADMIN_EMAIL, EVERSTEP_ADMIN_API_KEY };
     const { endpoint, token } = await created('films');
     found = { EVERSTEP_SEARCH_URL: endpoint, EVERSTEP_SEARCH_TOKEN: token };
   });
-  after(() => world.close());
+  after(() => harness.close());
 
-  const admin = (...args: readonly string[]) => world.runIn(login, ['admin', 'search', ...args]);
-  const search = (...args: readonly string[]) => world.runIn(found, ['search', ...args]);
+  const admin = (...args: readonly string[]) => harness.runIn(login, ['admin', 'search', ...args]);
+  const search = (...args: readonly string[]) => harness.runIn(found, ['search', ...args]);
   async function outputOf(running: ReturnType<typeof admin>): Promise<string> {
     const { code, stdout, stderr } = await running;
     assert.deepEqual([code, stderr], [0, '']);
@@ -64,7 +64,7 @@ describe('search commands', () => {
     assert.notEqual(reset.token, token);
     const refused = await search('info', '--url', reset.endpoint, '--token', token);
     assert.deepEqual([refused.code, refused.stdout], [1, '']);
-    const { id: teamId } = await jsonOf(world.runIn(login, ['admin', 'teams', 'create', 'Post', '--json']));
+    const { id: teamId } = await jsonOf(harness.runIn(login, ['admin', 'teams', 'create', 'Post', '--json']));
     assert.equal(await outputOf(admin('transfer', id, teamId)), `${id} now belongs to ${teamId}\n`);
     assert.equal((await jsonOf(admin('get', id, '--json'))).customer_id, teamId);
     assert.equal((await jsonOf(admin('create', 'more', ...REGION, '--team', teamId, '--json'))).customer_id, teamId);
@@ -75,7 +75,7 @@ describe('search commands', () => {
 
   test('documents are upserted from text, files and JSON lines, and fetched', async () => {
     assert.equal(await outputOf(search('upsert', JSON.stringify(FILMS[0]), '--namespace', 'f')), '1 upserted\n');
-    const file = join(world.directory.path, 'films.jsonl');
+    const file = join(harness.directory.path, 'films.jsonl');
     await writeFile(file, FILMS.map((film) => JSON.stringify(film)).join('\n'));
     assert.deepEqual(await jsonOf(search('upsert', `@${file}`, '--namespace', 'f', '--json')), { upserted: 3 });
     assert.deepEqual(await jsonOf(search('fetch', 'heat', 'alien', '--namespace', 'f', '--json')), [FILMS[2], FILMS[0]]);
@@ -136,25 +136,25 @@ describe('search commands', () => {
 
   test('an index is selected by its id with a given or stored login', async () => {
     const { id } = await created('named');
-    const inEnvironment = await world.runIn(login, ['search', 'upsert', JSON.stringify(FILMS), '--index', id]);
+    const inEnvironment = await harness.runIn(login, ['search', 'upsert', JSON.stringify(FILMS), '--index', id]);
     assert.deepEqual([inEnvironment.code, inEnvironment.stdout], [0, '3 upserted\n']);
-    const kept = { EVERSTEP_DATA_DIR: join(world.directory.path, '.everstep') };
-    const info = await world.runIn(kept, ['search', 'info', '--index', id, '--json']);
+    const kept = { EVERSTEP_DATA_DIR: join(harness.directory.path, '.everstep') };
+    const info = await harness.runIn(kept, ['search', 'info', '--index', id, '--json']);
     assert.equal(JSON.parse(info.stdout).vectorCount, 3);
-    const none = await world.runIn(login, ['search', 'info', '--index', 'idx_none']);
+    const none = await harness.runIn(login, ['search', 'info', '--index', 'idx_none']);
     assert.deepEqual([none.code, none.stdout], [3, '']);
   });
 
   test('a user without write permission for an index is refused', async () => {
-    const { id: teamId } = await jsonOf(world.runIn(login, ['admin', 'teams', 'create', 'Money', '--json']));
+    const { id: teamId } = await jsonOf(harness.runIn(login, ['admin', 'teams', 'create', 'Money', '--json']));
     const member = ['admin', 'members', 'add', teamId, 'fin@example.com', '--role', 'finance', '--json'];
-    const { invitation_secret } = await jsonOf(world.runIn(login, member));
-    const { api_key } = await jsonOf(world.runIn(login, ['admin', 'invitations', 'accept', invitation_secret, '--json']));
+    const { invitation_secret } = await jsonOf(harness.runIn(login, member));
+    const { api_key } = await jsonOf(harness.runIn(login, ['admin', 'invitations', 'accept', invitation_secret, '--json']));
     const { id } = await jsonOf(admin('create', 'shared', ...REGION, '--team', teamId, '--json'));
     const asFinance = ['--email', 'fin@example.com', '--api-key', api_key];
-    assert.equal((await jsonOf(world.runIn(login, ['search', 'info', '--index', id, '--json', ...asFinance]))).vectorCount, 0);
+    assert.equal((await jsonOf(harness.runIn(login, ['search', 'info', '--index', id, '--json', ...asFinance]))).vectorCount, 0);
     const upsert = ['search', 'upsert', JSON.stringify(FILMS[0]), '--index', id, ...asFinance];
-    const { code, stdout, stderr } = await world.runIn(login, upsert);
+    const { code, stdout, stderr } = await harness.runIn(login, upsert);
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /can only read/);
     assert.equal((await admin('delete', id, ...asFinance)).code, 1);
@@ -203,7 +203,7 @@ describe('search commands', () => {
     await outputOf(search('upsert', JSON.stringify(FILMS)));
     const page = await readFile(new URL('../../../../docs/operations/running.md', import.meta.url), 'utf8');
     const [, section = ''] = page.split('## Data directory');
-    const names = await readdir(join(world.directory.path, '.everstep'), { recursive: true, withFileTypes: true });
+    const names = await readdir(join(harness.directory.path, '.everstep'), { recursive: true, withFileTypes: true });
     const unnamed = names
       .map((entry) =>
         entry.isDirectory() ? `${entry.name}/` : entry.name.replace(/^idx_[^.]+/, '<indexId>').replace(/^<.*-wal$/, '-wal'),
@@ -214,7 +214,7 @@ describe('search commands', () => {
   });
 
   test('without an index, the exit code is 2 and the message says how to select one', async () => {
-    const { code, stderr } = await world.runIn({}, ['search', 'info']);
+    const { code, stderr } = await harness.runIn({}, ['search', 'info']);
     assert.equal(code, 2);
     assert.match(stderr, /^No search index: set --url/);
   });

@@ -8,7 +8,7 @@ import { createVirtualClock, type VirtualClockOptions } from './virtual-clock.js
 const START_MS = 1_000_000;
 const DAY_MS = 86_400_000;
 
-function world(options: Partial<VirtualClockOptions> = {}) {
+function harness(options: Partial<VirtualClockOptions> = {}) {
   const base = new SimulatedClock(START_MS);
   const quiet = async () => {};
   const clock = createVirtualClock({ base, quiet, maxInstants: 1_000, quietTimeoutMs: 5_000, ...options });
@@ -50,7 +50,7 @@ function manualWork() {
 }
 
 test('time runs with the base clock', () => {
-  const { base, clock, events, note } = world();
+  const { base, clock, events, note } = harness();
   clock.setTimer(START_MS + 20, () => note('second'));
   clock.setTimer(START_MS + 10, () => note('first'));
   assert.ok(base.advance());
@@ -63,7 +63,7 @@ test('time runs with the base clock', () => {
 });
 
 test('a move ends at its target, given as a duration or as a point in time', async () => {
-  const { clock, drive } = world();
+  const { clock, drive } = harness();
   assert.deepEqual(await drive(clock.move({ byMs: 7 * DAY_MS })), { kind: 'moved', now: START_MS + 7 * DAY_MS, fired: 0 });
   const atMs = START_MS + 30 * DAY_MS;
   assert.deepEqual(await drive(clock.move({ atMs })), { kind: 'moved', now: atMs, fired: 0 });
@@ -71,7 +71,7 @@ test('a move ends at its target, given as a duration or as a point in time', asy
 });
 
 test('work that becomes due runs in order, each at its own time, and so does the work that it causes', async () => {
-  const { clock, drive, events, note } = world();
+  const { clock, drive, events, note } = harness();
   const naps = (name: string, everyMs: number, count: number) => {
     if (count === 0) return;
     clock.setTimer(clock.now() + everyMs, () => {
@@ -99,7 +99,7 @@ test('work that becomes due runs in order, each at its own time, and so does the
 test('timers in any order fire by their times', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.integer({ min: -5, max: 50 }), { maxLength: 30 }), async (times) => {
-      const { clock, drive } = world();
+      const { clock, drive } = harness();
       const fired: number[] = [];
       times.forEach((time, index) => {
         const takeBack = clock.setTimer(START_MS + time, () => fired.push(time));
@@ -118,7 +118,7 @@ test('timers in any order fire by their times', async () => {
 
 test('time does not advance before the service is quiet', async () => {
   const work = manualWork();
-  const { clock, drive, events, note } = world({ quiet: work.quiet });
+  const { clock, drive, events, note } = harness({ quiet: work.quiet });
   let end = () => {};
   clock.setTimer(START_MS + DAY_MS, () => {
     note('delivered');
@@ -141,7 +141,7 @@ test('time does not advance before the service is quiet', async () => {
 
 test('work in progress is completed before the first move', async () => {
   const work = manualWork();
-  const { clock, drive } = world({ quiet: work.quiet });
+  const { clock, drive } = harness({ quiet: work.quiet });
   const end = work.begin();
   const move = clock.move({ byMs: DAY_MS });
   for (let turn = 0; turn < 10; turn++) await drive(nextTurn());
@@ -153,7 +153,7 @@ test('work in progress is completed before the first move', async () => {
 
 test('while the service works, time advances with the base clock', async () => {
   const work = manualWork();
-  const { base, clock, drive, events, note } = world({ quiet: work.quiet });
+  const { base, clock, drive, events, note } = harness({ quiet: work.quiet });
   let end = () => {};
   clock.setTimer(START_MS + DAY_MS, () => {
     end = work.begin();
@@ -172,7 +172,7 @@ test('while the service works, time advances with the base clock', async () => {
 
 test('a service that does not become quiet ends the move with a reason, and the next move continues from there', async () => {
   const work = manualWork();
-  const { base, clock, drive } = world({ quiet: work.quiet });
+  const { base, clock, drive } = harness({ quiet: work.quiet });
   let end = () => {};
   clock.setTimer(START_MS + DAY_MS, () => {
     end = work.begin();
@@ -187,7 +187,7 @@ test('a service that does not become quiet ends the move with a reason, and the 
 });
 
 test('concurrent moves run one after the other', async () => {
-  const { clock, drive, events, note } = world();
+  const { clock, drive, events, note } = harness();
   clock.setTimer(START_MS + DAY_MS, () => note('first day'));
   clock.setTimer(START_MS + 2 * DAY_MS, () => note('second day'));
   const [first, second] = await drive(Promise.all([clock.move({ byMs: DAY_MS }), clock.move({ byMs: DAY_MS })]));
@@ -200,13 +200,13 @@ test('concurrent moves run one after the other', async () => {
 });
 
 test('time does not go back', async () => {
-  const { clock, drive } = world();
+  const { clock, drive } = harness();
   assert.deepEqual(await drive(clock.move({ atMs: START_MS - 1 })), { kind: 'in-the-past', now: START_MS });
   assert.equal(clock.now(), START_MS);
 });
 
 test('a move by 0 completes due work', async () => {
-  const { clock, drive, events, note } = world();
+  const { clock, drive, events, note } = harness();
   clock.setTimer(START_MS, () => note('due'));
   clock.setTimer(START_MS + 1, () => note('not due'));
   assert.deepEqual(await drive(clock.move({ byMs: 0 })), { kind: 'moved', now: START_MS, fired: 1 });
@@ -214,7 +214,7 @@ test('a move by 0 completes due work', async () => {
 });
 
 test('a move over more instants than allowed stops at the last of them', async () => {
-  const { clock, drive, events, note } = world({ maxInstants: 3 });
+  const { clock, drive, events, note } = harness({ maxInstants: 3 });
   for (let day = 1; day <= 5; day++) clock.setTimer(START_MS + day * DAY_MS, () => note(`day ${day}`));
   const stopped = await drive(clock.move({ byMs: 10 * DAY_MS }));
   assert.deepEqual(stopped, { kind: 'too-many-instants', now: START_MS + 3 * DAY_MS, fired: 3, instants: 3 });
@@ -225,7 +225,7 @@ test('a move over more instants than allowed stops at the last of them', async (
 
 test('a move is aborted when its caller disconnects', async () => {
   const work = manualWork();
-  const { clock, drive } = world({ quiet: work.quiet });
+  const { clock, drive } = harness({ quiet: work.quiet });
   const end = work.begin();
   const control = new AbortController();
   const move = clock.move({ byMs: DAY_MS }, control.signal);
@@ -240,14 +240,14 @@ test('a move that fails does not stop the next one', async () => {
   const quiet = async () => {
     if (fails) throw new Error('the store is gone');
   };
-  const { clock, drive } = world({ quiet });
+  const { clock, drive } = harness({ quiet });
   await assert.rejects(drive(clock.move({ byMs: DAY_MS })), /the store is gone/);
   fails = false;
   assert.equal((await drive(clock.move({ byMs: DAY_MS }))).kind, 'moved');
 });
 
 test('periodic maintenance happens once in a move, and at its usual times otherwise', async () => {
-  const { base, clock, drive, events, note } = world();
+  const { base, clock, drive, events, note } = harness();
   const sweep = () => {
     clock.upkeep.setTimer(clock.upkeep.now() + 300_000, () => {
       note('sweep');
@@ -267,7 +267,7 @@ test('periodic maintenance happens once in a move, and at its usual times otherw
 });
 
 test('a timer that another one cancels at the same instant does not fire', async () => {
-  const { clock, drive, events, note } = world();
+  const { clock, drive, events, note } = harness();
   clock.setTimer(START_MS + 5, () => {
     note('one');
     takeBack();
@@ -278,7 +278,7 @@ test('a timer that another one cancels at the same instant does not fire', async
 });
 
 test('a move by 0 is never in the past, even if time passes between two readings of the clock', async () => {
-  const { base, drive } = world();
+  const { base, drive } = harness();
   let readings = 0;
   const running = {
     now: () => base.now() + readings++,

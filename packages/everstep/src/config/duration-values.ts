@@ -10,13 +10,13 @@ export function parseNodeLease(text: string): number {
 }
 
 export const DAY_MS = 86_400_000;
-const MOST_DAYS = 36_500;
+const MAX_DAYS = 36_500;
 
 /** Returns the retention of audit log entries in milliseconds; null: forever. */
 export function parseAuditRetention(text: string): number | null {
   if (text === 'forever') return null;
   const [, days] = /^(\d{1,5})d$/.exec(text) ?? [];
-  if (!(Number(days) >= 1 && Number(days) <= MOST_DAYS)) throw new Error('must be a number of days such as 400d, or forever');
+  if (!(Number(days) >= 1 && Number(days) <= MAX_DAYS)) throw new Error('must be a number of days such as 400d, or forever');
   return Number(days) * DAY_MS;
 }
 

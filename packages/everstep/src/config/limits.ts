@@ -116,7 +116,7 @@ export const LIMITS = Object.freeze({
   maxEventBytes: MiB,
   maxCallUrlLength: 8 * KiB,
   maxCallBodyBytes: 10 * MiB,
-  maxCallAnswerBytes: 10 * MiB,
+  maxCallResponseBytes: 10 * MiB,
   maxInvokeDepth: 100,
   /** Maximum number of unfinished invocations of one run. */
   maxOpenInvocations: 10_000,
@@ -331,7 +331,7 @@ export const LIMITS = Object.freeze({
   readWaitMs: 10 * SECOND_MS,
   maxWaitingReads: 100,
   /** A client that has not received a long response by then is disconnected. */
-  maxAnswerMs: 5 * MINUTE_MS,
+  maxResponseMs: 5 * MINUTE_MS,
 
   // virtual clock
   maxClockMoveMs: 10 * 366 * DAY_MS,

@@ -62,15 +62,15 @@ function parseScopes(text: string): string {
 }
 
 const parseDomains = (text: string): readonly string[] =>
-  text.split(',').map((each) => {
-    const domain = each.trim().toLowerCase();
+  text.split(',').map((part) => {
+    const domain = part.trim().toLowerCase();
     if (!DOMAIN.test(domain)) throw new Error('must be comma-separated domains, such as example.com');
     return domain;
   });
 
 const parseGrants = (text: string): readonly RoleGrant[] =>
-  text.split(',').map((each) => {
-    const { value = '', operator, team: teamId, role } = GRANT.exec(each.trim())?.groups ?? {};
+  text.split(',').map((part) => {
+    const { value = '', operator, team: teamId, role } = GRANT.exec(part.trim())?.groups ?? {};
     if (operator !== undefined) return { value, grants: 'operator' };
     const grants = TEAM_ROLES.find((known) => known === role);
     if (teamId === undefined || grants === undefined)

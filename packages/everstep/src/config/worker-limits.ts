@@ -29,7 +29,7 @@ export const WORKER_LIMITS = Object.freeze({
    */
   maxUnexpectedWorkerFrames: 1_000,
   /** Maximum number of abandoned requests of a connection whose late answers are still expected. */
-  maxLateWorkerAnswers: 1_000,
+  maxLateWorkerReplies: 1_000,
   /** Maximum number of workflows of a worker, of its concurrent requests, and of characters of its version or host. */
   maxWorkerWorkflows: 1_000,
   maxWorkerConcurrency: 10_000,

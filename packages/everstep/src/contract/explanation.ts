@@ -37,4 +37,4 @@ export const ExplanationSchema = Type.Object(
   },
   { ...CLOSED, description: 'Explains why a run is waiting.' },
 );
-export type ExplanationAnswer = Static<typeof ExplanationSchema>;
+export type ExplanationResponse = Static<typeof ExplanationSchema>;

@@ -4,9 +4,9 @@
  */
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
 import type { DialectName } from '../engine/runs/run.js';
-import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall } from '../ports/step-caller.js';
-import type { EndpointAnswer } from '../responses/endpoint-failure.js';
-import type { AnswerHeaders } from '../responses/retry-advice.js';
+import type { ReplayCheck, ReplayVerdict, StepCall, StepOutcome } from '../ports/step-caller.js';
+import type { EndpointResponse } from '../responses/endpoint-failure.js';
+import type { ResponseHeaders } from '../responses/retry-advice.js';
 
 /** Values that the sender adds to a step call. */
 export interface StepEnvelope {
@@ -27,9 +27,9 @@ export interface StepCodec {
   /** Returns all headers as alternating names and values. The signature covers the body. */
   headers(call: StepCall, envelope: StepEnvelope): string[];
   /** Whether the response follows the step protocol. Only the first part of any other response is received. */
-  isReply(headers: AnswerHeaders): boolean;
+  isReply(headers: ResponseHeaders): boolean;
   /** Interprets a response. `now` is in Unix ms. */
-  read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer;
+  read(response: EndpointResponse, call: StepCall, now: number): StepOutcome;
   /** Absent if endpoints of this dialect do not support replay checks. */
   readonly checks?: CheckCodec;
 }
@@ -40,7 +40,7 @@ export interface CheckCodec {
   /** Returns alternating names and values. */
   headers(check: ReplayCheck, envelope: StepEnvelope): string[];
   /** Interprets the response to a replay check. `now` is in Unix ms. */
-  read(answer: EndpointAnswer, check: ReplayCheck, now: number): ReplayVerdict;
+  read(response: EndpointResponse, check: ReplayCheck, now: number): ReplayVerdict;
 }
 
 /** Returns the size of the results that a step call sends. The other parts are short or limited by the payload size. */

@@ -44,15 +44,15 @@ export function text(value: unknown, where: string): string {
   return value;
 }
 
-export function integer(value: unknown, where: string, least: number, most: number): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
-  throw new Problem(`${where} must be an integer from ${least} to ${most}`, shown(value));
+export function integer(value: unknown, where: string, min: number, max: number): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) return value;
+  throw new Problem(`${where} must be an integer from ${min} to ${max}`, shown(value));
 }
 
 /** Reads a time in ms. Fractions are rounded up, so that nothing happens too early. */
-export function milliseconds(value: unknown, where: string, least: number, most: number): number {
-  if (typeof value === 'number' && value >= least && value <= most) return Math.ceil(value);
-  throw new Problem(`${where} must be a number of ms from ${least} to ${most}`, shown(value));
+export function milliseconds(value: unknown, where: string, min: number, max: number): number {
+  if (typeof value === 'number' && value >= min && value <= max) return Math.ceil(value);
+  throw new Problem(`${where} must be a number of ms from ${min} to ${max}`, shown(value));
 }
 
 /** Reads optional JSON text. It is validated here, because it is stored and forwarded unchanged. */
@@ -82,18 +82,18 @@ export function optional<Value>(
 }
 
 /** Reads an id that can be part of a URL path. */
-export function id(value: unknown, where: string, most: number): string {
-  const given = word(value, where, most);
+export function id(value: unknown, where: string, max: number): string {
+  const given = word(value, where, max);
   if (fitsInPaths(given)) return given;
   throw new Problem(`${where} ${NOT_IN_PATHS}`);
 }
 
-/** Reads text of 1 to `most` characters that every store can return unchanged. */
-export function word(value: unknown, where: string, most: number): string {
+/** Reads text of 1 to `max` characters that every store can return unchanged. */
+export function word(value: unknown, where: string, max: number): string {
   const given = text(value, where);
   if (given.includes('\u0000') || /\p{Surrogate}/u.test(given)) {
     throw new Problem(`${where} must not contain U+0000 or an unpaired surrogate`, shown(given));
   }
-  if (given.length > 0 && given.length <= most) return given;
-  throw new Problem(`${where} must have 1 to ${most} characters, but has ${given.length}`);
+  if (given.length > 0 && given.length <= max) return given;
+  throw new Problem(`${where} must have 1 to ${max} characters, but has ${given.length}`);
 }

@@ -14,7 +14,7 @@ export const DIALECTS: Readonly<Record<DialectName, Dialect>> = Object.freeze({ 
 /** Dialect of clients whose requests do not identify one. */
 export const DEFAULT_DIALECT: Dialect = DIALECTS.native;
 
-const OTHERS = Object.values(DIALECTS).filter((dialect) => dialect !== DEFAULT_DIALECT);
+const OTHER_DIALECTS = Object.values(DIALECTS).filter((dialect) => dialect !== DEFAULT_DIALECT);
 const BEARER = /^bearer +(\S+) *$/i;
 
 /** Parts of a request that identify its dialect: header names in lower case, and the query. */
@@ -27,7 +27,7 @@ export interface DialectClues {
 export function dialectShown({ headers, query = '' }: DialectClues): Dialect | null {
   const { authorization } = headers;
   const token = typeof authorization === 'string' ? BEARER.exec(authorization)?.[1] : undefined;
-  for (const dialect of OTHERS) {
+  for (const dialect of OTHER_DIALECTS) {
     for (const name in headers) if (name.startsWith(dialect.receivedPrefix)) return dialect;
     if (token !== undefined && dialect.readToken(token) !== null) return dialect;
     if (query.includes(`${dialect.tokenParameter}=`)) return dialect;
@@ -41,7 +41,7 @@ export const dialectOf = (clues: DialectClues): Dialect => dialectShown(clues) ?
 
 /** Extracts the token from the format in which a dialect carries it; returns any other text unchanged. */
 export function bareToken(text: string): string {
-  for (const dialect of OTHERS) {
+  for (const dialect of OTHER_DIALECTS) {
     const token = dialect.readToken(text);
     if (token !== null) return token;
   }

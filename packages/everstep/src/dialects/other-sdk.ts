@@ -1,7 +1,7 @@
 /** Detects an endpoint that serves a workflow with the SDK of a different dialect than that of the run. */
 import { NATIVE_PREFIX, PROTOCOL_HEADER } from '@everstep/sdk/protocol';
 import type { DialectName } from '../engine/runs/run.js';
-import { type AnswerHeaders, headerOf } from '../responses/retry-advice.js';
+import { headerOf, type ResponseHeaders } from '../responses/retry-advice.js';
 import { HEADERS, PREFIX } from './upstash/wire.js';
 
 interface Sdk {
@@ -26,11 +26,11 @@ const SDKS: Readonly<Record<DialectName, Sdk>> = {
 };
 
 /** Returns whether a workflow endpoint of any SDK sent the response. */
-export const isWorkflowAnswer = (headers: AnswerHeaders): boolean =>
+export const isWorkflowResponse = (headers: ResponseHeaders): boolean =>
   Object.values(SDKS).some(({ header }) => headerOf(headers, header) !== undefined);
 
 /** Returns an error text with advice if another SDK than that of `dialect` responded, else null. */
-export function otherSdkProblem(headers: AnswerHeaders, dialect: DialectName): string | null {
+export function otherSdkProblem(headers: ResponseHeaders, dialect: DialectName): string | null {
   if (headerOf(headers, SDKS[dialect].header) !== undefined) return null;
   const other = Object.values(SDKS).find(({ header }) => headerOf(headers, header) !== undefined);
   if (!other) return null;

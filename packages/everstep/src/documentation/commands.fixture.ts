@@ -76,8 +76,8 @@ export function problemOf(program: Command, words: readonly string[], { complete
     return null;
   }
   if (given.length > longest(command)) return `${command.name()} takes no argument ${given[longest(command)]}`;
-  const least = command.registeredArguments.filter(({ required }) => required).length;
-  if (complete && given.length < least) return `${command.name()} needs ${least} arguments`;
+  const min = command.registeredArguments.filter(({ required }) => required).length;
+  if (complete && given.length < min) return `${command.name()} needs ${min} arguments`;
   return null;
 }
 

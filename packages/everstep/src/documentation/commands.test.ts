@@ -58,7 +58,7 @@ test('every variable in the documentation and in the dashboard exists', () => {
   assert.deepEqual(unknown, []);
 });
 
-interface Named {
+interface DocumentedOption {
   readonly path: string;
   readonly line: number;
   readonly option: string;
@@ -92,16 +92,17 @@ const OTHER_PROGRAM = /^(npx (?!everstep)|npm |docker |kubectl |node )/;
 const KNOWN_OPTIONS = new Set([...optionNames(program), '--help', '--version']);
 const OF_THE_BENCHMARK = new Set(optionsIn(read('bench/src/options.ts')));
 
-const isOfOther = ({ path, option }: Named): boolean =>
+const isOfOther = ({ path, option }: DocumentedOption): boolean =>
   OF_OTHERS[path]?.some(([, ...options]) => options.includes(option)) ?? false;
-const exists = ({ path, option }: Named): boolean => (path.startsWith('bench/') ? OF_THE_BENCHMARK : KNOWN_OPTIONS).has(option);
+const exists = ({ path, option }: DocumentedOption): boolean =>
+  (path.startsWith('bench/') ? OF_THE_BENCHMARK : KNOWN_OPTIONS).has(option);
 
-const inSentences: readonly Named[] = PAGES.flatMap((path) =>
+const inSentences: readonly DocumentedOption[] = PAGES.flatMap((path) =>
   pageOf(read(path)).inline.flatMap(({ code, line }) =>
     OTHER_PROGRAM.test(code) ? [] : optionsIn(code).map((option) => ({ path, line, option })),
   ),
 );
-const inSources: readonly Named[] = SOURCES.flatMap((path) =>
+const inSources: readonly DocumentedOption[] = SOURCES.flatMap((path) =>
   sourceLines(read(path)).flatMap(({ text, line }) => {
     // Scripts pass options to other programs as separate strings.
     const texts = path.startsWith('scripts/') ? text.replace(/'--[\w=-]+'/g, '') : text;

@@ -80,8 +80,8 @@ async function requested(): Promise<string> {
   const [method = ''] = valuesOf('-X');
   const [body = ''] = valuesOf('-d');
   const headers = Object.fromEntries(valuesOf('-H').map((header) => header.split(/: (.*)/s).slice(0, 2) as [string, string]));
-  const answer = await fetch(words.find((word) => word.startsWith('http')) ?? '', { method, headers, body });
-  return answer.text();
+  const response = await fetch(words.find((word) => word.startsWith('http')) ?? '', { method, headers, body });
+  return response.text();
 }
 
 /** Runs an `npx everstep` command of the story with its variables set. */

@@ -4,16 +4,16 @@ import { after, before, test } from 'node:test';
 import { ED25519_SIGNATURE_HEADER, SIGNATURE_HEADER } from '@everstep/sdk/protocol';
 import { DIALECTS } from '../dialects/index.js';
 import { HEADERS } from '../dialects/upstash/wire.js';
-import { ApiWorld } from '../http-api/testing/api-world.js';
+import { ApiHarness } from '../http-api/testing/api-harness.js';
 import { filesBelow, lineAt, PAGES, read } from './pages.fixture.js';
 
 const { native, upstash } = DIALECTS;
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 interface Described {
   readonly parameters: readonly { readonly name: string; readonly in: string }[];
@@ -22,7 +22,7 @@ interface Described {
 
 /** Returns the lower-case header names of a document; a header family ends with a star. */
 async function describedIn(document: string): Promise<readonly string[]> {
-  const { body } = await world.send<{ paths: Record<string, Record<string, Described>> }>({ method: 'GET', url: document });
+  const { body } = await harness.send<{ paths: Record<string, Record<string, Described>> }>({ method: 'GET', url: document });
   const operations = Object.values(body.paths).flatMap((item) => Object.values(item));
   const names = operations.flatMap(({ parameters, responses }) => [
     ...parameters.flatMap((each) => (each.in === 'header' ? [each.name] : [])),
@@ -33,8 +33,8 @@ async function describedIn(document: string): Promise<readonly string[]> {
 
 /** Returns the headers that the server sends with a step; names and values alternate. */
 async function sentWithStep(): Promise<readonly string[]> {
-  const { workflowRunId } = await world.trigger('ok');
-  const call = world.endpoints.calls.find(({ request }) => request.run.id === workflowRunId);
+  const { workflowRunId } = await harness.trigger('ok');
+  const call = harness.endpoints.calls.find(({ request }) => request.run.id === workflowRunId);
   assert.ok(call);
   const signatures = { [SIGNATURE_HEADER]: 'sealed', [ED25519_SIGNATURE_HEADER]: 'sealed' };
   const envelope = { url: call.workflowUrl, userAgent: 'Everstep', signatures, region: 'eu-central-1' };

@@ -3,15 +3,15 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { routedUrl } from '../http-api/server/routing.js';
 import type { Route } from '../http-api/server/server.js';
-import { ApiWorld } from '../http-api/testing/api-world.js';
+import { ApiHarness } from '../http-api/testing/api-harness.js';
 import { PAGES, read } from './pages.fixture.js';
 import { bodiesIn, requestsIn, type ShownRequest } from './requests.fixture.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 /** Returns whether a route accepts a request. A segment with a leading colon matches any text; a star matches the rest. */
 function takes(route: Route, { method, path }: ShownRequest): boolean {
@@ -26,7 +26,7 @@ function takes(route: Route, { method, path }: ShownRequest): boolean {
 test('every curl command uses an existing route', () => {
   const shown = PAGES.flatMap((path) => requestsIn(read(path)).map((each) => ({ ...each, at: path })));
   assert.ok(shown.length > 15, `${shown.length} requests`);
-  const unknown = shown.filter((request) => !world.api.routes.some((route) => takes(route, request)));
+  const unknown = shown.filter((request) => !harness.api.routes.some((route) => takes(route, request)));
   assert.deepEqual(unknown, []);
 });
 
@@ -34,7 +34,7 @@ test('a request to an unknown route is detected', () => {
   const [wrongPath, wrongMethod, right] = requestsIn(
     'curl "$EVERSTEP_URL/v2/nothing"\ncurl -X PATCH "$EVERSTEP_URL/v2/settings"\ncurl \\\n  -X PUT -d 1 "$EVERSTEP_URL/v2/settings"',
   );
-  const found = (request: ShownRequest | undefined) => request && world.api.routes.some((route) => takes(route, request));
+  const found = (request: ShownRequest | undefined) => request && harness.api.routes.some((route) => takes(route, request));
   assert.deepEqual([found(wrongPath), found(wrongMethod), found(right)], [false, false, true]);
 });
 

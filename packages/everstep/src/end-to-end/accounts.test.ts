@@ -94,10 +94,10 @@ test('the runs of a day are counted exactly although the server is killed', asyn
   for (let i = 0; i < 3; i++) assert.equal(await trigger(), 200);
   await restart();
   assert.equal((await admin().instances.get(queueId)).requests_today, 3);
-  const answers = await Promise.all([1, 2, 3, 4].map(trigger));
+  const responses = await Promise.all([1, 2, 3, 4].map(trigger));
   await restart();
   if (today() !== startDay) return t.skip('the day changed during the test');
-  assert.deepEqual(answers.sort(), [200, 200, 429, 429]);
+  assert.deepEqual(responses.sort(), [200, 200, 429, 429]);
   assert.equal(await trigger(), 429);
   const stats = await admin().instances.stats(queueId);
   assert.equal(stats.requests_today, 5);

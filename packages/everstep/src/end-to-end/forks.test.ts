@@ -15,9 +15,9 @@ const published = new Client({ baseUrl: process.env.QSTASH_URL ?? '', token: pro
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 async function fork(workflowRunId: string, body: object): Promise<string> {
-  const answer = await service.request('POST', `/v2/workflows/runs/${workflowRunId}/fork`, JSON_TYPE, JSON.stringify(body));
-  assert.equal(answer.status, 201, JSON.stringify(answer.body));
-  return (answer.body as { readonly workflowRunId: string }).workflowRunId;
+  const response = await service.request('POST', `/v2/workflows/runs/${workflowRunId}/fork`, JSON_TYPE, JSON.stringify(body));
+  assert.equal(response.status, 201, JSON.stringify(response.body));
+  return (response.body as { readonly workflowRunId: string }).workflowRunId;
 }
 
 interface Check {

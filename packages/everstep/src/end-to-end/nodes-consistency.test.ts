@@ -174,8 +174,8 @@ suite('nodes together', {
       // The event is sent through every node, repeatedly, around the time of the timeout.
       await pause(1_900);
       for (let tries = 0; tries < 4; tries++) {
-        const answers = await Promise.all([0, 1, 2].map((at) => client(at).notify({ eventId: `race-${runId}`, eventData: at })));
-        const count = answers.flat().length;
+        const notified = await Promise.all([0, 1, 2].map((at) => client(at).notify({ eventId: `race-${runId}`, eventData: at })));
+        const count = notified.flat().length;
         assert.ok(count <= (notifiedRuns.has(runId) ? 0 : 1), `${runId} was notified ${count} times`);
         if (count === 1) notifiedRuns.add(runId);
       }
@@ -245,13 +245,13 @@ suite('nodes together', {
       }),
     );
     await client(0).trigger(url, { runId: 'awaited' });
-    const answers = Promise.all([0, 1, 2].map((at) => client(at).runs.result<string>('awaited', { timeout: '20s' })));
+    const results = Promise.all([0, 1, 2].map((at) => client(at).runs.result<string>('awaited', { timeout: '20s' })));
     await until('the step is in flight', () => isHeld);
     // These requests are made after the first ones have been read: each node takes a request in the order of its connections.
     await Promise.all([0, 1, 2].map((at) => client(at).runs.get('awaited')));
     const releasedAt = performance.now();
     release();
-    for (const answer of await answers) assert.equal('result' in answer ? answer.result : null, 'done');
+    for (const answer of await results) assert.equal('result' in answer ? answer.result : null, 'done');
     assert.ok(performance.now() - releasedAt < 2_000);
   });
 

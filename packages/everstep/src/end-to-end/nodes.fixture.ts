@@ -18,7 +18,7 @@ import { assertDatabaseInvariants } from './invariants.fixture.js';
 
 const BIN = fileURLToPath(new URL('../cli/bin.js', import.meta.url));
 const START_TIMEOUT_MS = 120_000;
-const MOST_TRIES = 200;
+const MAX_TRIES = 200;
 const TRY_AGAIN_MS = 50;
 
 type Settings = Readonly<Record<string, string>>;
@@ -101,9 +101,9 @@ export class NodeProcess {
   async healthStatus(path: '/health' | '/ready'): Promise<number> {
     const signal = AbortSignal.timeout(5_000);
     return fetch(`${this.url}${path}`, { signal }).then(
-      async (answer) => {
-        await answer.arrayBuffer();
-        return answer.status;
+      async (response) => {
+        await response.arrayBuffer();
+        return response.status;
       },
       () => 0,
     );
@@ -138,7 +138,7 @@ export class Nodes {
   private keys: Keys | null = null;
   private next = 0;
 
-  private constructor(directory: string, { url, mostTries = MOST_TRIES }: NodeOptions, all: readonly NodeProcess[]) {
+  private constructor(directory: string, { url, mostTries = MAX_TRIES }: NodeOptions, all: readonly NodeProcess[]) {
     this.directory = directory;
     this.url = url;
     this.mostTries = mostTries;

@@ -120,10 +120,10 @@ export class ServiceProcess {
     const basic = Buffer.from(`${this.env.get('EVERSTEP_ADMIN_EMAIL')}:${this.env.get('EVERSTEP_ADMIN_API_KEY')}`).toString(
       'base64',
     );
-    const answer = await fetch(`${this.env.get('EVERSTEP_MANAGEMENT_URL')}/v2/queue/users`, {
+    const received = await fetch(`${this.env.get('EVERSTEP_MANAGEMENT_URL')}/v2/queue/users`, {
       headers: { authorization: `Basic ${basic}` },
     });
-    const [first] = (await answer.json()) as { id: string }[];
+    const [first] = (await received.json()) as { id: string }[];
     if (first === undefined) throw new Error('no queue instance exists');
     return first.id;
   }

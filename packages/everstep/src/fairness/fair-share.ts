@@ -24,7 +24,7 @@ interface InstanceLoad {
 }
 
 /** Amounts that are taken, as inputs of the rule. */
-interface Taken {
+interface SlotsInUse {
   readonly free: number;
   readonly byAccount: number;
   readonly byInstance: number;
@@ -104,12 +104,12 @@ export class FairShare {
     return this.owners.isShared || this.owners.hasSeveralInstances(accountId);
   }
 
-  private takenNow(instanceId: string, accountId: string): Taken {
+  private takenNow(instanceId: string, accountId: string): SlotsInUse {
     const byAccount = this.accounts.get(accountId)?.taken ?? 0;
     return { free: this.free, byAccount, byInstance: this.takenBy(instanceId) };
   }
 
-  private mayTake(accountId: string, { free, byAccount, byInstance }: Taken, amount: number): boolean {
+  private mayTake(accountId: string, { free, byAccount, byInstance }: SlotsInUse, amount: number): boolean {
     const { isShared } = this.owners;
     const ofAccount = isShared ? allowedShare(this.total, free) : Number.POSITIVE_INFINITY;
     if (byAccount > 0 && byAccount + amount > ofAccount) return false;
@@ -119,15 +119,15 @@ export class FairShare {
   }
 
   /** Returns how many units may be taken one after the other. */
-  private countFrom(accountId: string, { free, byAccount, byInstance }: Taken): number {
-    let [least, most] = [0, free];
-    while (least < most) {
-      const count = Math.ceil((least + most) / 2);
+  private countFrom(accountId: string, { free, byAccount, byInstance }: SlotsInUse): number {
+    let [min, max] = [0, free];
+    while (min < max) {
+      const count = Math.ceil((min + max) / 2);
       const before = { free: free - count + 1, byAccount: byAccount + count - 1, byInstance: byInstance + count - 1 };
-      if (this.mayTake(accountId, before, 1)) least = count;
-      else most = count - 1;
+      if (this.mayTake(accountId, before, 1)) min = count;
+      else max = count - 1;
     }
-    return least;
+    return min;
   }
 
   private accountIdOf(instanceId: string): string {

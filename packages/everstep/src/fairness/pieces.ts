@@ -2,7 +2,7 @@
 import { LONG_BYTES } from './work-slices.js';
 
 /** `take` uses the next piece and returns its size in bytes or characters. The pieces are created as they are needed. */
-export async function takeInSlices<Piece>(
+export async function processInSlices<Piece>(
   pieces: Iterable<Piece>,
   take: (piece: Piece) => number,
   inSlice: (work: () => Promise<boolean>) => Promise<boolean>,

@@ -49,9 +49,9 @@ export class ReplyBudget {
     return this.share.free;
   }
 
-  /** Starts counting a reply. Its bytes after `maxAnswerBytes` are dropped. */
-  open(instanceId: string, maxAnswerBytes: number): ReplyBytes {
-    return new ReplyBytes(this, instanceId, maxAnswerBytes);
+  /** Starts counting a reply. Its bytes after `maxResponseBytes` are dropped. */
+  open(instanceId: string, maxResponseBytes: number): ReplyBytes {
+    return new ReplyBytes(this, instanceId, maxResponseBytes);
   }
 
   /**
@@ -118,10 +118,10 @@ export class ReplyBytes {
   private waiter: Waiter | null = null;
   private isReleased = false;
 
-  constructor(budget: ReplyBudget, instanceId: string, maxAnswerBytes: number) {
+  constructor(budget: ReplyBudget, instanceId: string, maxResponseBytes: number) {
     this.budget = budget;
     this.instanceId = instanceId;
-    this.maxBytes = Math.min(maxAnswerBytes, budget.limits.maxReplyBytes, budget.limits.maxBytes);
+    this.maxBytes = Math.min(maxResponseBytes, budget.limits.maxReplyBytes, budget.limits.maxBytes);
   }
 
   /**

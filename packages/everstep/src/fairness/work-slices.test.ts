@@ -5,7 +5,7 @@ import { WorkSlices } from './work-slices.js';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-function world(...instanceIds: readonly string[]) {
+function harness(...instanceIds: readonly string[]) {
   let busyMs = 0;
   const waits: number[] = [];
   const slices = new WorkSlices(ownersOf(...instanceIds), {
@@ -28,7 +28,7 @@ function world(...instanceIds: readonly string[]) {
 }
 
 test('accounts take turns, and after a long slice all other work gets three times as long', async () => {
-  const { work, done, waits } = world('a1', 'b1');
+  const { work, done, waits } = harness('a1', 'b1');
   const all = ['a1', 'a1', 'a1', 'b1'].map((instanceId) => work(instanceId, 100));
   assert.deepEqual(await Promise.all(all), [100, 100, 100, 100]);
   assert.deepEqual(done, ['a1', 'b1', 'a1', 'a1']);
@@ -37,8 +37,8 @@ test('accounts take turns, and after a long slice all other work gets three time
 
 test('short slices, and slices of the only active account, run without a pause', async () => {
   for (const { work, waits, instanceId, ms } of [
-    { ...world('a1', 'b1'), instanceId: 'a1', ms: 1 },
-    { ...world('a1'), instanceId: 'a1', ms: 100 },
+    { ...harness('a1', 'b1'), instanceId: 'a1', ms: 1 },
+    { ...harness('a1'), instanceId: 'a1', ms: 100 },
   ]) {
     await Promise.all([work(instanceId, ms), work(instanceId, ms)]);
     assert.deepEqual(waits, [0]);
@@ -46,20 +46,20 @@ test('short slices, and slices of the only active account, run without a pause',
 });
 
 test('short slices of several accounts add up until there is a pause', async () => {
-  const { work, waits } = world('a1', 'b1');
+  const { work, waits } = harness('a1', 'b1');
   const all = Array.from({ length: 5 }, () => work('a1', 1));
   await Promise.all(all);
   assert.deepEqual(waits.slice(0, 4), [0, 6, 0, 6]);
 });
 
 test('unhurried slices of a single account are paced, too', async () => {
-  const { work, waits } = world('a1');
+  const { work, waits } = harness('a1');
   await Promise.all([work('a1', 100, true), work('a1', 100, true)]);
   assert.deepEqual(waits, [300]);
 });
 
 test('failing work does not affect other work', async () => {
-  const { slices, work } = world('a1', 'b1');
+  const { slices, work } = harness('a1', 'b1');
   const failed = slices.run('a1', () => Promise.reject(new Error('no')));
   const good = work('b1', 5);
   await assert.rejects(failed, /no/);

@@ -25,7 +25,7 @@ interface Waiting {
 }
 
 /** Runs all work immediately, for runtimes that do not share their process. */
-export const AT_ONCE: Pick<WorkSlices, 'run'> = Object.freeze({ run: (_instanceId, work) => work() });
+export const NO_SLICES: Pick<WorkSlices, 'run'> = Object.freeze({ run: (_instanceId, work) => work() });
 
 /** A queue of slices, in turns by account and instance. */
 export class WorkSlices {

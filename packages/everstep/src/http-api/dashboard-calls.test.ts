@@ -4,18 +4,18 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { ApiWorld } from './testing/api-world.js';
+import { ApiHarness } from './testing/api-harness.js';
 
 const PAGES = fileURLToPath(new URL('../../../dashboard/src', import.meta.url));
 const DOCUMENTS = ['/openapi.json', '/openapi-management.json', '/openapi-search.json', '/openapi-upstash.json'];
 /** An API path in the source of a page: a string literal with the prefix of an API path. */
 const ADDRESS = /['"`](\/(?:v2|search\/\$\{)[^'"`\n?]*)/g;
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 async function addresses(): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
@@ -38,7 +38,7 @@ const segmentsOf = (path: string): readonly (string | null)[] =>
 test('every path that a page requests belongs to an operation of an OpenAPI document', async () => {
   const known: (readonly (string | null)[])[] = [];
   for (const url of DOCUMENTS) {
-    const { status, body } = await world.send<{ readonly paths: object }>({ method: 'GET', url });
+    const { status, body } = await harness.send<{ readonly paths: object }>({ method: 'GET', url });
     assert.equal(status, 200, url);
     known.push(...Object.keys(body.paths).map(segmentsOf));
   }

@@ -44,12 +44,12 @@ export interface OperationInput {
   readonly request: RequestContext;
 }
 
-export type AnswerHeaders = Readonly<Record<string, string>>;
+export type ResponseHeaders = Readonly<Record<string, string>>;
 
 /** The response of an operation. */
-export interface OperationAnswer {
+export interface OperationResponse {
   readonly status: number;
   /** Sent as JSON, unless it is a `RawBody`. A `StreamedJson` is sent in parts. */
   readonly body: unknown;
-  readonly headers?: AnswerHeaders;
+  readonly headers?: ResponseHeaders;
 }

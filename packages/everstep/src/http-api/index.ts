@@ -13,7 +13,7 @@ import type { LogLevel } from '../config/log-levels.js';
 import { DEFAULT_REGION, type Region } from '../config/regions.js';
 import { FairShare } from '../fairness/fair-share.js';
 import { ReplyBudget } from '../fairness/reply-budget.js';
-import { AT_ONCE, type WorkSlices } from '../fairness/work-slices.js';
+import { NO_SLICES, type WorkSlices } from '../fairness/work-slices.js';
 import type { Clock } from '../ports/clock.js';
 import type { NodeStatus } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
@@ -69,7 +69,7 @@ function detachedLogLevel(): LogLevelSetting {
   };
 }
 
-const ALONE = 'n_alone';
+const SINGLE_NODE_ID = 'n_alone';
 
 export interface HttpApiDependencies {
   readonly service: WorkflowService;
@@ -175,7 +175,7 @@ export interface HttpApi {
 /** Share of the connections that workers and requests that wait for a result may use. */
 const HELD_CONNECTIONS_SHARE = 3 / 4;
 
-interface Served {
+interface ServedOperations {
   readonly operations: readonly Operation[];
   /** Operations among these that exist only for requests with a session. */
   readonly forSessions: readonly Operation[];
@@ -183,7 +183,7 @@ interface Served {
   readonly takesLogins: boolean;
 }
 
-function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDependencies): Served {
+function servedBy({ serves = 'both', dialectOperations, dashboard }: HttpApiDependencies): ServedOperations {
   const runtime = [...OPERATIONS, ...SEARCH_OPERATIONS, ...(dialectOperations?.runtime ?? [])];
   const management = [...MANAGEMENT_OPERATIONS, ...(dialectOperations?.management ?? [])];
   const pages = dashboard === undefined ? [] : dashboardOperations(dashboard);
@@ -210,7 +210,7 @@ function aloneSince(service: Pick<WorkflowService, 'now' | 'workload'>, version:
   const startedAt = service.now();
   return async () => {
     const { deliveries, instances } = service.workload();
-    const facts = { nodeId: ALONE, host: hostname(), version, startedAt };
+    const facts = { nodeId: SINGLE_NODE_ID, host: hostname(), version, startedAt };
     return [{ ...facts, leaseUntil: null, leaving: false, self: true, runsClaimed: deliveries, gates: instances }];
   };
 }
@@ -222,7 +222,7 @@ interface HeldConnections {
 }
 
 function createAcceptor(dependencies: HttpApiDependencies, { maxHeld, within }: HeldConnections): WorkerAcceptor | null {
-  const { workers, serves, service, authority, log, nodeId = () => ALONE } = dependencies;
+  const { workers, serves, service, authority, log, nodeId = () => SINGLE_NODE_ID } = dependencies;
   if (!workers || serves === 'management') return null;
   const owners = dependencies.limits?.owners ?? ONE_OWNER;
   const { maxReplyBytesInMemory: maxBytes, maxReplyBytes } = LIMITS;
@@ -236,7 +236,7 @@ function createAcceptor(dependencies: HttpApiDependencies, { maxHeld, within }: 
       ...{ owners, within },
     }),
     replies: workers.replies ?? new ReplyBudget({ maxBytes, maxReplyBytes }, owners),
-    slices: dependencies.slices ?? AT_ONCE,
+    slices: dependencies.slices ?? NO_SLICES,
     newId: () => service.newId('con'),
   });
 }
@@ -251,7 +251,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
   const served = dependencies.connectionLimits?.served ?? Number.POSITIVE_INFINITY;
   const maxHeld = Math.min(LIMITS.maxResultWaits + LIMITS.maxWorkers, Math.floor(served * HELD_CONNECTIONS_SHARE));
   const within = new FairShare(maxHeld, owners);
-  const { workers, nodeId = () => ALONE } = dependencies;
+  const { workers, nodeId = () => SINGLE_NODE_ID } = dependencies;
   const context: ApiContext = {
     service,
     reads: readsOf(store),
@@ -275,7 +275,7 @@ export function createHttpApi(dependencies: HttpApiDependencies): HttpApi {
       total: Math.min(LIMITS.maxResultWaits, maxHeld),
       ...{ owners, within },
     }),
-    slices: dependencies.slices ?? AT_ONCE,
+    slices: dependencies.slices ?? NO_SLICES,
     nodes: dependencies.nodes ?? aloneSince(service, version),
     nodeId,
     logLevel: dependencies.logLevel ?? detachedLogLevel(),

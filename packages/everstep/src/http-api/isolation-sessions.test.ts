@@ -10,9 +10,9 @@ import { OPERATIONS } from './operations/index.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { pathsOf } from './server/routing.js';
 import { SESSION_COOKIE } from './sessions/cookie.js';
-import type { Answered, SentRequest } from './testing/api-world.js';
+import type { ApiResponse, SentRequest } from './testing/api-harness.js';
 import { MARK, TestObjects } from './testing/isolation-objects.js';
-import type { Asked, IndexRow, TokenRow } from './testing/isolation-rows.js';
+import type { IndexRow, IsolationRequest, TokenRow } from './testing/isolation-rows.js';
 import { ISOLATION } from './testing/isolation-table.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './upstash/index.js';
 
@@ -37,22 +37,22 @@ const OTHER = 'qi_2';
 
 async function logIn(person: Person): Promise<Login> {
   const payload = JSON.stringify({ email: emailOf(person), api_key: apiKeyOf(person) });
-  const answer = await objects.world.send<{ csrf_token: string }>({
+  const response = await objects.harness.send<{ csrf_token: string }>({
     method: 'POST',
     url: '/v2/session',
     headers: { 'content-type': 'application/json' },
     payload,
   });
-  assert.equal(answer.status, 200);
-  const cookie = String(answer.headers['set-cookie']).split(';', 1)[0] ?? '';
-  return { cookie, csrf: answer.body.csrf_token };
+  assert.equal(response.status, 200);
+  const cookie = String(response.headers['set-cookie']).split(';', 1)[0] ?? '';
+  return { cookie, csrf: response.body.csrf_token };
 }
 
 before(async () => {
   objects = await TestObjects.open();
-  const { accounts } = objects.world.store;
+  const { accounts } = objects.harness.store;
   const { owner } = objects.people.principals;
-  const second = doneValue(await objects.world.accounts.createTeam(owner, 'second'));
+  const second = doneValue(await objects.harness.accounts.createTeam(owner, 'second'));
   await accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: objects.people.teamId } });
   await accounts.changeInstance({ instanceId: OTHER, change: { accountId: second.teamId } });
   logins = {
@@ -64,9 +64,9 @@ before(async () => {
     stranger: await logIn('stranger'),
   };
 });
-after(() => objects.world.close());
+after(() => objects.harness.close());
 
-function requestOf({ method }: Operation, path: string, asked: Asked): SentRequest {
+function requestOf({ method }: Operation, path: string, asked: IsolationRequest): SentRequest {
   const { params = {}, query, headers = {}, body } = asked;
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = params[name] ?? 'none';
@@ -85,7 +85,7 @@ interface Sent {
   readonly more?: Readonly<Record<string, string>>;
 }
 
-function send(request: SentRequest, { who, queue, csrf, more = {} }: Sent): Promise<Answered<unknown>> {
+function send(request: SentRequest, { who, queue, csrf, more = {} }: Sent): Promise<ApiResponse<unknown>> {
   const { cookie, csrf: own } = logins[who];
   const token = csrf === undefined ? own : csrf;
   const headers: InjectOptions['headers'] = {
@@ -95,10 +95,10 @@ function send(request: SentRequest, { who, queue, csrf, more = {} }: Sent): Prom
     ...(queue === undefined ? {} : { 'x-everstep-queue': queue }),
     ...more,
   };
-  return objects.world.send<unknown>({ ...request, headers });
+  return objects.harness.send<unknown>({ ...request, headers });
 }
 
-const codeOf = ({ headers }: Answered<unknown>): string =>
+const codeOf = ({ headers }: ApiResponse<unknown>): string =>
   String(headers['svc-error-code'] ?? headers['upstash-error-code'] ?? '');
 
 /** Roles that may perform the operation with other credentials. */
@@ -116,19 +116,19 @@ async function assertNeedsCsrf(operation: Operation, request: SentRequest, sent:
     'from no origin': { more: { origin: 'null' } },
   };
   for (const [what, part] of Object.entries(tries)) {
-    const answer = await send(request, { ...sent, ...part });
-    assert.deepEqual([answer.status, codeOf(answer)], [403, 'csrf-refused'], `${what}: ${JSON.stringify(answer.body)}`);
+    const received = await send(request, { ...sent, ...part });
+    assert.deepEqual([received.status, codeOf(received)], [403, 'csrf-refused'], `${what}: ${JSON.stringify(received.body)}`);
   }
 }
 
 /** Another role may have performed the operation before. */
 async function assertLetIn(request: SentRequest, sent: Sent): Promise<void> {
-  const answer = await send(request, sent);
-  assert.ok(![400, 401, 403].includes(answer.status), `${sent.who}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  const result = await send(request, sent);
+  assert.ok(![400, 401, 403].includes(result.status), `${sent.who}: ${result.status} ${JSON.stringify(result.body)}`);
 }
 
 async function walkToken(operation: Operation, row: TokenRow, path: string): Promise<void> {
-  const request = requestOf(operation, path, await row.ask(objects));
+  const request = requestOf(operation, path, await row.prepare(objects));
   const own: Sent = { who: 'owner', queue: 'qi_1' };
   await assertNeedsCsrf(operation, request, own);
   const nameless = await send(request, { who: 'owner' });
@@ -140,9 +140,9 @@ async function walkToken(operation: Operation, row: TokenRow, path: string): Pro
     ['owner', 'qi_none'],
     ['owner', 'qi_us'],
   ] as const) {
-    const answer = await send(request, { who, queue });
-    assert.equal(answer.status, 404, `${who} at ${queue}: ${JSON.stringify(answer.body)}`);
-    assert.match(JSON.stringify(answer.body), /there is no queue instance with this id, or you do not have access to it/);
+    const response = await send(request, { who, queue });
+    assert.equal(response.status, 404, `${who} at ${queue}: ${JSON.stringify(response.body)}`);
+    assert.match(JSON.stringify(response.body), /there is no queue instance with this id, or you do not have access to it/);
   }
   const other = await send(request, { who: 'owner', queue: OTHER });
   assert.equal(other.status, row.other, `at another instance: ${JSON.stringify(other.body)}`);
@@ -161,12 +161,12 @@ async function walkToken(operation: Operation, row: TokenRow, path: string): Pro
 async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
   const { index } = await objects.index();
   const target = { indexId: index.indexId, namespace: 'n' };
-  await objects.world.search.documents.upsert({
+  await objects.harness.search.documents.upsert({
     ...target,
     documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }],
   });
-  const request = requestOf(operation, path, { ...(await row.ask(objects)), params: target });
-  const nowhere = requestOf(operation, path, { ...(await row.ask(objects)), params: { ...target, indexId: 'idx_none' } });
+  const request = requestOf(operation, path, { ...(await row.prepare(objects)), params: target });
+  const nowhere = requestOf(operation, path, { ...(await row.prepare(objects)), params: { ...target, indexId: 'idx_none' } });
   await assertNeedsCsrf(operation, request, { who: 'dev' });
   for (const who of ['stranger', 'operator'] as const) {
     const [hidden, unknown] = [await send(request, { who }), await send(nowhere, { who })];
@@ -191,8 +191,8 @@ test('each operation responds to the session of each role as the table says, and
           case 'session': {
             const request = requestOf(operation, path, {});
             await assertNeedsCsrf(operation, request, { who: 'owner' });
-            const answer = await send(request, { who: 'owner' });
-            assert.equal(answer.status, 200);
+            const response = await send(request, { who: 'owner' });
+            assert.equal(response.status, 200);
             if (operation.method === 'DELETE') logins = { ...logins, owner: await logIn('owner') };
             return;
           }
@@ -202,10 +202,10 @@ test('each operation responds to the session of each role as the table says, and
             return walkIndex(operation, row, path);
           case 'account':
             for (const who of PEOPLE) {
-              const request = requestOf(operation, path, await row.ask(objects));
+              const request = requestOf(operation, path, await row.prepare(objects));
               if (row.people[who] === 200) await assertNeedsCsrf(operation, request, { who });
-              const answer = await send(request, { who });
-              assert.equal(answer.status, row.people[who], `${who}: ${JSON.stringify(answer.body)}`);
+              const response = await send(request, { who });
+              assert.equal(response.status, row.people[who], `${who}: ${JSON.stringify(response.body)}`);
               if (operation.operationId === 'revokeSessions') logins = { ...logins, [who]: await logIn(who) };
             }
         }
@@ -220,9 +220,9 @@ test('rejects an invalid session cookie without a password prompt', async () => 
   for (const url of ['/v2/account', '/v2/workflows/logs', '/v2/session', '/search/idx_1/info']) {
     for (const secret of secrets) {
       const headers = { cookie: `${SESSION_COOKIE}=${secret}`, 'x-everstep-queue': 'qi_1' };
-      const answer = await objects.world.api.inject({ method: url.endsWith('info') ? 'POST' : 'GET', url, headers });
-      assert.deepEqual([answer.statusCode, answer.headers['svc-error-code']], [401, 'session-ended'], `${url} ${secret}`);
-      assert.equal(answer.headers['www-authenticate'], 'Everstep-Session');
+      const response = await objects.harness.api.inject({ method: url.endsWith('info') ? 'POST' : 'GET', url, headers });
+      assert.deepEqual([response.statusCode, response.headers['svc-error-code']], [401, 'session-ended'], `${url} ${secret}`);
+      assert.equal(response.headers['www-authenticate'], 'Everstep-Session');
     }
   }
 });

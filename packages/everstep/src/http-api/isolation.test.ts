@@ -11,10 +11,10 @@ import { OPERATIONS } from './operations/index.js';
 import { MANAGEMENT_REFERENCE, RUNTIME_REFERENCE, referenceOperations } from './reference/index.js';
 import { SEARCH_OPERATIONS } from './search/index.js';
 import { pathsOf, routerPath } from './server/routing.js';
-import { type Answered, ApiWorld, type SentRequest } from './testing/api-world.js';
+import { ApiHarness, type ApiResponse, type SentRequest } from './testing/api-harness.js';
 import { type Credentials, createCredentials, type Headers } from './testing/isolation-credentials.js';
 import { MARK, REGION, TestObjects } from './testing/isolation-objects.js';
-import type { Asked, IndexRow, Row } from './testing/isolation-rows.js';
+import type { IndexRow, IsolationRequest, Row } from './testing/isolation-rows.js';
 import { ISOLATION } from './testing/isolation-table.js';
 import { UPSTASH_API, UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './upstash/index.js';
 
@@ -40,9 +40,9 @@ before(async () => {
   objects = await TestObjects.open({ plans, accountNow: () => Date.now() + aheadMs });
   credentials = await createCredentials(objects);
 });
-after(() => objects.world.close());
+after(() => objects.harness.close());
 
-function requestOf({ method }: Operation, path: string, asked: Asked): SentRequest {
+function requestOf({ method }: Operation, path: string, asked: IsolationRequest): SentRequest {
   const { params = {}, query, headers = {}, body } = asked;
   // A workflow URL is raw in the path.
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
@@ -55,27 +55,27 @@ function requestOf({ method }: Operation, path: string, asked: Asked): SentReque
 }
 
 /** Each case uses its own address, so that failed logins of one case do not block the next. */
-function send(request: SentRequest, authorization: string | null, query = ''): Promise<Answered<unknown>> {
+function send(request: SentRequest, authorization: string | null, query = ''): Promise<ApiResponse<unknown>> {
   attempts += 1;
   const remoteAddress = `10.${(attempts >> 16) & 255}.${(attempts >> 8) & 255}.${attempts & 255}`;
   const headers: InjectOptions['headers'] = { ...request.headers, ...(authorization === null ? {} : { authorization }) };
   const url = query === '' ? request.url : `${request.url}${request.url.includes('?') ? '&' : '?'}${query}`;
-  return objects.world.send<unknown>({ ...request, url, headers, remoteAddress });
+  return objects.harness.send<unknown>({ ...request, url, headers, remoteAddress });
 }
 
 /** Responses to other callers must not contain data that they did not send themselves. */
-function assertNothingOfOthers(request: SentRequest, answer: Answered<unknown>, who: string): void {
+function assertNothingOfOthers(request: SentRequest, response: ApiResponse<unknown>, who: string): void {
   const asked = `${request.url} ${String(request.payload ?? '')}`;
   // The audit log contains the filters of bulk actions, including ids of rejected requests of others.
-  const shown = JSON.stringify(answer.body ?? null, (name, value) => (name === 'details' ? undefined : value));
+  const shown = JSON.stringify(response.body ?? null, (name, value) => (name === 'details' ? undefined : value));
   if (!asked.includes(MARK)) assert.ok(!shown.includes(MARK), `${who} sees ${shown}`);
 }
 
 async function assertRefused(request: SentRequest, authorization: string | null, challenge: RegExp, what: string): Promise<void> {
-  const answer = await send(request, authorization);
-  assert.equal(answer.status, 401, `${what}: ${JSON.stringify(answer.body)}`);
-  assert.match(String(answer.headers['www-authenticate']), challenge, what);
-  assert.match(JSON.stringify(answer.body), /Bearer|Basic|token|API key/, `${what} says what to send`);
+  const received = await send(request, authorization);
+  assert.equal(received.status, 401, `${what}: ${JSON.stringify(received.body)}`);
+  assert.match(String(received.headers['www-authenticate']), challenge, what);
+  assert.match(JSON.stringify(received.body), /Bearer|Basic|token|API key/, `${what} says what to send`);
 }
 
 async function assertAllRefused(request: SentRequest, refused: Headers, challenge: RegExp): Promise<void> {
@@ -86,14 +86,14 @@ async function assertAllRefused(request: SentRequest, refused: Headers, challeng
 
 /** Credentials of the search API. */
 async function walkIndex(operation: Operation, row: IndexRow, path: string): Promise<void> {
-  const { world, people } = objects;
+  const { harness, people } = objects;
   const [old, other] = [await objects.index(), await objects.index()];
   const foreignRequest = { name: 'theirs', region: REGION, type: 'free', teamId: people.otherTeamId } as const;
-  const foreign = doneValue(await world.search.create(people.principals.stranger, foreignRequest));
-  const own = doneValue(await world.search.resetPassword(people.principals.owner, old.index.indexId));
+  const foreign = doneValue(await harness.search.create(people.principals.stranger, foreignRequest));
+  const own = doneValue(await harness.search.resetPassword(people.principals.owner, old.index.indexId));
   const target = { indexId: own.index.indexId, namespace: 'n' };
-  await world.search.documents.upsert({ ...target, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });
-  const request = requestOf(operation, path, { ...(await row.ask(objects)), params: target });
+  await harness.search.documents.upsert({ ...target, documents: [{ id: 'd', content: '{"text":"a text"}', metadata: null }] });
+  const request = requestOf(operation, path, { ...(await row.prepare(objects)), params: target });
   const refused = {
     ...credentials.notOfAnIndex,
     'of before the password was reset': `Bearer ${old.token}`,
@@ -105,7 +105,7 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   };
   await assertAllRefused(request, refused, /^Bearer/);
   assert.equal((await send(request, null, `svc_token=${own.token}`)).status, 401, 'its own token in the query');
-  const nowhere = requestOf(operation, path, { ...(await row.ask(objects)), params: { ...target, indexId: 'idx_none' } });
+  const nowhere = requestOf(operation, path, { ...(await row.prepare(objects)), params: { ...target, indexId: 'idx_none' } });
   for (const { token } of [other, foreign]) {
     const [hidden, unknown] = [await send(request, `Bearer ${token}`), await send(nowhere, `Bearer ${token}`)];
     assert.deepEqual([hidden.status, hidden.body], [unknown.status, unknown.body], 'like an index that does not exist');
@@ -117,14 +117,14 @@ async function walkIndex(operation: Operation, row: IndexRow, path: string): Pro
   assert.equal((await send(request, basicOf('finance'))).status, row.readOnly, 'the login of a user who can only read');
   const readOnly = await send(request, `Bearer ${own.readOnlyToken}`);
   assert.equal(readOnly.status, row.readOnly, `read-only: ${JSON.stringify(readOnly.body)}`);
-  const answer = await send(request, `Bearer ${own.token}`);
-  assert.equal(answer.status, 200, `own, after all the others: ${JSON.stringify(answer.body)}`);
+  const result = await send(request, `Bearer ${own.token}`);
+  assert.equal(result.status, 200, `own, after all the others: ${JSON.stringify(result.body)}`);
 }
 
 /** Runs after a successful request: its entry exists when the response arrives. */
 async function assertAudited({ operationId, audit }: Operation, request: SentRequest): Promise<void> {
   if (audit === undefined || audit.kind === 'none' || UNRECORDED.includes(operationId)) return;
-  const [entry] = await objects.world.store.accounts.listAudit({ accountIds: null, after: null, limit: 1 });
+  const [entry] = await objects.harness.store.accounts.listAudit({ accountIds: null, after: null, limit: 1 });
   assert.equal(entry?.request?.operation, operationId, `${request.url} is in the audit log: ${JSON.stringify(entry)}`);
   assert.equal(entry.request.outcome, 'done');
   if (audit.kind === 'change' && audit.subject !== undefined) assert.notEqual(entry.subject, '', 'it names the object');
@@ -137,18 +137,18 @@ const UNRECORDED: readonly string[] = ALL.flatMap(({ operationId, audit }) =>
 
 async function walk(operation: Operation, row: Row, path: string): Promise<void> {
   aheadMs += LIMITS.failedLoginWindowMs;
-  const fresh = async () => requestOf(operation, path, await row.ask(objects));
+  const fresh = async () => requestOf(operation, path, await row.prepare(objects));
   const request = await fresh();
   switch (row.access) {
     case 'open': {
       const any = { ...credentials.notOfAnInstance, ...credentials.notOfAUser, ...credentials.outsiders };
-      for (const authorization of [null, `Bearer ${objects.world.token}`, ...Object.values(any)])
+      for (const authorization of [null, `Bearer ${objects.harness.token}`, ...Object.values(any)])
         assert.equal((await send(await fresh(), authorization)).status, row.anybody, String(authorization));
       break;
     }
     case 'session': {
       const any = { ...credentials.notOfAnInstance, ...credentials.notOfAUser, ...credentials.outsiders };
-      for (const authorization of [null, `Bearer ${objects.world.token}`, ...Object.values(any)])
+      for (const authorization of [null, `Bearer ${objects.harness.token}`, ...Object.values(any)])
         assert.equal((await send(request, authorization)).status, 401, String(authorization));
       break;
     }
@@ -163,21 +163,21 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
         assert.equal(other.status, row.other, `${who}: ${JSON.stringify(other.body)}`);
         assertNothingOfOthers(request, other, who);
       }
-      const readOnly = await send(request, `Bearer ${objects.world.readOnlyToken}`);
+      const readOnly = await send(request, `Bearer ${objects.harness.readOnlyToken}`);
       assert.equal(readOnly.status, row.readOnly, `read-only: ${JSON.stringify(readOnly.body)}`);
-      const own = await send(request, `Bearer ${objects.world.token}`);
+      const own = await send(request, `Bearer ${objects.harness.token}`);
       assert.equal(own.status, row.own, `own, after all the others: ${JSON.stringify(own.body)}`);
       if (own.status < 300) await assertAudited(operation, request);
       break;
     }
     case 'account': {
       await assertAllRefused(request, credentials.notOfAUser, /^Basic/);
-      assert.equal((await send(request, null, `svc_token=${objects.world.token}`)).status, 401, 'a token in the query');
+      assert.equal((await send(request, null, `svc_token=${objects.harness.token}`)).status, 401, 'a token in the query');
       const outsider = async (who: string, authorization: string) => {
         const asked = await fresh();
-        const answer = await send(asked, authorization);
-        assert.equal(answer.status, row.people.stranger, `${who}: ${JSON.stringify(answer.body)}`);
-        assertNothingOfOthers(asked, answer, who);
+        const response = await send(asked, authorization);
+        assert.equal(response.status, row.people.stranger, `${who}: ${JSON.stringify(response.body)}`);
+        assertNothingOfOthers(asked, response, who);
       };
       for (const [who, authorization] of Object.entries(credentials.outsiders)) await outsider(who, authorization);
       for (const person of PEOPLE) {
@@ -185,9 +185,9 @@ async function walk(operation: Operation, row: Row, path: string): Promise<void>
           await outsider(person, basicOf(person));
           continue;
         }
-        const answer = await send(await fresh(), basicOf(person));
-        assert.equal(answer.status, row.people[person], `${person}: ${JSON.stringify(answer.body)}`);
-        if (answer.status < 300) await assertAudited(operation, request);
+        const response = await send(await fresh(), basicOf(person));
+        assert.equal(response.status, row.people[person], `${person}: ${JSON.stringify(response.body)}`);
+        if (response.status < 300) await assertAudited(operation, request);
       }
       break;
     }
@@ -203,7 +203,7 @@ async function walkHead(operation: Operation, path: string): Promise<void> {
     attempts += 1;
     const headers = authorization === null ? {} : { authorization };
     const remoteAddress = `10.${(attempts >> 16) & 255}.${(attempts >> 8) & 255}.${attempts & 255}`;
-    const { statusCode, payload } = await objects.world.api.inject({ method: 'HEAD', url, headers, remoteAddress });
+    const { statusCode, payload } = await objects.harness.api.inject({ method: 'HEAD', url, headers, remoteAddress });
     assert.deepEqual([statusCode, payload], [401, ''], `${url} with ${authorization}`);
   }
 }
@@ -222,7 +222,7 @@ test('each route responds to each credential as the isolation table says', async
       pathsOf(operation).map((path) => [`${operation.method} ${routerPath(path)}`, { operation, path }]),
     ),
   );
-  const { routes } = objects.world.api;
+  const { routes } = objects.harness.api;
   for (const { method, path: url } of routes) {
     await t.test(`${method} ${url}`, async () => {
       const found = declared.get(`${method === 'HEAD' ? 'GET' : method} ${url}`);
@@ -241,17 +241,17 @@ test('each route responds to each credential as the isolation table says', async
 });
 
 test('a server of one API has no other routes than the server of both', async () => {
-  const both = new Set(objects.world.api.routes.map(({ method, path }) => `${method} ${path}`));
+  const both = new Set(objects.harness.api.routes.map(({ method, path }) => `${method} ${path}`));
   for (const serves of ['runtime', 'management'] as const) {
-    const world = await ApiWorld.open({ serves });
-    const routes = world.api.routes.map(({ method, path }) => `${method} ${path}`);
+    const harness = await ApiHarness.open({ serves });
+    const routes = harness.api.routes.map(({ method, path }) => `${method} ${path}`);
     assert.ok(routes.length > 10 && routes.length < both.size, serves);
     assert.deepEqual(
       routes.filter((route) => !both.has(route)),
       [],
       serves,
     );
-    await world.close();
+    await harness.close();
   }
 });
 

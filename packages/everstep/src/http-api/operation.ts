@@ -23,7 +23,7 @@ import type { SearchService } from '../search/search-service.js';
 import type { SignIn } from '../sign-in/sign-in.js';
 import type { Need } from './admission/authentication.js';
 import type { AuditRule } from './audited/audit-rule.js';
-import type { Admitted, AnswerHeaders, OperationAnswer, OperationInput, RequestContext } from './handled-request.js';
+import type { Admitted, OperationInput, OperationResponse, RequestContext, ResponseHeaders } from './handled-request.js';
 import type { ReceivedHeaders } from './parameters/prefixed-headers.js';
 import type { Reads } from './read-models/reads.js';
 import type { CursorSeal } from './requests/cursor.js';
@@ -119,14 +119,14 @@ export type BodySpec =
   | { readonly kind: 'bytes'; readonly description: string; readonly maxBytes?: number }
   | { readonly kind: 'json'; readonly schema: TSchema; readonly required: boolean; readonly maxBytes?: number };
 
-export type Answer<Responses> = {
+export type ResponseOf<Responses> = {
   readonly [Status in keyof Responses]: Responses[Status] extends TSchema
-    ? { readonly status: Status; readonly body: Static<Responses[Status]>; readonly headers?: AnswerHeaders }
+    ? { readonly status: Status; readonly body: Static<Responses[Status]>; readonly headers?: ResponseHeaders }
     : never;
 }[keyof Responses];
 
 /** Returns a response. The type of the status is literal, so that the body is checked against the schema of that status. */
-export const answer = <const Status extends number, Body>(status: Status, body: Body, headers: AnswerHeaders = {}) => ({
+export const respond = <const Status extends number, Body>(status: Status, body: Body, headers: ResponseHeaders = {}) => ({
   status,
   body,
   headers,
@@ -184,7 +184,7 @@ export interface TokenOperation<Path, Query, Headers, Body, Responses> extends O
     input: Input<Path, Query, Headers, Body>,
     context: ApiContext,
     caller: Caller,
-  ): Promise<Answer<Responses>> | Answer<Responses>;
+  ): Promise<ResponseOf<Responses>> | ResponseOf<Responses>;
 }
 
 /**
@@ -201,7 +201,7 @@ export interface AccountOperation<Path, Query, Body, Responses> extends Operatio
     input: Input<Path, Query, undefined, Body>,
     context: ApiContext,
     principal: Principal,
-  ): Promise<Answer<Responses>> | Answer<Responses>;
+  ): Promise<ResponseOf<Responses>> | ResponseOf<Responses>;
 }
 
 /** Operation about the session that makes the request. */
@@ -212,7 +212,7 @@ export interface SessionOperation<Responses> extends OperationDescription {
     input: Input<undefined, undefined, undefined, undefined>,
     context: ApiContext,
     session: Session,
-  ): Promise<Answer<Responses>> | Answer<Responses>;
+  ): Promise<ResponseOf<Responses>> | ResponseOf<Responses>;
 }
 
 /** Operation of the search API. The path contains the id of the index; the token belongs to the index. */
@@ -223,7 +223,10 @@ export interface IndexOperation<Path, Body, Responses> extends OperationDescript
   readonly pathParameters: Path;
   readonly body?: Body;
   readonly responses: Responses;
-  handle(input: Input<Path, undefined, undefined, Body>, context: ApiContext): Promise<Answer<Responses>> | Answer<Responses>;
+  handle(
+    input: Input<Path, undefined, undefined, Body>,
+    context: ApiContext,
+  ): Promise<ResponseOf<Responses>> | ResponseOf<Responses>;
 }
 
 /** Data of an unauthenticated request that is available before its body is read. */
@@ -240,11 +243,14 @@ export interface OpenOperation<Path, Body, Responses> extends OperationDescripti
   /** Admits a request. Rejects with ApiError before the body is read. */
   readonly admit?: (request: OpenRequest, context: ApiContext) => Promise<void> | void;
   /** `refuse`: the operation starts work, which is not possible while the server stops. */
-  readonly whileStopping: 'answer' | 'refuse';
+  readonly whileStopping: 'respond' | 'refuse';
   readonly pathParameters?: Path;
   readonly body?: Body;
   readonly responses: Responses;
-  handle(input: Input<Path, undefined, undefined, Body>, context: ApiContext): Promise<Answer<Responses>> | Answer<Responses>;
+  handle(
+    input: Input<Path, undefined, undefined, Body>,
+    context: ApiContext,
+  ): Promise<ResponseOf<Responses>> | ResponseOf<Responses>;
 }
 
 /** Any operation, as the server and the OpenAPI document use it. */
@@ -256,7 +262,7 @@ export interface Operation extends OperationDescription {
   readonly showsPayloads?: true;
   /** Required access of a search index token. */
   readonly needs?: Need;
-  readonly whileStopping: 'answer' | 'refuse';
+  readonly whileStopping: 'respond' | 'refuse';
   readonly admit?: (request: OpenRequest, context: ApiContext) => Promise<void> | void;
   readonly pathParameters?: TObject;
   readonly query?: TObject;
@@ -264,7 +270,7 @@ export interface Operation extends OperationDescription {
   readonly body?: BodySpec;
   readonly responses: Readonly<Record<number, TSchema>>;
   /** Runs the operation. Throws when the caller was not admitted as `access` requires. */
-  run(input: OperationInput, context: ApiContext, admitted: Admitted): Promise<OperationAnswer> | OperationAnswer;
+  run(input: OperationInput, context: ApiContext, admitted: Admitted): Promise<OperationResponse> | OperationResponse;
 }
 
 /** JSON needs up to this factor more bytes for a message than the message has. */
@@ -320,7 +326,7 @@ export function operation<
     run: (input, context, admitted) => {
       if (admitted.access !== 'token') throw new Error(`${declared.operationId} was called without a token`);
       // The input was validated by the schemas, so it has their types.
-      return handle.call(declared, input as Input<Path, Query, Headers, Body>, context, admitted.caller) as OperationAnswer;
+      return handle.call(declared, input as Input<Path, Query, Headers, Body>, context, admitted.caller) as OperationResponse;
     },
   };
 }
@@ -343,7 +349,12 @@ export function accountOperation<
     run: (input, context, admitted) => {
       if (admitted.access !== 'account') throw new Error(`${declared.operationId} was called without a user`);
       // The input was validated by the schemas, so it has their types.
-      return handle.call(declared, input as Input<Path, Query, undefined, Body>, context, admitted.principal) as OperationAnswer;
+      return handle.call(
+        declared,
+        input as Input<Path, Query, undefined, Body>,
+        context,
+        admitted.principal,
+      ) as OperationResponse;
     },
   };
 }
@@ -358,7 +369,7 @@ export function sessionOperation<R extends Responses>(declared: Omit<SessionOper
     run: (input, context, admitted) => {
       if (admitted.access !== 'session') throw new Error(`${declared.operationId} was called without a session`);
       const read = input as Input<undefined, undefined, undefined, undefined>;
-      return handle.call(declared, read, context, admitted.session) as OperationAnswer;
+      return handle.call(declared, read, context, admitted.session) as OperationResponse;
     },
   };
 }
@@ -378,7 +389,7 @@ export function indexOperation<R extends Responses, Path extends TObject, Body e
       if (admitted.access !== 'index' || admitted.caller.indexId !== input.path.indexId)
         throw new Error(`${declared.operationId} was called without a token of its index`);
       // The input was validated by the schemas, so it has their types.
-      return handle.call(declared, input as Input<Path, undefined, undefined, Body>, context) as OperationAnswer;
+      return handle.call(declared, input as Input<Path, undefined, undefined, Body>, context) as OperationResponse;
     },
   };
 }
@@ -396,6 +407,7 @@ export function openOperation<
     ...(pathParameters ? { pathParameters } : {}),
     ...(body ? { body } : {}),
     // The input was validated by the schemas, so it has their types.
-    run: (input, context) => handle.call(declared, input as Input<Path, undefined, undefined, Body>, context) as OperationAnswer,
+    run: (input, context) =>
+      handle.call(declared, input as Input<Path, undefined, undefined, Body>, context) as OperationResponse,
   };
 }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { LOCAL_CERTIFICATE, TEST_CA } from '../config/certificates.fixture.js';
 import { LIMITS } from '../config/limits.js';
 import type { MailSettings } from '../config/mail/mail-settings.js';
-import type { MailTarget, Message, MessageAnswer } from '../ports/message-sender.js';
+import type { MailTarget, Message, MessageOutcome } from '../ports/message-sender.js';
 import { MailSender } from './mail-sender.js';
 import { SmtpServer, type SmtpServerOptions } from './smtp-server.fixture.js';
 
@@ -16,15 +16,15 @@ const messageTo = (
   content: object = { subject: 'Alert: a run failed', text: 'Step: charge' },
 ): Message => ({
   ...{ instanceId: 'qi_1', dialect: 'native', method: 'POST', url: 'mailto:ops@shop.test', headers: {} },
-  ...{ body: Buffer.from(JSON.stringify(content)), timeoutMs: 30_000, maxAnswerBytes: 1_000, signed: null, take: 'forwarded' },
+  ...{ body: Buffer.from(JSON.stringify(content)), timeoutMs: 30_000, maxResponseBytes: 1_000, signed: null, take: 'forwarded' },
   mail: { id: 'msg_1', to } satisfies MailTarget,
 });
 
-interface World {
+interface Harness {
   readonly server: SmtpServer;
   readonly warnings: object[];
   readonly sender: MailSender;
-  send(to: readonly string[], content?: object, signal?: AbortSignal): Promise<MessageAnswer>;
+  send(to: readonly string[], content?: object, signal?: AbortSignal): Promise<MessageOutcome>;
   now: number;
 }
 
@@ -32,7 +32,7 @@ interface World {
 async function withServer(
   options: SmtpServerOptions,
   settings: Partial<MailSettings> | null,
-  work: (world: World) => Promise<void>,
+  work: (harness: Harness) => Promise<void>,
 ): Promise<void> {
   const server = await SmtpServer.open(options);
   const warnings: object[] = [];
@@ -43,27 +43,27 @@ async function withServer(
     ...settings,
   };
   const log = { debug() {}, info() {}, warn: (fields: object) => warnings.push(fields), error() {} };
-  const sender = new MailSender(others, { settings: mail, now: () => world.now, log, ca: TEST_CA });
-  const world: World = {
+  const sender = new MailSender(others, { settings: mail, now: () => harness.now, log, ca: TEST_CA });
+  const harness: Harness = {
     ...{ server, warnings, sender, now: HOUR_MS },
     send: (to, content, signal = NEVER) => sender.send(messageTo(to, content), signal),
   };
   try {
-    await work(world);
+    await work(harness);
   } finally {
     await server.close();
   }
 }
 
-const failureOf = (answer: MessageAnswer) => (answer.kind === 'failure' ? answer.failure : assert.fail('it was sent'));
+const failureOf = (outcome: MessageOutcome) => (outcome.kind === 'failure' ? outcome.failure : assert.fail('it was sent'));
 const LOGIN = { user: 'ann', password: 'secret' };
 
 describe('email', () => {
   test('is sent over TLS with a login, once for all recipients', () =>
     withServer(SECURE, { login: LOGIN }, async ({ server, send, warnings }) => {
-      const answer = await send(['ops@shop.test', 'ann@shop.test']);
-      assert.ok(answer.kind === 'answered', JSON.stringify([answer, warnings]));
-      assert.deepEqual([answer.status, Buffer.from(answer.body).toString()], [250, '250 queued as 1']);
+      const result = await send(['ops@shop.test', 'ann@shop.test']);
+      assert.ok(result.kind === 'answered', JSON.stringify([result, warnings]));
+      assert.deepEqual([result.status, Buffer.from(result.body).toString()], [250, '250 queued as 1']);
       const [mail, ...others] = server.mails;
       assert.equal(others.length, 0);
       const { data = '', ...rest } = mail ?? {};
@@ -143,14 +143,14 @@ describe('email', () => {
     }));
 
   test('is sent to a limited number of recipients per hour and instance', () =>
-    withServer({ ...SECURE, onRecipient: () => '550 no' }, {}, async (world) => {
+    withServer({ ...SECURE, onRecipient: () => '550 no' }, {}, async (harness) => {
       const many = Array.from({ length: LIMITS.maxMailRecipientsPerHour / 2 }, (_, index) => `a${index}@shop.test`);
-      for (let n = 0; n < 2; n++) assert.match(failureOf(await world.send(many)).message, /^the SMTP server refused/);
-      const { message, retry } = failureOf(await world.send(['ops@shop.test']));
+      for (let n = 0; n < 2; n++) assert.match(failureOf(await harness.send(many)).message, /^the SMTP server refused/);
+      const { message, retry } = failureOf(await harness.send(['ops@shop.test']));
       assert.match(message, /at most 300 recipients per hour/);
       assert.deepEqual(retry, { kind: 'after', delayMs: HOUR_MS });
-      world.now += HOUR_MS;
-      assert.match(failureOf(await world.send(['ops@shop.test'])).message, /^the SMTP server refused/);
+      harness.now += HOUR_MS;
+      assert.match(failureOf(await harness.send(['ops@shop.test'])).message, /^the SMTP server refused/);
     }));
 
   test('fails clearly without a server, and for the notice of another kind of destination', async () => {
@@ -173,10 +173,10 @@ describe('email', () => {
     }));
 
   test('other messages are passed on', async () => {
-    const answer: MessageAnswer = { kind: 'answered', status: 204, headers: {}, body: new Uint8Array() };
+    const received: MessageOutcome = { kind: 'answered', status: 204, headers: {}, body: new Uint8Array() };
     const log = { debug() {}, info() {}, warn() {}, error() {} };
-    const sender = new MailSender({ send: async () => answer }, { settings: null, now: () => 0, log });
+    const sender = new MailSender({ send: async () => received }, { settings: null, now: () => 0, log });
     const { mail: _mail, ...message } = messageTo([]);
-    assert.equal(await sender.send(message, NEVER), answer);
+    assert.equal(await sender.send(message, NEVER), received);
   });
 });

@@ -7,7 +7,7 @@ import type { MailContent } from '../engine/alerts/notice-content.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
 import type { Log } from '../ports/log.js';
 import type { MailRecipients } from '../ports/mail-recipients.js';
-import type { MailTarget, Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import type { MailTarget, Message, MessageOutcome, MessageSender } from '../ports/message-sender.js';
 
 const HOUR_MS = 3_600_000;
 /** Response code of an accepted message. */
@@ -30,7 +30,7 @@ function failed(
   cause: DeliveryFailure['cause'],
   message: string,
   retry: DeliveryFailure['retry'] = BACKOFF,
-): Extract<MessageAnswer, { readonly kind: 'failure' }> {
+): Extract<MessageOutcome, { readonly kind: 'failure' }> {
   const nothing = { status: null, responseHeaders: {}, responseBody: new Uint8Array() };
   return { kind: 'failure', failure: { cause, message, retry, ...nothing } };
 }
@@ -65,10 +65,13 @@ export class MailSender implements MessageSender, MailRecipients {
   allows(address: string): boolean {
     const recipients = this.options.settings?.recipients ?? [];
     const wanted = address.toLowerCase();
-    return recipients.length === 0 || recipients.some((each) => (each.startsWith('@') ? wanted.endsWith(each) : wanted === each));
+    return (
+      recipients.length === 0 ||
+      recipients.some((pattern) => (pattern.startsWith('@') ? wanted.endsWith(pattern) : wanted === pattern))
+    );
   }
 
-  send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
+  send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
     const { mail } = message;
     return mail ? this.sendMail(message, mail, signal, onSent) : this.others.send(message, signal, onSent);
   }
@@ -78,7 +81,7 @@ export class MailSender implements MessageSender, MailRecipients {
     { id, to }: MailTarget,
     signal: AbortSignal,
     onSent?: () => void,
-  ): Promise<MessageAnswer> {
+  ): Promise<MessageOutcome> {
     const { settings } = this.options;
     const content = contentOf(message);
     if (!settings) return failed('refused', 'no SMTP server is configured');
@@ -106,7 +109,7 @@ export class MailSender implements MessageSender, MailRecipients {
     });
   }
 
-  private async deliver(instanceId: string, mail: SendMailOptions): Promise<MessageAnswer> {
+  private async deliver(instanceId: string, mail: SendMailOptions): Promise<MessageOutcome> {
     try {
       this.transporter ??= this.open();
       const { response } = await (await this.transporter).sendMail(mail);

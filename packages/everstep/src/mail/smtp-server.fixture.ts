@@ -83,7 +83,7 @@ export class SmtpServer {
     let [received, from, login, isData] = ['', '', null as string | null, false];
     let to: string[] = [];
     const say = (...lines: readonly string[]) => socket.write(lines.map((line) => line + NEW_LINE).join(''));
-    const answer = (line: string): void => {
+    const respond = (line: string): void => {
       const [verb = '', , credentials = ''] = line.split(' ');
       switch (verb.toUpperCase()) {
         case 'EHLO':
@@ -122,7 +122,7 @@ export class SmtpServer {
         const text = received.slice(0, end);
         received = received.slice(end + (isData ? END_OF_DATA : NEW_LINE).length);
         if (!isData) {
-          answer(text);
+          respond(text);
           continue;
         }
         this.mails.push({ from, to, data: text, isEncrypted, login });

@@ -61,12 +61,12 @@ export class LabelValues {
 
   private rarestOf(names: Iterable<string>, fits: (name: string) => boolean = () => true): string | null {
     let rarest: string | null = null;
-    let least = Number.POSITIVE_INFINITY;
+    let min = Number.POSITIVE_INFINITY;
     for (const name of names) {
       const count = this.counts.get(name) ?? 0;
-      if (count >= least || !fits(name)) continue;
+      if (count >= min || !fits(name)) continue;
       rarest = name;
-      least = count;
+      min = count;
     }
     return rarest;
   }

@@ -1,20 +1,20 @@
 /** Observes the requests to apps and other destinations, at the ports that send them. */
 
-import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import type { Message, MessageOutcome, MessageSender } from '../ports/message-sender.js';
 import { type DeliveryKind, NO_OBSERVER, type Observer } from '../ports/observer.js';
-import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import type { StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js';
 
 /** Returns milliseconds of a clock that is never set. */
 type ElapsedMs = () => number;
 
-const outcomeOfStep = (answer: StepAnswer): number | string => {
-  if (answer.kind === 'failure') return answer.failure.status ?? answer.failure.cause;
-  return answer.status ?? 200;
+const outcomeOfStep = (result: StepOutcome): number | string => {
+  if (result.kind === 'failure') return result.failure.status ?? result.failure.cause;
+  return result.status ?? 200;
 };
-const outcomeOfMessage = (answer: MessageAnswer): number | string =>
-  answer.kind === 'failure' ? (answer.failure.status ?? answer.failure.cause) : answer.status;
+const outcomeOfMessage = (response: MessageOutcome): number | string =>
+  response.kind === 'failure' ? (response.failure.status ?? response.failure.cause) : response.status;
 
-const isJournalNeeded = (answer: StepAnswer): boolean => answer.kind === 'reply' && answer.reply.kind === 'journal-needed';
+const isJournalNeeded = (received: StepOutcome): boolean => received.kind === 'reply' && received.reply.kind === 'journal-needed';
 
 function kindOf({ signed }: Message): DeliveryKind {
   switch (signed?.kind) {
@@ -32,10 +32,10 @@ function kindOf({ signed }: Message): DeliveryKind {
  * Returns whether the code executed the step of the message, or failed in it. A reply to a request without a target can only
  * plan steps.
  */
-function isOfStep({ request: { target } }: StepCall, answer: StepAnswer): boolean {
+function isOfStep({ request: { target } }: StepCall, result: StepOutcome): boolean {
   if (target !== null) return true;
-  if (answer.kind !== 'reply') return false;
-  const { reply } = answer;
+  if (result.kind !== 'reply') return false;
+  const { reply } = result;
   return (
     (reply.kind === 'progress' || reply.kind === 'failed') &&
     (reply.done.length > 0 || (reply.kind === 'failed' && reply.step !== undefined))
@@ -48,7 +48,7 @@ export function observedCaller(caller: StepCaller, observer: Observer, elapsedMs
   const observed: StepCaller = {
     async call(call, signal, onSent) {
       let sentAt: number | null = null;
-      const answer = await caller.call(call, signal, () => {
+      const result = await caller.call(call, signal, () => {
         sentAt = elapsedMs();
         onSent?.();
       });
@@ -58,13 +58,13 @@ export function observedCaller(caller: StepCaller, observer: Observer, elapsedMs
           kind: 'step',
           url: call.workflowUrl,
           durationMs: elapsedMs() - startedAt,
-          outcome: outcomeOfStep(answer),
+          outcome: outcomeOfStep(result),
           method: 'POST',
-          isOfStep: !signal.aborted && isOfStep(call, answer),
+          isOfStep: !signal.aborted && isOfStep(call, result),
           // A worker that needs the journal gets it immediately, in the same attempt.
-          ...(call.span && !isJournalNeeded(answer) ? { span: call.span } : {}),
+          ...(call.span && !isJournalNeeded(result) ? { span: call.span } : {}),
         });
-      return answer;
+      return result;
     },
     close: () => caller.close(),
   };
@@ -76,12 +76,12 @@ export function observedSender(sender: MessageSender, observer: Observer, elapse
   return {
     async send(message, signal, onSent) {
       const startedAt = elapsedMs();
-      const answer = await sender.send(message, signal, onSent);
-      const outcome = outcomeOfMessage(answer);
+      const result = await sender.send(message, signal, onSent);
+      const outcome = outcomeOfMessage(result);
       const { url, method, trace } = message;
       const sent = { kind: kindOf(message), url, method, durationMs: elapsedMs() - startedAt, outcome };
       observer.delivered({ ...sent, isOfStep: !signal.aborted, ...(trace?.span ? { span: trace.span } : {}) });
-      return answer;
+      return result;
     },
   };
 }

@@ -47,7 +47,7 @@ export interface Message {
   readonly trace?: AttemptTrace | undefined;
   readonly timeoutMs: number;
   /** Maximum size of the response body. A longer response is a failure, unless `anyBody` is set. */
-  readonly maxAnswerBytes: number;
+  readonly maxResponseBytes: number;
   /** Set if only the status matters. A longer body is truncated, and a body that cannot be decoded is kept as received. */
   readonly anyBody?: true;
   /** How the message is signed; null if it is not signed, except as a webhook. */
@@ -65,11 +65,11 @@ export interface Message {
    * Settles when the response is recorded or dropped. Until then its bytes count as in memory. Absent: they count
    * only until the message ends.
    */
-  readonly answerRecorded?: Promise<void>;
+  readonly outcomeRecorded?: Promise<void>;
 }
 
 /** The response to a message, or a failure. */
-export type MessageAnswer =
+export type MessageOutcome =
   | {
       readonly kind: 'answered';
       readonly status: number;
@@ -94,5 +94,5 @@ export interface MessageSender {
    * Sends a message. Rejects only with NotAttemptedError. `signal` aborts the message. `onSent` is called when the
    * request is sent.
    */
-  send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer>;
+  send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome>;
 }

@@ -35,11 +35,11 @@ export interface StepCall {
    * Settles when the response is recorded or dropped. Until then its bytes count as in memory. Absent: they count
    * only until the call ends.
    */
-  readonly answerRecorded?: Promise<void>;
+  readonly outcomeRecorded?: Promise<void>;
 }
 
 /** The outcome of a call: a reply, an empty response, or a failure. */
-export type StepAnswer =
+export type StepOutcome =
   | {
       readonly kind: 'reply';
       readonly reply: StepReply;
@@ -91,6 +91,6 @@ export interface StepCaller {
    * the call. `onSent` is called when the request is sent, which can be some time after the call because of
    * connecting.
    */
-  call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer>;
+  call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome>;
   close(): Promise<void>;
 }

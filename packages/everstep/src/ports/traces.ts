@@ -34,7 +34,7 @@ export interface Traces {
 const passedOn = ({ settings: { trace } }: Run): RunTrace | undefined => (trace?.isLinked ? undefined : trace);
 
 /** Traces that are not exported: the context of the trigger is passed on. */
-export const PASSED_ON: Traces = {
+export const NO_TRACES: Traces = {
   ofAttempt(run) {
     const trace = passedOn(run);
     return trace && { context: trace };

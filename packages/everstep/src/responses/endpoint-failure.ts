@@ -1,6 +1,6 @@
 /** Interprets HTTP responses of a workflow endpoint that do not follow its step protocol, for any protocol. */
 import type { DeliveryFailure } from '../engine/runs/run.js';
-import { type AnswerHeaders, describeRedirect, headerOf, retryAdviceOf, snippetOf } from './retry-advice.js';
+import { describeRedirect, headerOf, type ResponseHeaders, retryAdviceOf, snippetOf } from './retry-advice.js';
 
 const BACKOFF = { kind: 'backoff' } as const;
 
@@ -21,10 +21,10 @@ const STATUS_WORDS: Readonly<Record<number, string>> = {
 };
 
 /** A complete response of an endpoint. */
-export interface EndpointAnswer {
+export interface EndpointResponse {
   readonly status: number;
   /** Headers with lower-case names. */
-  readonly headers: AnswerHeaders;
+  readonly headers: ResponseHeaders;
   readonly body: Buffer;
 }
 
@@ -40,7 +40,7 @@ export interface FailureView {
  * Returns every header with all its values. A header named `__proto__` is omitted, because it would change the
  * prototype of the object.
  */
-export function valuesOf(headers: AnswerHeaders): Record<string, readonly string[]> {
+export function valuesOf(headers: ResponseHeaders): Record<string, readonly string[]> {
   const values: Record<string, readonly string[]> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined && name !== '__proto__') values[name] = typeof value === 'string' ? [value] : value;
@@ -49,7 +49,7 @@ export function valuesOf(headers: AnswerHeaders): Record<string, readonly string
 }
 
 /** Describes a body by its type and its start. */
-export function describeBody({ headers, body }: EndpointAnswer, hidesData: boolean): string {
+export function describeBody({ headers, body }: EndpointResponse, hidesData: boolean): string {
   if (hidesData) return snippetOf(body, hidesData);
   const encoding = headerOf(headers, 'content-encoding');
   const encoded = encoding && encoding !== 'identity' ? `, content-encoding ${encoding} (which was not requested)` : '';
@@ -58,7 +58,7 @@ export function describeBody({ headers, body }: EndpointAnswer, hidesData: boole
 
 /** Describes an error response that was not produced by a workflow. */
 export function endpointFailure(
-  { status, headers, body }: EndpointAnswer,
+  { status, headers, body }: EndpointResponse,
   { hidesData, now }: FailureView,
 ): Pick<DeliveryFailure, 'message' | 'retry'> {
   if (status >= 300 && status < 400) {

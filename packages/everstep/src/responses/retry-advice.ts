@@ -10,10 +10,10 @@ const SNIPPET_LENGTH = 100;
 const MAX_SHOWN_HEADER_LENGTH = 300;
 
 /** Headers of a response, by lower-case name. */
-export type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+export type ResponseHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Returns the first value of a header, shortened for display. */
-export function headerOf(headers: AnswerHeaders, name: string): string | undefined {
+export function headerOf(headers: ResponseHeaders, name: string): string | undefined {
   const value = headers[name.toLowerCase()];
   const first = typeof value === 'string' ? value : value?.[0];
   return first?.slice(0, MAX_SHOWN_HEADER_LENGTH);
@@ -31,14 +31,14 @@ function retryAfterMs(value: string | undefined, now: number): number | undefine
 }
 
 /** Returns whether the header NonRetryable-Error is true, without a prefix or with the prefix of any dialect. */
-function forbidsRetry(headers: AnswerHeaders): boolean {
+function forbidsRetry(headers: ResponseHeaders): boolean {
   return Object.keys(headers).some(
     (name) => NON_RETRYABLE_HEADER.test(name) && headerOf(headers, name)?.trim().toLowerCase() === 'true',
   );
 }
 
 /** Returns whether and when to retry after a response that is neither a success nor a redirect. `now`: Unix ms. */
-export function retryAdviceOf(status: number, headers: AnswerHeaders, now: number): DeliveryFailure['retry'] {
+export function retryAdviceOf(status: number, headers: ResponseHeaders, now: number): DeliveryFailure['retry'] {
   if (status === NON_RETRYABLE_STATUS) return forbidsRetry(headers) ? NEVER : BACKOFF;
   const delayMs = status === 429 || status === 503 ? retryAfterMs(headerOf(headers, 'retry-after'), now) : undefined;
   return delayMs === undefined ? BACKOFF : { kind: 'after', delayMs };
@@ -48,7 +48,7 @@ export function retryAdviceOf(status: number, headers: AnswerHeaders, now: numbe
  * Describes a redirect: `with a redirect (302) to https://...`, to follow the word "answered". `hidesData`, here and
  * below: quotes nothing of the response, because the run redacts data and the response may contain it.
  */
-export function describeRedirect(status: number, headers: AnswerHeaders, hidesData: boolean): string {
+export function describeRedirect(status: number, headers: ResponseHeaders, hidesData: boolean): string {
   if (hidesData) return `with a redirect (${status})`;
   const location = headerOf(headers, 'location');
   return `with a redirect (${status}) ${location === undefined ? 'without a Location' : `to ${location}`}`;

@@ -1,6 +1,6 @@
 /** `everstep rotate-secrets`: sends the request to the service that uses the data directory, or opens the store itself. */
 import { existsSync } from 'node:fs';
-import { askToRotate, type RotateAnswer, type RotateRequest } from '../backup/control-channel.js';
+import { askToRotate, type RotateRequest, type RotateResult } from '../backup/control-channel.js';
 import { findSealer } from '../bootstrap/secrets-key.js';
 import { StartError } from '../bootstrap/start-error.js';
 import type { SecretKeys } from '../config/secret-keys.js';
@@ -32,7 +32,7 @@ async function openStore(store: StoreSetting, log: Log): Promise<Store> {
  * Rotates the secrets. A database is changed directly, even while nodes use it. Rejects with BackupError, SecretsError,
  * StoreOpenError or StartError, whose messages are for the operator.
  */
-export async function rotateFromOutside(options: OfflineRotation): Promise<RotateAnswer> {
+export async function rotateFromOutside(options: OfflineRotation): Promise<RotateResult> {
   const { dataDir, store: setting, secretsKeys, log, endTokens, onlyEncrypt } = options;
   const request = { endTokens, onlyEncrypt };
   const answered = setting.kind === 'file' ? await askToRotate(dataDir, request) : null;

@@ -22,7 +22,7 @@ const INSTANCE: QueueInstance = {
   nextSigningKey: 'sig_next',
 };
 
-async function openWorld(t: TestContext) {
+async function openHarness(t: TestContext) {
   const store = await openSqliteStore({ file: ':memory:' });
   t.after(() => store.close());
   const sealer = createSealer([randomBytes(32)]);
@@ -44,7 +44,7 @@ const issued = (authority: Awaited<ReturnType<typeof createAuthority>>) =>
   authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
 
 test('after a rotation, tokens stay valid and unchanged on every node, and later tokens use the new key', async (t) => {
-  const { accounts, node, rotate, pass } = await openWorld(t);
+  const { accounts, node, rotate, pass } = await openHarness(t);
   const [one, two] = [await node(), await node()];
   const before = await issued(one);
   const oldValue = await accounts.findSecret({ name: 'token-signing-key' });
@@ -68,7 +68,7 @@ test('after a rotation, tokens stay valid and unchanged on every node, and later
 });
 
 test('ended tokens are refused within seconds, and their records get new tokens', async (t) => {
-  const { accounts, node, rotate, pass } = await openWorld(t);
+  const { accounts, node, rotate, pass } = await openHarness(t);
   const authority = await node();
   const before = await issued(authority);
   assert.ok(await authority.isValid(before, 'qi_1'));
@@ -80,7 +80,7 @@ test('ended tokens are refused within seconds, and their records get new tokens'
 });
 
 test('a cursor stays valid across one rotation but not two', async (t) => {
-  const { accounts, rotate } = await openWorld(t);
+  const { accounts, rotate } = await openHarness(t);
   const scope = { operation: 'logs', instanceId: 'qi_1', filters: {} };
   const state = { after: '1', horizon: null, left: null };
   const cursor = await createCursorSeal(accounts).seal(scope, state);
@@ -91,7 +91,7 @@ test('a cursor stays valid across one rotation but not two', async (t) => {
 });
 
 test('all secrets are encrypted under the current key, and nothing else happens without keys to replace', async (t) => {
-  const { store, accounts, rotate } = await openWorld(t);
+  const { store, accounts, rotate } = await openHarness(t);
   await accounts.secret({ name: 'cursor-key', value: 'one' });
   await accounts.secret({ name: SEARCH_TOKEN_KEY, value: 'derives tokens' });
   const sealer = createSealer([randomBytes(32), randomBytes(32)]);
@@ -109,7 +109,7 @@ test('all secrets are encrypted under the current key, and nothing else happens 
 });
 
 test('two concurrent rotations of a database lose no key', async (t) => {
-  const { accounts, node, rotate, sealer, store } = await openWorld(t);
+  const { accounts, node, rotate, sealer, store } = await openHarness(t);
   const token = await issued(await node());
   await Promise.all([rotate(), rotate(), sealStored(store.accounts, sealer)]);
   const ring: readonly unknown[] = JSON.parse((await accounts.findSecret({ name: 'token-signing-key' })) ?? '[]');

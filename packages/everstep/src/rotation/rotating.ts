@@ -1,5 +1,5 @@
 /** Replaces the keys of the installation, and encrypts all secrets under the current key. */
-import type { RotateAnswer, RotateRequest } from '../backup/control-channel.js';
+import type { RotateRequest, RotateResult } from '../backup/control-channel.js';
 import type { Store } from '../ports/stores/store.js';
 import { endDerivedTokens } from '../search/search-tokens.js';
 import { KEY_RINGS, parseRing, rotated } from '../secrets/key-ring.js';
@@ -18,7 +18,7 @@ export interface RotatingOptions extends RotateRequest {
  * Rotates the secrets. This is safe on a store in use: a value is replaced only if it is unchanged, and services read keys
  * again every few seconds. If it is interrupted, run it again. Rejects with SecretsError.
  */
-export async function rotateSecrets(options: RotatingOptions): Promise<RotateAnswer> {
+export async function rotateSecrets(options: RotatingOptions): Promise<RotateResult> {
   const { store, sealer, now, endTokens, onlyEncrypt } = options;
   const encrypted = await sealStored(store.accounts, sealer);
   if (onlyEncrypt) return { replaced: [], encrypted };

@@ -12,13 +12,13 @@ import type { RunSettings } from '../engine/runs/run.js';
 import type { Clock } from '../ports/clock.js';
 import type { Cluster } from '../ports/cluster.js';
 import type { Log } from '../ports/log.js';
-import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import type { Message, MessageOutcome, MessageSender } from '../ports/message-sender.js';
 import { NO_OBSERVER, type Observer } from '../ports/observer.js';
-import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import type { StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js';
 import { type InstanceLimits, NO_LIMITS } from '../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../ports/stores/instance-owners.js';
 import type { DueTask, Store } from '../ports/stores/store.js';
-import { PASSED_ON, type Traces } from '../ports/traces.js';
+import { NO_TRACES, type Traces } from '../ports/traces.js';
 import { NO_WORKERS, type WorkerPresence } from '../ports/workers.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { createRuntime, type Runtime } from './runtime.js';
@@ -71,18 +71,18 @@ export class ScriptedCaller implements StepCaller {
   readonly calls: StepCall[] = [];
   out = 0;
   mostOut = 0;
-  private readonly answer: (call: StepCall, signal: AbortSignal) => Promise<StepReply> | StepReply;
-  constructor(answer: (call: StepCall, signal: AbortSignal) => Promise<StepReply> | StepReply) {
-    this.answer = answer;
+  private readonly respond: (call: StepCall, signal: AbortSignal) => Promise<StepReply> | StepReply;
+  constructor(respond: (call: StepCall, signal: AbortSignal) => Promise<StepReply> | StepReply) {
+    this.respond = respond;
   }
-  async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
     this.calls.push(call);
     onSent?.();
     this.out++;
     this.mostOut = Math.max(this.mostOut, this.out);
     try {
       const givenUp = new Promise<StepReply>((resolve) => signal.addEventListener('abort', () => resolve(GIVEN_UP)));
-      const reply = await Promise.race([this.answer(call, signal), givenUp]);
+      const reply = await Promise.race([this.respond(call, signal), givenUp]);
       return { kind: 'reply', reply, status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
     } finally {
       this.out--;
@@ -94,14 +94,14 @@ export class ScriptedCaller implements StepCaller {
 /** The recipient of plain messages, written by the test. */
 export class ScriptedSender implements MessageSender {
   readonly sent: Message[] = [];
-  private readonly answer: (message: Message) => Promise<MessageAnswer> | MessageAnswer;
-  constructor(answer: (message: Message) => Promise<MessageAnswer> | MessageAnswer) {
-    this.answer = answer;
+  private readonly respond: (message: Message) => Promise<MessageOutcome> | MessageOutcome;
+  constructor(respond: (message: Message) => Promise<MessageOutcome> | MessageOutcome) {
+    this.respond = respond;
   }
-  async send(message: Message, _signal?: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
+  async send(message: Message, _signal?: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
     this.sent.push(message);
     onSent?.();
-    return this.answer(message);
+    return this.respond(message);
   }
 }
 
@@ -161,7 +161,7 @@ export async function withRuntime(
     cluster,
     workers = NO_WORKERS,
     observer = NO_OBSERVER,
-    traces = PASSED_ON,
+    traces = NO_TRACES,
   }: {
     readonly wrap?: (store: Store) => Store;
     readonly sender?: MessageSender;

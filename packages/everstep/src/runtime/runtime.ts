@@ -1,7 +1,7 @@
 /** The workflow service on one store: an object with the services that act on runs, and the background work. */
 
 import { newId } from '../engine/ids.js';
-import { AT_ONCE } from '../fairness/work-slices.js';
+import { NO_SLICES } from '../fairness/work-slices.js';
 import { NO_OBSERVER } from '../ports/observer.js';
 import { NO_LIMITS } from '../ports/stores/instance-limits.js';
 import { NO_WORKERS } from '../ports/workers.js';
@@ -49,7 +49,7 @@ export function createRuntime(options: RunDriverOptions): Runtime {
     isDeleted: (instanceId) => upkeep.removal.isDeleted(instanceId),
     onChange(change) {
       // If a node may have failed, other nodes start its due schedules.
-      if (change.kind === 'everything') services.schedules.look();
+      if (change.kind === 'everything') services.schedules.runDue();
       if (change.kind === 'everything' || change.kind === 'account') void upkeep.removal.refresh();
       if (change.kind === 'everything' || change.kind === 'settings') refreshAlerts();
       options.onChange?.(change);
@@ -62,16 +62,16 @@ export function createRuntime(options: RunDriverOptions): Runtime {
   const { schedules, repairs } = services;
   const refreshAlerts = (): void =>
     void alertSettings.refresh().then(
-      () => rounds.look(),
+      () => rounds.runSoon(),
       (error: unknown) =>
         options.log.warn({ error: String(error) }, 'alert settings could not be read, retrying at the next round'),
     );
   driver.writes.onOpen(() => {
-    schedules.look();
-    repairs.look();
-    rounds.look();
+    schedules.runDue();
+    repairs.scheduleRound();
+    rounds.runSoon();
   });
-  driver.onDeadLetter = () => rounds.look();
+  driver.onDeadLetter = () => rounds.runSoon();
   driver.ends.onEnd = () => repairs.runEnded();
   const { removal, retention, groups } = upkeep;
   const background = [schedules, retention, removal, groups, repairs, rounds];
@@ -88,14 +88,14 @@ export function createRuntime(options: RunDriverOptions): Runtime {
       rounds.start();
     },
     async stop({ graceMs }) {
-      await Promise.all(background.map((each) => each.stop()));
+      await Promise.all(background.map((service) => service.stop()));
       await driver.stop(graceMs);
     },
     async idle() {
       do {
-        await Promise.all(background.map((each) => each.settled()));
+        await Promise.all(background.map((service) => service.settled()));
         await driver.idle();
-      } while (background.some((each) => !each.idle));
+      } while (background.some((service) => !service.idle));
     },
   };
 }
@@ -140,7 +140,7 @@ function createAlerts(
 
 /** Creates the services on one driver. */
 function createServices(options: RunDriverOptions, driver: RunDriver, { removal }: Upkeep) {
-  const { store, clock, log, limits = NO_LIMITS, cluster = null, slices = AT_ONCE, observer = NO_OBSERVER } = options;
+  const { store, clock, log, limits = NO_LIMITS, cluster = null, slices = NO_SLICES, observer = NO_OBSERVER } = options;
   const { dispatcher, gates, events, callbacks, decisions, writes, live } = driver;
   const now = () => clock.now();
   const cancel = driver.cancel.bind(driver);

@@ -28,11 +28,11 @@ export function createIndexOwnership(options: IndexOwnershipOptions): Pick<Searc
   /** Returns null if the account may own another index. */
   async function full({ user }: Principal, accountId: string) {
     const limit = (await limitOf?.('maxSearchIndexes', accountId, user.userId)) ?? LIMITS.maxSearchIndexes;
-    const most = Math.min(LIMITS.maxSearchIndexes, limit);
+    const max = Math.min(LIMITS.maxSearchIndexes, limit);
     const owned = await indexes.list({ accountIds: [accountId] });
-    return owned.length < most
+    return owned.length < max
       ? null
-      : refuse('conflict', `this account can own at most ${most} search indexes (maxSearchIndexes)`);
+      : refuse('conflict', `this account can own at most ${max} search indexes (maxSearchIndexes)`);
   }
 
   return {

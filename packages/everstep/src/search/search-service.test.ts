@@ -19,7 +19,7 @@ const NOW = 1_700_000_000_000;
 const random = createSystemRandom();
 const now = () => NOW;
 
-async function openWorld(t: TestContext, directory: string | null = null) {
+async function openHarness(t: TestContext, directory: string | null = null) {
   const errors: string[] = [];
   const log = { debug() {}, info() {}, warn() {}, error: (_details: object, message: string) => errors.push(message) };
   const store = await openSqliteStore({ file: ':memory:' });
@@ -46,7 +46,7 @@ async function openWorld(t: TestContext, directory: string | null = null) {
 }
 
 test('an index is shown with its endpoint, and with tokens only when they are created', async (t) => {
-  const { store, search, people, as, create } = await openWorld(t);
+  const { store, search, people, as, create } = await openHarness(t);
   const made = await create('owner', people.teamId);
   const { indexId } = made.index;
   assert.equal(made.endpoint, `http://everstep.test/search/${indexId}`);
@@ -63,7 +63,7 @@ test('an index is shown with its endpoint, and with tokens only when they are cr
 });
 
 test('a transfer requires a team in which the user may make changes, and personal accounts are refused', async (t) => {
-  const { search, people, as, create } = await openWorld(t);
+  const { search, people, as, create } = await openHarness(t);
   const { index, token } = await create('owner');
   const { indexId } = index;
   const transfer = (person: Person, accountId: string) => search.transfer(as(person), { indexId, accountId });
@@ -81,7 +81,7 @@ test('a transfer requires a team in which the user may make changes, and persona
 });
 
 test('tokens derived by an earlier version are valid until replaced, even after their key is deleted', async (t) => {
-  const { store, search, as, accounts } = await openWorld(t);
+  const { store, search, as, accounts } = await openHarness(t);
   const { searchIndexes } = store;
   const [indexId, key] = ['idx_old', 'k'.repeat(43)];
   await accounts.secret({ name: SEARCH_TOKEN_KEY, value: key });
@@ -102,7 +102,7 @@ test('tokens derived by an earlier version are valid until replaced, even after 
 });
 
 test('every change is in the audit log of its accounts, without secrets', async (t) => {
-  const { search, service, people, as, create } = await openWorld(t);
+  const { search, service, people, as, create } = await openHarness(t);
   const { index, token } = await create('owner');
   const { indexId } = index;
   doneValue(await search.rename(as('owner'), { indexId, name: 'movies' }));
@@ -131,7 +131,7 @@ test('every change is in the audit log of its accounts, without secrets', async 
 test('remaining data of a deleted index is removed at the next start', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-search-'));
   t.after(() => rm(directory, { recursive: true }));
-  const { search, serviceOn, store, documents, as, create, errors } = await openWorld(t, directory);
+  const { search, serviceOn, store, documents, as, create, errors } = await openHarness(t, directory);
   const { index } = await create('owner');
   const { indexId } = index;
   await documents.upsert({ indexId, namespace: 'n', documents: [{ id: 'a', content: '{"a":"word"}', metadata: null }] });
@@ -152,7 +152,7 @@ test('remaining data of a deleted index is removed at the next start', async (t)
 });
 
 test('stats count documents, namespaces and bytes of the indexes that the user can see', async (t) => {
-  const { search, documents, as, create } = await openWorld(t);
+  const { search, documents, as, create } = await openHarness(t);
   const { index } = await create('owner');
   const { indexId } = index;
   await create('stranger');
@@ -169,7 +169,7 @@ test('stats count documents, namespaces and bytes of the indexes that the user c
 });
 
 test('an index created while its team is being deleted is either created with the team or not at all', async (t) => {
-  const { search, service, people, store, as, create } = await openWorld(t);
+  const { search, service, people, store, as, create } = await openHarness(t);
   const { index: moved } = await create('owner');
   const request = { name: 'films', region: 'eu-central-1', type: 'payg' } as const;
   for (let round = 0; round < 6; round++) {

@@ -1,5 +1,5 @@
 /** Finds search indexes that a user may see, with the role of the user in the owning account, and changes them. */
-import { type AccountRules, type Change, type NotDone, notFound } from '../accounts/account-rules.js';
+import { type AccountRules, type Change, notFound, type Refusal } from '../accounts/account-rules.js';
 import { type Principal, RIGHTS, type Right } from '../accounts/account-service.js';
 import type { Role } from '../ports/stores/account-store.js';
 import type { SearchIndexChange, SearchIndexRecord, SearchIndexStore } from '../ports/stores/search-store.js';
@@ -16,7 +16,7 @@ interface IndexInRole {
 
 export interface VisibleIndexes {
   /** Returns `not-found` both for an id that does not exist and for one that the user may not see. */
-  find(principal: Principal, indexId: string, right: Right): Promise<({ readonly kind: 'seen' } & IndexInRole) | NotDone>;
+  find(principal: Principal, indexId: string, right: Right): Promise<({ readonly kind: 'seen' } & IndexInRole) | Refusal>;
   list(principal: Principal): Promise<readonly IndexInRole[]>;
   view(index: SearchIndexRecord, role: Role): SearchIndexView;
   /** Changes the index after the rights of the user were checked. Returns null if it does not exist. */

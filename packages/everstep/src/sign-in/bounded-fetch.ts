@@ -8,7 +8,7 @@ export interface ProviderRequest {
   readonly signal: AbortSignal;
 }
 
-export interface ProviderAnswer {
+export interface ProviderResponse {
   readonly status: number;
   readonly statusText: string;
   readonly headers: Iterable<[string, string]>;
@@ -18,7 +18,7 @@ export interface ProviderAnswer {
 }
 
 /** Sends a request, as the `fetch` of Node does. */
-export type ProviderFetch = (url: string, request: ProviderRequest) => Promise<ProviderAnswer>;
+export type ProviderFetch = (url: string, request: ProviderRequest) => Promise<ProviderResponse>;
 
 export interface FetchBounds {
   readonly timeoutMs: number;
@@ -28,7 +28,7 @@ export interface FetchBounds {
 /** Statuses without a body. */
 const BODILESS: readonly number[] = [101, 204, 205, 304];
 
-async function readBounded({ body }: ProviderAnswer, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+async function readBounded({ body }: ProviderResponse, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   const reader = body?.getReader();
@@ -48,14 +48,14 @@ export const boundedFetch =
   ({ timeoutMs, maxBytes }: FetchBounds, send: ProviderFetch = fetch) =>
   async (url: string, { signal, body, method = 'GET', headers }: RequestInit): Promise<Response> => {
     const late = AbortSignal.timeout(timeoutMs);
-    const answer = await send(url, {
+    const received = await send(url, {
       method,
       headers: Object.fromEntries(new Headers(headers)),
       body: body === null || body === undefined ? null : await new Response(body).text(),
       redirect: 'manual',
       signal: signal ? AbortSignal.any([signal, late]) : late,
     });
-    const { status, statusText } = answer;
-    const content = await readBounded(answer, maxBytes);
-    return new Response(BODILESS.includes(status) ? null : content, { status, statusText, headers: [...answer.headers] });
+    const { status, statusText } = received;
+    const content = await readBounded(received, maxBytes);
+    return new Response(BODILESS.includes(status) ? null : content, { status, statusText, headers: [...received.headers] });
   };

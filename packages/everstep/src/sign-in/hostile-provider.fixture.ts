@@ -48,7 +48,7 @@ export async function openHostileProvider(): Promise<HostileProvider> {
     return new SignJWT(payload).setProtectedHeader({ alg: 'RS256', kid: 'one' }).sign(key);
   }
 
-  async function answer(request: IncomingMessage): Promise<string> {
+  async function respond(request: IncomingMessage): Promise<string> {
     const { issuer } = provider;
     switch (request.url) {
       case '/.well-known/openid-configuration':
@@ -75,7 +75,7 @@ export async function openHostileProvider(): Promise<HostileProvider> {
   }
 
   const server = createServer((request, response) => {
-    void answer(request).then((body) => response.writeHead(200, { 'content-type': 'application/json' }).end(body));
+    void respond(request).then((body) => response.writeHead(200, { 'content-type': 'application/json' }).end(body));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

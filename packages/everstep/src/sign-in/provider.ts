@@ -19,7 +19,7 @@ export interface SignInChecks {
 /** The identity provider is currently unavailable. */
 export class ProviderUnavailableError extends Error {}
 
-interface Discovered {
+interface DiscoveredProvider {
   readonly oidc: typeof Oidc;
   readonly config: Oidc.Configuration;
   readonly readAt: number;
@@ -36,9 +36,9 @@ export interface IdentityProviderOptions {
 
 export class IdentityProvider {
   private readonly options: IdentityProviderOptions;
-  private discovered: Promise<Discovered> | null = null;
+  private discovered: Promise<DiscoveredProvider> | null = null;
   /** The latest metadata; null until it is read. */
-  private latest: Discovered | null = null;
+  private latest: DiscoveredProvider | null = null;
 
   constructor(options: IdentityProviderOptions) {
     this.options = options;
@@ -92,7 +92,7 @@ export class IdentityProvider {
     return oidc.buildEndSessionUrl(config, { post_logout_redirect_uri: returnTo }).href;
   }
 
-  private async discover(): Promise<Discovered> {
+  private async discover(): Promise<DiscoveredProvider> {
     const known = await this.discovered?.catch(() => null);
     if (known && this.options.elapsedMs() - known.readAt < FRESH_MS) return known;
     this.discovered = this.read();
@@ -106,7 +106,7 @@ export class IdentityProvider {
     }
   }
 
-  private async read(): Promise<Discovered> {
+  private async read(): Promise<DiscoveredProvider> {
     // Loaded on demand, so that a service without single sign-on starts faster.
     const oidc = await import('openid-client');
     const { settings, send } = this.options;

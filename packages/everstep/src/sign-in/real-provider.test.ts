@@ -16,14 +16,14 @@ async function browse(start: string): Promise<URL> {
   for (let url = new URL(start), hops = 0; hops < 20; hops++) {
     if (url.href.startsWith(DASHBOARD)) return url;
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const answer = await fetch(url, { redirect: 'manual', headers: { cookie } });
-    for (const each of answer.headers.getSetCookie()) {
+    const received = await fetch(url, { redirect: 'manual', headers: { cookie } });
+    for (const each of received.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(each) ?? [];
       if (value === '') cookies.delete(name);
       else cookies.set(name, value);
     }
-    const location = answer.headers.get('location');
-    assert.ok(location !== null, `${answer.status} ${url.href}`);
+    const location = received.headers.get('location');
+    assert.ok(location !== null, `${received.status} ${url.href}`);
     url = new URL(location, url);
   }
   throw new Error('the provider did not redirect to the dashboard');

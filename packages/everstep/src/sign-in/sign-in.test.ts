@@ -5,7 +5,7 @@ import { apiKeyOf, createPeople, emailOf, type People } from '../accounts/people
 import type { SignInSettings } from '../config/sign-in-settings.js';
 import type { SignInError } from '../contract/sign-in.js';
 import { createHttpApi, type HttpApi } from '../http-api/index.js';
-import { ApiWorld } from '../http-api/testing/api-world.js';
+import { ApiHarness } from '../http-api/testing/api-harness.js';
 import type { ProviderFetch } from './bounded-fetch.js';
 import { CLIENT_ID, type HostileProvider, type Overrides, openHostileProvider } from './hostile-provider.fixture.js';
 import { createSignIn } from './sign-in.js';
@@ -20,7 +20,7 @@ interface StartedSignIn {
 }
 
 describe('single sign-on', () => {
-  let world: ApiWorld;
+  let harness: ApiHarness;
   let people: People;
   let provider: HostileProvider;
   const opened: HttpApi[] = [];
@@ -33,12 +33,12 @@ describe('single sign-on', () => {
   beforeEach(async (context) => {
     provider.overrides = {};
     time = Date.now();
-    world = await ApiWorld.open();
-    people = await createPeople(world.store.accounts, world.accounts);
+    harness = await ApiHarness.open();
+    people = await createPeople(harness.store.accounts, harness.accounts);
     if ('after' in context)
       context.after(async () => {
         for (const api of opened.splice(0)) await api.close();
-        await world.close();
+        await harness.close();
       });
   });
 
@@ -54,13 +54,13 @@ describe('single sign-on', () => {
       },
       ...{ domains: [], createUsers: true, linkByEmail: false, redirectUrl: null, ...more },
     };
-    const { accounts, store } = world;
+    const { accounts, store } = harness;
     const dashboardUrl = () => DASHBOARD;
     const elapsedMs = () => performance.now();
     const sources = { store: store.accounts, accounts, now: () => time, elapsedMs, dashboardUrl, send };
     const options = { settings, ...sources, log: QUIET };
     const signIn = await createSignIn(options);
-    const api = createHttpApi({ ...world, service: world.runtime, log: QUIET, version: '1', dashboard: null, signIn });
+    const api = createHttpApi({ ...harness, service: harness.runtime, log: QUIET, version: '1', dashboard: null, signIn });
     opened.push(api);
     return api;
   }
@@ -108,9 +108,9 @@ describe('single sign-on', () => {
     const session = await sessionOf(api, back.cookie);
     assert.equal(session.user.email, 'ann@corp.test');
     assert.match(session.logout_url, /\/logout\?.*post_logout_redirect_uri=http%3A%2F%2Feverstep\.test/);
-    const user = await world.store.accounts.findUserByEmail({ email: 'ann@corp.test' });
+    const user = await harness.store.accounts.findUserByEmail({ email: 'ann@corp.test' });
     assert.ok(user);
-    const log = await world.store.accounts.listAudit({ accountIds: [user.userId], after: null, limit: 9 });
+    const log = await harness.store.accounts.listAudit({ accountIds: [user.userId], after: null, limit: 9 });
     assert.deepEqual(
       log.map(({ action }) => action),
       ['session.begin', 'user.create'],
@@ -119,7 +119,7 @@ describe('single sign-on', () => {
     const again = await sessionOf(api, (await signIn(api, { claims: { email: 'new@corp.test' } })).cookie);
     assert.equal(again.user.id, session.user.id);
     // It is revoked like any other session.
-    await world.accounts.endSessions({ user, address: '' });
+    await harness.accounts.endSessions({ user, address: '' });
     assert.equal(await sessionOf(api, back.cookie), null);
   });
 
@@ -152,7 +152,7 @@ describe('single sign-on', () => {
     await fails(api, 'sso-invalid', { claims: { iss: 'https://other.test' } });
     await fails(api, 'sso-invalid', { claims: { exp: now - 600, iat: now - 900 } });
     await fails(api, 'sso-invalid', { body: '{"access_token":"at","token_type":"Bearer"}' });
-    assert.equal(await world.store.accounts.findUserByEmail({ email: 'ann@corp.test' }), null);
+    assert.equal(await harness.store.accounts.findUserByEmail({ email: 'ann@corp.test' }), null);
   });
 
   test('refuses a response that is too long', async () => {
@@ -212,7 +212,7 @@ describe('single sign-on', () => {
     const claims = { email: emailOf('dev') };
     const api = await open();
     await fails(api, 'sso-email-taken', { claims });
-    const login = await world.accounts.beginSession({ email: emailOf('dev'), apiKey: apiKeyOf('dev'), address: '' });
+    const login = await harness.accounts.beginSession({ email: emailOf('dev'), apiKey: apiKeyOf('dev'), address: '' });
     assert.ok(login.kind === 'in');
     const headers = { cookie: `everstep_session=${login.secret}`, 'x-everstep-csrf': login.session.csrfToken };
     const link = await api.inject({ method: 'POST', url: '/v2/session/sso/link', headers });
@@ -235,7 +235,7 @@ describe('single sign-on', () => {
     const claims = { email: emailOf('dev') };
     const { cookie } = await signIn(trusting, { claims });
     const { userId } = people.principals.dev.user;
-    await world.store.accounts.setUserDisabled({ userId, at: 1 });
+    await harness.store.accounts.setUserDisabled({ userId, at: 1 });
     assert.equal(await sessionOf(trusting, cookie), null);
     await fails(trusting, 'sso-user-disabled', { claims });
   });
@@ -250,7 +250,7 @@ describe('single sign-on', () => {
     const api = await open({ roleClaim: 'realm.roles', grants });
     const as = async (roles: unknown) => {
       const { is_operator, user } = await sessionOf(api, (await signIn(api, { claims: { realm: { roles } } })).cookie);
-      return [is_operator, await world.store.accounts.roleOf({ accountId: teamId, userId: user.id })];
+      return [is_operator, await harness.store.accounts.roleOf({ accountId: teamId, userId: user.id })];
     };
     assert.deepEqual(await as(['devs', 'leads', 'others']), [false, 'admin']);
     assert.deepEqual(await as(['admins', 'devs']), [true, 'dev']);

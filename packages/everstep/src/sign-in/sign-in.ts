@@ -21,7 +21,7 @@ export interface SignIn {
     readonly linkTo: string | null;
   }): Promise<{ readonly kind: 'started'; readonly url: string; readonly cookie: string } | Failed>;
   /** Handles the return of the browser with `query`, and `cookie` if it has one. */
-  finish(answer: {
+  finish(response: {
     readonly query: string;
     readonly cookie: string | null;
     readonly address: string;

@@ -1,4 +1,4 @@
-/** Compares the counters of insights with the runs of a world. */
+/** Compares the counters of insights with the runs of a simulation. */
 import assert from 'node:assert/strict';
 import { addCounts, HOUR_MS, noCounts, startOfHour } from '../engine/insights/counts.js';
 import type { RunRecord, Store } from '../ports/stores/store.js';

@@ -1,4 +1,4 @@
-/** Records all deliveries of the service in a world, for the checkers. */
+/** Records all deliveries of the service in a simulation, for the checkers. */
 import assert from 'node:assert/strict';
 import type { MessageSender } from '../ports/message-sender.js';
 import type { StepCaller } from '../ports/step-caller.js';
@@ -17,11 +17,11 @@ export class DeliveryLedger {
         const { run, messageId, retried } = call.request;
         const delivery = `${run.key} ${messageId} ${retried}`;
         check();
-        const answer = await caller.call(call, ...more);
+        const outcome = await caller.call(call, ...more);
         // A worker that requests the journal has executed nothing, and receives the same attempt again.
-        const isTaken = answer.kind !== 'reply' || answer.reply.kind !== 'journal-needed';
+        const isTaken = outcome.kind !== 'reply' || outcome.reply.kind !== 'journal-needed';
         if (isTaken) this.deliveries.set(delivery, (this.deliveries.get(delivery) ?? 0) + 1);
-        return answer;
+        return outcome;
       },
       send: (message, ...more) => {
         // Messages without an id, such as calls, may be sent twice.

@@ -8,9 +8,9 @@ import type { WorkflowEndpoint } from '../../../sdk/dist/endpoint.js';
 import type { SeededRandom } from '../clock/testing/seeded-random.js';
 import type { SimulatedClock } from '../clock/testing/simulated-clock.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
-import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
-import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
-import { apiAnswer } from './workflows.js';
+import type { Message, MessageOutcome, MessageSender } from '../ports/message-sender.js';
+import type { StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js';
+import { apiResult } from './workflows.js';
 
 /** Probabilities of faults per request, and the longest delay in ms. */
 export interface NetworkFaults {
@@ -60,14 +60,14 @@ export class FaultyCaller implements StepCaller, MessageSender {
     this.app = app ?? { current: startApp() };
   }
 
-  async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
     const { faults, random } = this;
     onSent?.();
     if (random.chance(faults.restartApp)) this.app.current = this.startApp();
     await this.travel();
     if (random.chance(faults.loseRequest)) return failure('network', 'the connection was refused', signal);
     if (random.chance(faults.duplicate)) void this.travel().then(() => this.execute(call));
-    const answer = await this.execute(call);
+    const outcome = await this.execute(call);
     await this.travel();
     if (random.chance(faults.loseResponse)) return failure('network', 'the connection was closed before the response', signal);
     if (random.chance(faults.garbage)) {
@@ -76,11 +76,11 @@ export class FaultyCaller implements StepCaller, MessageSender {
         failure: { ...blank, cause: 'not-protocol', status: 200, message: 'garbage', retry: { kind: 'never' } },
       };
     }
-    return answer;
+    return outcome;
   }
 
   /** The simulated API, on the same network. */
-  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
     const { faults, random } = this;
     onSent?.();
     await this.travel();
@@ -88,7 +88,7 @@ export class FaultyCaller implements StepCaller, MessageSender {
     await this.travel();
     if (random.chance(faults.loseResponse)) return lost('the connection was closed before the response', signal);
     const value = Number(new URL(message.url).pathname.slice(1));
-    const body = new TextEncoder().encode(JSON.stringify(apiAnswer(value)));
+    const body = new TextEncoder().encode(JSON.stringify(apiResult(value)));
     return { kind: 'answered', status: 200, headers: { 'content-type': ['application/json'] }, body };
   }
 
@@ -98,7 +98,7 @@ export class FaultyCaller implements StepCaller, MessageSender {
     return this.clock.wait(this.random.below(this.faults.maxDelayMs));
   }
 
-  private async execute(call: StepCall): Promise<StepAnswer> {
+  private async execute(call: StepCall): Promise<StepOutcome> {
     this.busy++;
     try {
       const response = await this.app.current.handle({
@@ -125,12 +125,12 @@ const failed = (cause: DeliveryFailure['cause'], message: string, signal: AbortS
   retry: { kind: 'backoff' },
 });
 
-const failure = (cause: DeliveryFailure['cause'], message: string, signal: AbortSignal): StepAnswer => ({
+const failure = (cause: DeliveryFailure['cause'], message: string, signal: AbortSignal): StepOutcome => ({
   kind: 'failure',
   failure: failed(cause, message, signal),
 });
 
-const lost = (message: string, signal: AbortSignal): MessageAnswer => ({
+const lost = (message: string, signal: AbortSignal): MessageOutcome => ({
   kind: 'failure',
   failure: failed('network', message, signal),
 });

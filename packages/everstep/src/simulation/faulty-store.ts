@@ -11,7 +11,7 @@ export interface StoreFaults {
   /** Probability that a commit is rejected and has no effect. */
   readonly refuse: number;
   /** Probability that a commit succeeds but its response is lost. */
-  readonly loseAnswer: number;
+  readonly loseReply: number;
   /** Probability of a long delay before or after a commit, as in a stalled process. */
   readonly stall?: number;
   /** Probability that the store starts to reject all writes with this commit, for up to `longestMs`; absent: never. */
@@ -70,7 +70,7 @@ export function faultyStore(
     const results = await store.commit(units);
     if (stall > 0 && random.chance(stall)) await stalled();
     if (dead()) return never;
-    if (random.chance(faults.loseAnswer)) throw new StoreUnavailableError('simulated: the connection was lost at COMMIT');
+    if (random.chance(faults.loseReply)) throw new StoreUnavailableError('simulated: the connection was lost at COMMIT');
     return results;
   };
   const probeWrites = async (): Promise<void> => {

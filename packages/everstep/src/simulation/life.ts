@@ -1,4 +1,4 @@
-/** One life of the service in a world: from the start of its process until it is killed. */
+/** One life of the service in a simulation: from the start of its process until it is killed. */
 import type { SeededRandom } from '../clock/testing/seeded-random.js';
 import { clockUntil, type SimulatedClock } from '../clock/testing/simulated-clock.js';
 import type { Log } from '../ports/log.js';

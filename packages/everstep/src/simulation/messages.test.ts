@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { SeededRandom } from '../clock/testing/seeded-random.js';
 import { SimulatedClock } from '../clock/testing/simulated-clock.js';
 import type { RunSettings } from '../engine/runs/run.js';
-import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import type { Message, MessageOutcome, MessageSender } from '../ports/message-sender.js';
 import type { StepCaller } from '../ports/step-caller.js';
 import type { RunRecord, Store } from '../ports/stores/store.js';
 import { createRuntime, type Runtime } from '../runtime/runtime.js';
@@ -26,7 +26,7 @@ const SETTINGS: RunSettings = {
   flowControl: null,
   failureCallback: null,
 };
-const FAULTS = { store: { refuse: 0.05, loseAnswer: 0.05 }, lose: 0.15, refuseMessage: 0.2, crash: 0.02 };
+const FAULTS = { store: { refuse: 0.05, loseReply: 0.05 }, lose: 0.15, refuseMessage: 0.2, crash: 0.02 };
 
 const noSteps: StepCaller = {
   call: () => {
@@ -35,7 +35,7 @@ const noSteps: StepCaller = {
   close: async () => {},
 };
 
-const failure = (message: string): MessageAnswer => ({
+const failure = (message: string): MessageOutcome => ({
   kind: 'failure',
   failure: {
     cause: 'network',
@@ -47,7 +47,7 @@ const failure = (message: string): MessageAnswer => ({
   },
 });
 
-class World {
+class Harness {
   private readonly store: Store;
   private readonly random: SeededRandom;
   private readonly clock = new SimulatedClock(1_800_000_000_000);
@@ -62,7 +62,7 @@ class World {
     this.life = this.begin();
   }
 
-  private begin(): World['life'] {
+  private begin(): Harness['life'] {
     const { clock, random } = this;
     const life: { dead: boolean; runtime: Runtime | null } = { dead: false, runtime: null };
     const sender: MessageSender = {
@@ -71,7 +71,7 @@ class World {
         return this.deliver(message, () => life.dead);
       },
     };
-    const store = faultyStore(this.store, random, this.faulty ? FAULTS.store : { refuse: 0, loseAnswer: 0 }, () => life.dead);
+    const store = faultyStore(this.store, random, this.faulty ? FAULTS.store : { refuse: 0, loseReply: 0 }, () => life.dead);
     const runtime = createRuntime({
       store,
       clock,
@@ -87,7 +87,7 @@ class World {
   }
 
   /** Receives a message of the queue, and checks that all earlier messages have ended. */
-  private async deliver({ url, serviceHeaders }: Message, isDead: () => boolean): Promise<MessageAnswer> {
+  private async deliver({ url, serviceHeaders }: Message, isDead: () => boolean): Promise<MessageOutcome> {
     const { random, clock } = this;
     const lose = this.faulty && random.chance(FAULTS.lose);
     await clock.wait(random.below(50));
@@ -118,9 +118,9 @@ class World {
       if (this.faulty && this.random.chance(FAULTS.crash)) {
         this.life.dead = true;
         this.life = this.begin();
-      } else assert.ok(this.clock.advance(), 'nothing is left that could happen, but the world is not done');
+      } else assert.ok(this.clock.advance(), 'no event is pending, but the simulation is not done');
     }
-    assert.fail('the world does not come to rest');
+    assert.fail('the simulation does not come to rest');
   }
 
   /** Publishes a message until it is acknowledged. The deduplication id prevents a second message. */
@@ -195,10 +195,10 @@ test('all messages of a queue are delivered in order, and each response is repor
   for (const seed of seeds) {
     const store = await openSqliteStore({ file: ':memory:' });
     try {
-      const world = new World(store, seed);
-      for (let n = 0; n < MESSAGES; n++) await world.publish(n);
-      await world.heal();
-      await world.check();
+      const harness = new Harness(store, seed);
+      for (let n = 0; n < MESSAGES; n++) await harness.publish(n);
+      await harness.heal();
+      await harness.check();
       assert.deepEqual(violated(store), []);
     } catch (error) {
       throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });

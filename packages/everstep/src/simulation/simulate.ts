@@ -1,19 +1,19 @@
-/** Simulates worlds: orders, forks, recovery from the DLQ, and the checks at the end. */
+/** Runs simulations of orders, forks and recovery from the DLQ, and checks their results. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type RecordedOut, StepHistory, witnessedEnd } from '../../../sdk/dist/testing/step-history.fixture.js';
 import { SeededRandom } from '../clock/testing/seeded-random.js';
 import { type EmbeddedStore, openSqliteStore } from '../stores/sqlite/index.js';
+import { Simulation, type SimulationFaults } from './simulation.js';
 import { startApp } from './witnessed-app.js';
-import { World, type WorldFaults } from './world.js';
 
-/** The orders of a world. */
+/** The orders of a simulation. */
 export interface Plan {
   readonly workflows: readonly string[];
   readonly orders: number;
   /** All runs are started within this time. */
   readonly withinMs: number;
-  /** Number of worlds, as a share of the number of seeds. */
+  /** Number of simulations, as a share of the number of seeds. */
   readonly share: number;
   /** Maximum number of steps that the app reports together. Absent: each step is recorded before the next one starts. */
   readonly checkpointSteps?: number;
@@ -23,45 +23,45 @@ export interface Plan {
 export const violated = (store: EmbeddedStore): readonly string[] =>
   store.checkConsistency().flatMap(({ id, examples }) => examples.map((what) => `${id}: ${what}`));
 
-/** Runs the world of a seed to its end and checks it. Rejects with the first problem. */
+/** Runs the simulation of a seed to its end and checks it. Rejects with the first problem. */
 export async function simulate(
   seed: number,
-  faults: WorldFaults,
+  faults: SimulationFaults,
   { workflows, orders, withinMs, checkpointSteps = 1 }: Plan,
-): Promise<World> {
+): Promise<Simulation> {
   const store = await openSqliteStore({ file: ':memory:' });
   const history = new StepHistory({ checkpointSteps });
-  const world = new World(seed, faults, store, (opened, base) => startApp(opened, history, { base, checkpointSteps }));
+  const simulation = new Simulation(seed, faults, store, (opened, base) => startApp(opened, history, { base, checkpointSteps }));
   const plan = new SeededRandom(seed ^ 0x5eed);
   for (let i = 0; i < orders; i++) {
-    world.order(workflows[plan.below(workflows.length)] ?? assert.fail(), plan.below(withinMs));
+    simulation.order(workflows[plan.below(workflows.length)] ?? assert.fail(), plan.below(withinMs));
   }
-  await world.run(() => world.atRest());
-  await world.fork(3);
-  await world.heal();
-  await world.check(({ workflowRunId, createdAt, status, result }, steps) => {
+  await simulation.run(() => simulation.atRest());
+  await simulation.fork(3);
+  await simulation.heal();
+  await simulation.check(({ workflowRunId, createdAt, status, result }, steps) => {
     const recorded = steps.map(({ name, out }): RecordedOut => ({ name, out: out === null ? null : JSON.parse(out) }));
     const end = status === 'succeeded' && result !== null ? witnessedEnd(JSON.parse(result)) : null;
     return history.problems(`${workflowRunId}@${createdAt}`, recorded, end ?? undefined);
   });
   assert.deepEqual(violated(store), []);
   await store.close();
-  return world;
+  return simulation;
 }
 
 const only = process.env.SIMULATION_SEED;
 const count = Number(process.env.SIMULATION_SEEDS ?? 9);
 
-/** Runs the worlds of the seeds that the environment selects. */
-export async function simulateSeeds(context: TestContext, faults: WorldFaults, plan: Plan): Promise<void> {
-  const worlds = Math.ceil(count * plan.share);
-  const seeds = only === undefined ? Array.from({ length: worlds }, (_, i) => i + 1) : [Number(only)];
+/** Runs the simulations of the seeds that the environment selects. */
+export async function simulateSeeds(context: TestContext, faults: SimulationFaults, plan: Plan): Promise<void> {
+  const simulations = Math.ceil(count * plan.share);
+  const seeds = only === undefined ? Array.from({ length: simulations }, (_, i) => i + 1) : [Number(only)];
   const sums = { crashes: 0, recovered: 0, forked: 0, outages: 0, cuts: 0 };
   for (const seed of seeds) {
     try {
-      const world = await simulate(seed, faults, plan);
-      for (const name of ['crashes', 'recovered', 'forked', 'outages', 'cuts'] as const) sums[name] += world[name];
-      if (faults.attemptsOnce) assert.equal(world.deliveries.repeated, 0, 'no attempt is delivered twice');
+      const simulation = await simulate(seed, faults, plan);
+      for (const name of ['crashes', 'recovered', 'forked', 'outages', 'cuts'] as const) sums[name] += simulation[name];
+      if (faults.attemptsOnce) assert.equal(simulation.deliveries.repeated, 0, 'no attempt is delivered twice');
     } catch (error) {
       throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     }

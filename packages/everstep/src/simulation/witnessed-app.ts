@@ -1,11 +1,11 @@
 /**
- * The app of a world, with all workflows. Each workflow checks that a step starts only after the steps before it are recorded,
+ * The app of a simulation, with all workflows. Each workflow checks that a step starts only after the steps before it are recorded,
  * except those of its checkpoint. It also records the results that its code has seen.
  */
 import assert from 'node:assert/strict';
 import { createEndpoint } from '@everstep/sdk';
 import type { WorkflowEndpoint } from '../../../sdk/dist/endpoint.js';
-import type { StepHistory, Witnessed, WitnessedEnd } from '../../../sdk/dist/testing/step-history.fixture.js';
+import type { StepHistory, WitnessedEnd, WitnessedStep } from '../../../sdk/dist/testing/step-history.fixture.js';
 import type { Store } from '../ports/stores/store.js';
 import type { App } from './faulty-caller.js';
 import { WORKFLOWS } from './workflows.js';
@@ -30,7 +30,7 @@ export function startApp(store: Store, history: StepHistory, { base, checkpointS
           const result = await workflow({
             payload: ctx.payload,
             run: async (stepName, step) => {
-              const take = (action: () => Promise<Witnessed<number>>) => ctx.run(stepName, action);
+              const take = (action: () => Promise<WitnessedStep<number>>) => ctx.run(stepName, action);
               const value = await witness.run(stepName, take, async () => {
                 const run = await store.findRun({
                   instanceId: 'qi_simulated',
@@ -57,10 +57,10 @@ export function startApp(store: Store, history: StepHistory, { base, checkpointS
             },
             call: async (stepName, value) => {
               const url = `http://api/${value}`;
-              const answer = await ctx.call<number>(stepName, { url, retries: 100, retryDelay: '1000' });
+              const response = await ctx.call<number>(stepName, { url, retries: 100, retryDelay: '1000' });
               recordedBefore++;
-              witness.saw(stepName, answer.body);
-              return answer.body;
+              witness.saw(stepName, response.body);
+              return response.body;
             },
             invoke: async (stepName, invoked) => {
               const child = await ctx.invoke<WitnessedEnd<unknown>>(stepName, {

@@ -56,7 +56,7 @@ const race: SimulatedWorkflow = async (ctx) => {
   return ctx.run('after', () => value + 1);
 };
 
-/** The event may or may not arrive in time. World.check examines which of the two happened. */
+/** The event may or may not arrive in time. Simulation.check examines which of the two happened. */
 const approval: SimulatedWorkflow = async (ctx) => {
   const value = await ctx.run('before', () => mix(ctx.payload.seed, 5));
   await Promise.all([ctx.waitForEvent('approval', approvalEvent(ctx.payload.seed), 5), ctx.run('beside', () => value)]);
@@ -77,7 +77,7 @@ const caller: SimulatedWorkflow = async (ctx) => {
 
 /**
  * A workflow that invokes another one. Its result does not contain the invoked result, because that run may fail permanently.
- * World.check examines it.
+ * Simulation.check examines it.
  */
 const parent: SimulatedWorkflow = async (ctx) => {
   const [, value] = await Promise.all([ctx.invoke('child', 'sequence'), ctx.run('beside', () => mix(ctx.payload.seed, 9))]);
@@ -98,7 +98,7 @@ const disturbed: SimulatedWorkflow = async (ctx) => {
 export const LETTER_EVENT = 'letter for you';
 export const approvalEvent = (seed: number): string => `approval ${seed}`;
 /** Returns the response of the simulated API to a number. */
-export const apiAnswer = (value: number): number => value * 2 + 1;
+export const apiResult = (value: number): number => value * 2 + 1;
 
 const nothing: SimulatedWorkflow = async (ctx) => ({ seed: ctx.payload.seed });
 
@@ -125,7 +125,7 @@ export function expectedResult(name: string, payload: { readonly seed: number })
     run: async (_name, step) => step(),
     sleep: (stepName) => (stepName === 'slow' ? new Promise<never>(() => {}) : Promise.resolve()),
     waitForEvent: async () => payload.seed,
-    call: async (_name, value) => apiAnswer(value),
+    call: async (_name, value) => apiResult(value),
     invoke: (_name, invoked) => expectedResult(invoked, payload),
   });
 }

@@ -6,15 +6,15 @@ import { after } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
 import { SeededRandom } from '../clock/testing/seeded-random.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
-import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
-import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import type { Message, MessageOutcome, MessageSender } from '../ports/message-sender.js';
+import type { StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js';
 import { createAddressPolicy } from './addresses/address-policy.js';
 import type { OutboundOptions } from './http-step-caller.js';
 import { createOutbound } from './outbound.js';
 
 export const NOW = Date.now();
 export const KEYS = { current: 'sig_current', next: 'sig_next' };
-export const SPOKEN = { 'svc-workflow-protocol': '1', 'content-type': 'application/json' };
+export const PROTOCOL_HEADERS = { 'svc-workflow-protocol': '1', 'content-type': 'application/json' };
 export const REPLY = {
   protocol: 1,
   kind: 'progress',
@@ -44,7 +44,7 @@ export function senderWith(changes: Partial<OutboundOptions> = {}): MessageSende
   return { send: (message, signal) => messageSender.send(message, signal), close };
 }
 
-export interface Received {
+export interface ReceivedRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
@@ -52,11 +52,11 @@ export interface Received {
 }
 export type Respond = (response: ServerResponse) => void;
 
-export const answering =
+export const responding =
   (status: number, headers: Record<string, string>, body = ''): Respond =>
   (response) =>
     response.writeHead(status, headers).end(body);
-export const agreeing: Respond = answering(200, SPOKEN, JSON.stringify(REPLY));
+export const agreeing: Respond = responding(200, PROTOCOL_HEADERS, JSON.stringify(REPLY));
 
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
@@ -76,7 +76,7 @@ export const endpoint = {
   origin: `http://127.0.0.1:${port}`,
   port,
   respond: agreeing,
-  received: [] as Received[],
+  received: [] as ReceivedRequest[],
   connections: 0,
 };
 
@@ -85,7 +85,7 @@ export const sender = senderWith();
 
 let files = 0;
 /** Closes the endpoint and the callers after the last file that uses them. Each file calls it once, outside of its tests. */
-export function sharesEndpoint(): void {
+export function useSharedEndpoint(): void {
   files++;
   after(async () => {
     if (--files > 0) return;
@@ -133,20 +133,20 @@ export function message(changes: Partial<Message> = {}): Message {
     headers: {},
     body: null,
     timeoutMs: 5_000,
-    maxAnswerBytes: 64 * 1024,
+    maxResponseBytes: 64 * 1024,
     signed: null,
     take: 'exact',
     ...changes,
   };
 }
 
-export async function callWith(respond: Respond, changes: Partial<StepCall> = {}): Promise<StepAnswer> {
+export async function callWith(respond: Respond, changes: Partial<StepCall> = {}): Promise<StepOutcome> {
   endpoint.respond = respond;
   endpoint.received = [];
   return caller.call(stepCall(changes), new AbortController().signal);
 }
 
-export function failureOf(answer: StepAnswer | MessageAnswer): DeliveryFailure {
-  assert.equal(answer.kind, 'failure');
-  return answer.failure;
+export function failureOf(outcome: StepOutcome | MessageOutcome): DeliveryFailure {
+  assert.equal(outcome.kind, 'failure');
+  return outcome.failure;
 }

@@ -3,22 +3,22 @@ import { createHash } from 'node:crypto';
 import net, { type AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { jwtVerify } from 'jose';
-import type { Message, MessageAnswer } from '../ports/message-sender.js';
-import { answering, endpoint, KEYS, message, NOW, type Respond, sender, sharesEndpoint } from './endpoint.fixture.js';
+import type { Message, MessageOutcome } from '../ports/message-sender.js';
+import { endpoint, KEYS, message, NOW, type Respond, responding, sender, useSharedEndpoint } from './endpoint.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
-type Answered = Extract<MessageAnswer, { readonly kind: 'answered' }>;
+type RespondedOutcome = Extract<MessageOutcome, { readonly kind: 'answered' }>;
 
-async function sendTo(respond: Respond, changes: Partial<Message> = {}): Promise<Answered> {
+async function sendTo(respond: Respond, changes: Partial<Message> = {}): Promise<RespondedOutcome> {
   endpoint.respond = respond;
   endpoint.received = [];
-  const answer = await sender.send(message(changes), new AbortController().signal);
-  assert.equal(answer.kind, 'answered', answer.kind === 'failure' ? answer.failure.message : '');
-  return answer;
+  const outcome = await sender.send(message(changes), new AbortController().signal);
+  assert.equal(outcome.kind, 'answered', outcome.kind === 'failure' ? outcome.failure.message : '');
+  return outcome;
 }
 
-const textOf = (answer: Answered): string => Buffer.from(answer.body).toString();
+const textOf = (received: RespondedOutcome): string => Buffer.from(received.body).toString();
 /** Returns bytes that contain every value, repeatedly. */
 const anyBytes = (length: number): Buffer => Buffer.from(Uint8Array.from({ length }, (_, i) => (i * 7 + (i >> 8)) & 0xff));
 
@@ -51,10 +51,10 @@ test('a message is sent with its method, URL and body, and every status counts a
   for (const [method, sent] of bodies) {
     status += 33;
     const body = sent === null ? null : Buffer.from(sent);
-    const answer = await sendTo(answering(status, { 'x-a': 'b' }, 'fine'), { method, body });
-    assert.equal(answer.status, status);
-    assert.deepEqual(answer.headers['x-a'], ['b']);
-    assert.equal(textOf(answer), 'fine');
+    const result = await sendTo(responding(status, { 'x-a': 'b' }, 'fine'), { method, body });
+    assert.equal(result.status, status);
+    assert.deepEqual(result.headers['x-a'], ['b']);
+    assert.equal(textOf(result), 'fine');
     assert.equal(endpoint.received.length, 1);
     assert.equal(endpoint.received[0]?.method, method.toUpperCase());
     assert.equal(endpoint.received[0]?.url, '/hook?x=1');
@@ -64,42 +64,42 @@ test('a message is sent with its method, URL and body, and every status counts a
 
 test('a response to HEAD has headers and no body, even if it claims to be encoded', async () => {
   const headers = { 'content-length': '1234', 'content-encoding': 'gzip', etag: '"1"' };
-  const answer = await sendTo(answering(200, headers), { method: 'HEAD' });
+  const outcome = await sendTo(responding(200, headers), { method: 'HEAD' });
   assert.equal(endpoint.received[0]?.method, 'HEAD');
-  assert.equal(answer.body.byteLength, 0);
-  assert.deepEqual(answer.headers['content-length'], ['1234']);
-  assert.deepEqual(answer.headers['content-encoding'], ['gzip']);
-  assert.deepEqual(answer.headers.etag, ['"1"']);
+  assert.equal(outcome.body.byteLength, 0);
+  assert.deepEqual(outcome.headers['content-length'], ['1234']);
+  assert.deepEqual(outcome.headers['content-encoding'], ['gzip']);
+  assert.deepEqual(outcome.headers.etag, ['"1"']);
 });
 
 test('responses with 204 or 304 have no body', async () => {
   for (const status of [204, 304]) {
-    const answer = await sendTo(answering(status, {}));
-    assert.equal(answer.status, status);
-    assert.equal(answer.body.byteLength, 0);
+    const outcome = await sendTo(responding(status, {}));
+    assert.equal(outcome.status, status);
+    assert.equal(outcome.body.byteLength, 0);
   }
 });
 
 test('a redirect is a response and is not followed', async () => {
   for (const status of [301, 302, 303, 307, 308]) {
-    const answer = await sendTo(answering(status, { location: `${endpoint.origin}/elsewhere` }));
-    assert.equal(answer.status, status);
-    assert.deepEqual(answer.headers.location, [`${endpoint.origin}/elsewhere`]);
+    const outcome = await sendTo(responding(status, { location: `${endpoint.origin}/elsewhere` }));
+    assert.equal(outcome.status, status);
+    assert.deepEqual(outcome.headers.location, [`${endpoint.origin}/elsewhere`]);
     assert.equal(endpoint.received.length, 1);
   }
 });
 
 test('response headers have lower-case names and all their values', async () => {
-  const answer = await sendTo((response) => {
+  const outcome = await sendTo((response) => {
     response.writeHead(200, { 'X-Mixed-Case': 'Yes', 'Set-Cookie': ['a=1; Path=/', 'b=2'] }).end();
   });
-  assert.deepEqual(answer.headers['x-mixed-case'], ['Yes']);
-  assert.deepEqual(answer.headers['set-cookie'], ['a=1; Path=/', 'b=2']);
+  assert.deepEqual(outcome.headers['x-mixed-case'], ['Yes']);
+  assert.deepEqual(outcome.headers['set-cookie'], ['a=1; Path=/', 'b=2']);
 });
 
 test('a header named like a built-in object property is handled as any other, or dropped', async () => {
   const url = await rawServer(['HTTP/1.1 200 OK\r\n__proto__: x\r\nconstructor: y\r\nx-a: z\r\ncontent-length: 2\r\n\r\nok']);
-  const { headers } = await sendTo(answering(200, {}), { url });
+  const { headers } = await sendTo(responding(200, {}), { url });
   assert.deepEqual(Object.entries(headers), [
     ['constructor', ['y']],
     ['x-a', ['z']],
@@ -109,7 +109,7 @@ test('a header named like a built-in object property is handled as any other, or
 });
 
 test('headers of the message are sent, except connection and framing headers', async () => {
-  await sendTo(answering(200, {}), {
+  await sendTo(responding(200, {}), {
     body: Buffer.from('hello'),
     headers: {
       Host: 'evil.example',
@@ -159,28 +159,32 @@ test('headers of the message are sent, except connection and framing headers', a
 });
 
 test("the request contains the service's user agent and requests an unencoded response, unless the message overrides it", async () => {
-  await sendTo(answering(200, {}));
+  await sendTo(responding(200, {}));
   const own = endpoint.received[0]?.headers ?? {};
   assert.match(own['user-agent'] ?? '', /^Everstep\/\d+\.\d+\.\d+/);
   assert.equal(own['accept-encoding'], 'identity');
   assert.equal(own['content-type'], undefined);
-  await sendTo(answering(200, {}), { headers: { 'User-Agent': 'mine/1', 'Accept-Encoding': 'gzip' } });
+  await sendTo(responding(200, {}), { headers: { 'User-Agent': 'mine/1', 'Accept-Encoding': 'gzip' } });
   const given = endpoint.received[0]?.headers ?? {};
   assert.equal(given['user-agent'], 'mine/1');
   assert.equal(given['accept-encoding'], 'gzip');
 });
 
 test('the later of two headers whose names differ only in case is sent', async () => {
-  await sendTo(answering(200, {}), { headers: { 'X-Key': 'first', 'x-key': 'second' } });
+  await sendTo(responding(200, {}), { headers: { 'X-Key': 'first', 'x-key': 'second' } });
   assert.equal(endpoint.received[0]?.headers['x-key'], 'second');
 });
 
 test('only a message that requests it is signed, over its body, and its own headers cannot replace the signature', async () => {
-  await sendTo(answering(200, {}), { body: Buffer.from('secret') });
+  await sendTo(responding(200, {}), { body: Buffer.from('secret') });
   assert.equal(endpoint.received[0]?.headers['svc-signature'], undefined);
 
   for (const body of [Buffer.from([0, 255, 1]), null]) {
-    await sendTo(answering(200, {}), { body, signed: { kind: 'message', isOwn: false }, headers: { 'svc-signature': 'forged' } });
+    await sendTo(responding(200, {}), {
+      body,
+      signed: { kind: 'message', isOwn: false },
+      headers: { 'svc-signature': 'forged' },
+    });
     const [request] = endpoint.received;
     const token = String(request?.headers['svc-signature']);
     const { payload } = await jwtVerify(token, new TextEncoder().encode(KEYS.current), {
@@ -198,7 +202,7 @@ test('only a message that requests it is signed, over its body, and its own head
 });
 
 test("service headers have the dialect's prefix, override those of the message, and can contain any text", async () => {
-  await sendTo(answering(200, {}), {
+  await sendTo(responding(200, {}), {
     headers: { 'svc-retried': '9', 'x-a': 'b' },
     serviceHeaders: { Retried: '2', 'Workflow-RunId': '注文\ud800', 'Workflow-Url': 'http://example.org/注文' },
   });
@@ -212,17 +216,17 @@ test("service headers have the dialect's prefix, override those of the message, 
 test('a message has the headers of its trace context, unless its own headers contain one', async () => {
   const context = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', tracestate: 'a=1' };
   for (const take of ['exact', 'forwarded'] as const) {
-    await sendTo(answering(200, {}), { take, trace: { context }, headers: {} });
+    await sendTo(responding(200, {}), { take, trace: { context }, headers: {} });
     assert.equal(endpoint.received[0]?.headers.traceparent, context.traceparent);
     assert.equal(endpoint.received[0]?.headers.tracestate, context.tracestate);
-    await sendTo(answering(200, {}), { take, trace: { context }, headers: { Traceparent: 'mine' } });
+    await sendTo(responding(200, {}), { take, trace: { context }, headers: { Traceparent: 'mine' } });
     assert.equal(endpoint.received[0]?.headers.traceparent, 'mine');
     assert.equal(endpoint.received[0]?.headers.tracestate, undefined);
   }
 });
 
 test('a message with forwarded headers sends those a step call would send, plus the content type of its body', async () => {
-  await sendTo(answering(200, {}), {
+  await sendTo(responding(200, {}), {
     signed: { kind: 'message', isOwn: false },
     take: 'forwarded',
     serviceHeaders: { Retried: '2' },
@@ -252,13 +256,13 @@ test('a message with forwarded headers sends those a step call would send, plus 
 
 test('ten megabytes of arbitrary bytes are sent and received unchanged', async () => {
   const bytes = anyBytes(10 * 1024 * 1024);
-  const answer = await sendTo((response) => response.end(bytes), { body: bytes, maxAnswerBytes: bytes.length });
+  const outcome = await sendTo((response) => response.end(bytes), { body: bytes, maxResponseBytes: bytes.length });
   assert.equal(endpoint.received[0]?.body.equals(bytes), true);
-  assert.equal(bytes.equals(answer.body), true);
+  assert.equal(bytes.equals(outcome.body), true);
 });
 
 test('a view of a larger buffer is sent without the rest of the buffer', async () => {
-  await sendTo(answering(200, {}), { body: new Uint8Array(Buffer.from('before[part]after')).subarray(6, 12) });
+  await sendTo(responding(200, {}), { body: new Uint8Array(Buffer.from('before[part]after')).subarray(6, 12) });
   assert.equal(endpoint.received[0]?.body.toString(), '[part]');
 });
 
@@ -268,16 +272,16 @@ test('a chunked response is assembled, and its trailers are dropped', async () =
     '3\r\nabc\r\n',
     '2\r\nde\r\n0\r\nx-late: 1\r\n\r\n',
   ]);
-  const answer = await sendTo(answering(200, {}), { url });
-  assert.equal(textOf(answer), 'abcde');
-  assert.equal(answer.headers['x-late'], undefined);
+  const outcome = await sendTo(responding(200, {}), { url });
+  assert.equal(textOf(outcome), 'abcde');
+  assert.equal(outcome.headers['x-late'], undefined);
 });
 
 test('a response that ends with its connection is complete', async () => {
-  const answer = await sendTo((response) => {
+  const outcome = await sendTo((response) => {
     response.socket?.end('HTTP/1.0 200 OK\r\nx-a: b\r\n\r\nto the end');
   });
-  assert.equal(textOf(answer), 'to the end');
+  assert.equal(textOf(outcome), 'to the end');
 });
 
 test('informational responses are skipped', async () => {
@@ -286,19 +290,19 @@ test('informational responses are skipped', async () => {
     'HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n',
     'HTTP/1.1 201 Created\r\ncontent-length: 4\r\n\r\nmade',
   ]);
-  const answer = await sendTo(answering(200, {}), { url });
-  assert.equal(answer.status, 201);
-  assert.equal(answer.headers.link, undefined);
-  assert.equal(textOf(answer), 'made');
+  const outcome = await sendTo(responding(200, {}), { url });
+  assert.equal(outcome.status, 201);
+  assert.equal(outcome.headers.link, undefined);
+  assert.equal(textOf(outcome), 'made');
 });
 
 test('a server that offers a protocol upgrade is handled like any other', async () => {
   const offer = { connection: 'Upgrade', upgrade: 'h2c' };
-  assert.equal(textOf(await sendTo(answering(200, offer, 'as ever'))), 'as ever');
+  assert.equal(textOf(await sendTo(responding(200, offer, 'as ever'))), 'as ever');
 });
 
 test('a slow response is accepted until the timeout', async () => {
-  const answer = await sendTo((response) => {
+  const outcome = await sendTo((response) => {
     response.writeHead(200);
     let left = 5;
     const drip = (): void => {
@@ -308,10 +312,10 @@ test('a slow response is accepted until the timeout', async () => {
     };
     drip();
   });
-  assert.equal(textOf(answer), '.....');
+  assert.equal(textOf(outcome), '.....');
 });
 
 test('an empty response is accepted', async () => {
-  const answer = await sendTo(answering(200, { 'content-length': '0', 'content-encoding': 'gzip' }));
-  assert.equal(answer.body.byteLength, 0);
+  const outcome = await sendTo(responding(200, { 'content-length': '0', 'content-encoding': 'gzip' }));
+  assert.equal(outcome.body.byteLength, 0);
 });

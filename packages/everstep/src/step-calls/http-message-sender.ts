@@ -1,16 +1,16 @@
 /** Sends plain messages over HTTP. Every status counts as a response. Redirects are not followed. */
 
 import { DIALECTS } from '../dialects/index.js';
-import { isWorkflowAnswer } from '../dialects/other-sdk.js';
-import type { Message, MessageAnswer, MessageSender, SignedMessage } from '../ports/message-sender.js';
+import { isWorkflowResponse } from '../dialects/other-sdk.js';
+import type { Message, MessageOutcome, MessageSender, SignedMessage } from '../ports/message-sender.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
 import { valuesOf } from '../responses/endpoint-failure.js';
 import { headerOf } from '../responses/retry-advice.js';
-import { decodeAnswer } from './exchanges/content-decoding.js';
+import { decodeResponse } from './exchanges/content-decoding.js';
 import type { AskedOutcome, Destinations, Target } from './exchanges/destinations.js';
-import { type HttpAnswer, METHODS, type Method } from './exchanges/exchange.js';
+import { type HttpResponse, METHODS, type Method } from './exchanges/exchange.js';
 import { sentRequest, withSent } from './exchanges/sent-request.js';
-import { answerTooLong, type FailedAnswer, failureWithoutAnswer, unusableAnswer } from './failed-answer.js';
+import { type FailedOutcome, failureWithoutResponse, responseTooLong, unusableResponse } from './failed-outcome.js';
 import type { OutboundOptions } from './http-step-caller.js';
 import { messageHeaders } from './message-headers.js';
 import { Signer } from './signatures/signer.js';
@@ -24,9 +24,10 @@ const MAX_SHOWN_METHOD_LENGTH = 40;
 const methodOf = (text: string): Method | undefined => METHODS.find((method) => method === text.toUpperCase());
 
 /** Returns the failure for an invalid message, which is not retried. */
-const refused = (message: string): FailedAnswer => failureWithoutAnswer('refused', message, NEVER);
+const refused = (message: string): FailedOutcome => failureWithoutResponse('refused', message, NEVER);
 
-const tooLong = (answer: HttpAnswer, maxBytes: number): FailedAnswer => answerTooLong(answer, maxBytes, 'maxAnswerBytes');
+const tooLong = (response: HttpResponse, maxBytes: number): FailedOutcome =>
+  responseTooLong(response, maxBytes, 'maxResponseBytes');
 
 export class HttpMessageSender implements MessageSender {
   private readonly options: OutboundOptions;
@@ -39,20 +40,20 @@ export class HttpMessageSender implements MessageSender {
     this.signer = new Signer(options);
   }
 
-  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
     try {
       return await this.deliver(message, signal, onSent);
     } catch (error) {
       if (error instanceof NotAttemptedError) throw error;
-      const words = error instanceof Error ? error.message : String(error);
+      const reason = error instanceof Error ? error.message : String(error);
       // The URL may contain a third party's secret.
-      this.options.log.error({ instanceId: message.instanceId, error: words }, 'could not send a message');
-      return failureWithoutAnswer('network', `the request could not be sent: ${words}`);
+      this.options.log.error({ instanceId: message.instanceId, error: reason }, 'could not send a message');
+      return failureWithoutResponse('network', `the request could not be sent: ${reason}`);
     }
   }
 
-  private async deliver(message: Message, signal: AbortSignal, onSent: (() => void) | undefined): Promise<MessageAnswer> {
-    const { instanceId, timeoutMs, maxAnswerBytes, body, answerRecorded: recorded } = message;
+  private async deliver(message: Message, signal: AbortSignal, onSent: (() => void) | undefined): Promise<MessageOutcome> {
+    const { instanceId, timeoutMs, maxResponseBytes, body, outcomeRecorded: recorded } = message;
     const method = methodOf(message.method);
     if (method === undefined) {
       const shown = JSON.stringify(message.method.slice(0, MAX_SHOWN_METHOD_LENGTH));
@@ -78,25 +79,27 @@ export class HttpMessageSender implements MessageSender {
       trace: message.trace?.context,
     });
     if (!headers.ok) return refused(headers.message);
-    const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxAnswerBytes, onSent, recorded };
+    const request = { method, path: target.path, headers: headers.pairs, body, timeoutMs, maxResponseBytes, onSent, recorded };
     const startedAt = this.options.now();
-    const outcome = await this.destinations.ask(instanceId, target, request, signal);
+    const outcome = await this.destinations.send(instanceId, target, request, signal);
     const sent = sentRequest(target.url, request, outcome, startedAt, this.options.now(), true);
-    const answer = await this.answerOf(outcome, message);
-    if (answer.kind === 'failure') return withSent(answer, sent);
-    return { ...answer, sent, ...(key !== null && refusesSignature(outcome) ? { expectsSigningKeys: true } : {}) };
+    const result = await this.messageOutcomeOf(outcome, message);
+    if (result.kind === 'failure') return withSent(result, sent);
+    return { ...result, sent, ...(key !== null && refusesSignature(outcome) ? { expectsSigningKeys: true } : {}) };
   }
 
   private keyFor({ instanceId, signed }: Message, { origin }: Target): string | null {
     return signed === null || signed.isOwn ? null : this.signer.messageKeyFor(instanceId, origin);
   }
 
-  private async answerOf(outcome: AskedOutcome, message: Message): Promise<MessageAnswer> {
+  private async messageOutcomeOf(outcome: AskedOutcome, message: Message): Promise<MessageOutcome> {
     switch (outcome.kind) {
       case 'answered':
-        return answered(outcome.answer, message);
+        return answered(outcome.response, message);
       case 'too-long':
-        return message.anyBody ? acceptedAnswer(outcome.answer, message) : tooLong(outcome.answer, message.maxAnswerBytes);
+        return message.anyBody
+          ? acceptedResponse(outcome.response, message)
+          : tooLong(outcome.response, message.maxResponseBytes);
       case 'failure':
         return outcome;
     }
@@ -121,21 +124,21 @@ export class HttpMessageSender implements MessageSender {
 /** Returns whether the response looks like a rejected signature, from a message receiver or a workflow endpoint. */
 function refusesSignature(outcome: AskedOutcome): boolean {
   if (outcome.kind === 'failure') return false;
-  const { status, headers } = outcome.answer;
-  return status === 401 || status === 403 || (status === 500 && isWorkflowAnswer(headers));
+  const { status, headers } = outcome.response;
+  return status === 401 || status === 403 || (status === 500 && isWorkflowResponse(headers));
 }
 
-function acceptedAnswer({ status, headers, body }: HttpAnswer, { dialect }: Message): MessageAnswer {
+function acceptedResponse({ status, headers, body }: HttpResponse, { dialect }: Message): MessageOutcome {
   const { spell, noFailureFunctionHeader } = DIALECTS[dialect];
   const unwanted = noFailureFunctionHeader !== null && headerOf(headers, spell(noFailureFunctionHeader)) === 'true';
   return { kind: 'answered', status, headers: valuesOf(headers), body, ...(unwanted ? { unwanted } : {}) };
 }
 
-async function answered(answer: HttpAnswer, message: Message): Promise<MessageAnswer> {
-  const decoded = await decodeAnswer(answer, message.maxAnswerBytes);
-  if (decoded.kind === 'decoded') return acceptedAnswer(decoded.answer, message);
-  if (message.anyBody) return acceptedAnswer(answer, message);
-  if (decoded.kind === 'too-long') return tooLong(answer, message.maxAnswerBytes);
+async function answered(received: HttpResponse, message: Message): Promise<MessageOutcome> {
+  const decoded = await decodeResponse(received, message.maxResponseBytes);
+  if (decoded.kind === 'decoded') return acceptedResponse(decoded.response, message);
+  if (message.anyBody) return acceptedResponse(received, message);
+  if (decoded.kind === 'too-long') return tooLong(received, message.maxResponseBytes);
   const { encoding, why } = decoded;
-  return unusableAnswer(answer, `the endpoint answered ${answer.status} with an invalid ${encoding} body (${why})`);
+  return unusableResponse(received, `the endpoint answered ${received.status} with an invalid ${encoding} body (${why})`);
 }

@@ -9,32 +9,32 @@ import type { StepCall } from '../ports/step-caller.js';
 import { sampleStep } from '../stores/conformance/samples.js';
 import {
   agreeing,
-  answering,
   callerWith,
   callWith,
   endpoint,
   failureOf,
   KEYS,
   NOW,
+  PROTOCOL_HEADERS,
   REPLY,
   REQUEST,
   type Respond,
-  SPOKEN,
-  sharesEndpoint,
+  responding,
   stepCall,
+  useSharedEndpoint,
 } from './endpoint.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 test('a step call is one signed POST with the run in its headers', async () => {
-  const answer = await callWith(agreeing, {
+  const outcome = await callWith(agreeing, {
     forwardHeaders: { authorization: 'Bearer x', 'x-many': 'a, b' },
   });
-  assert.equal(answer.kind, 'reply');
-  assert.deepEqual(answer.reply, REPLY);
-  assert.equal(answer.status, 200);
-  assert.deepEqual(answer.responseHeaders['content-type'], ['application/json']);
-  assert.equal(Buffer.from(answer.responseBody).toString(), JSON.stringify(REPLY));
+  assert.equal(outcome.kind, 'reply');
+  assert.deepEqual(outcome.reply, REPLY);
+  assert.equal(outcome.status, 200);
+  assert.deepEqual(outcome.responseHeaders['content-type'], ['application/json']);
+  assert.equal(Buffer.from(outcome.responseBody).toString(), JSON.stringify(REPLY));
 
   assert.equal(endpoint.received.length, 1);
   const [request] = endpoint.received;
@@ -157,26 +157,26 @@ test('a failed reply is a reply, whatever its status', async () => {
     retry: { kind: 'backoff' },
   };
   for (const status of [500, 429, 489, 401]) {
-    const answer = await callWith(answering(status, SPOKEN, JSON.stringify(frame)));
-    assert.equal(answer.kind, 'reply', `${status}`);
-    assert.deepEqual(answer.reply, frame);
-    assert.equal(answer.status, status);
+    const result = await callWith(responding(status, PROTOCOL_HEADERS, JSON.stringify(frame)));
+    assert.equal(result.kind, 'reply', `${status}`);
+    assert.deepEqual(result.reply, frame);
+    assert.equal(result.status, status);
   }
 });
 
 test('connections to one host stay within the limit, and further calls wait', async () => {
   let open = 0;
   let maxOpen = 0;
-  const answer: Respond = (response) => {
+  const outcome: Respond = (response) => {
     open++;
     maxOpen = Math.max(maxOpen, open);
     setTimeout(() => {
       open--;
-      response.writeHead(200, SPOKEN).end(JSON.stringify(REPLY));
+      response.writeHead(200, PROTOCOL_HEADERS).end(JSON.stringify(REPLY));
     }, 20);
   };
-  const answers = await Promise.all(Array.from({ length: LIMITS.maxConnectionsPerHost + 40 }, () => callWith(answer)));
-  assert.ok(answers.every(({ kind }) => kind === 'reply'));
+  const outcomes = await Promise.all(Array.from({ length: LIMITS.maxConnectionsPerHost + 40 }, () => callWith(outcome)));
+  assert.ok(outcomes.every(({ kind }) => kind === 'reply'));
   assert.ok(maxOpen <= LIMITS.maxConnectionsPerHost, `${maxOpen} connections at once`);
   assert.ok(maxOpen > 1);
 });
@@ -211,9 +211,9 @@ test('long journals and responses are processed in slices, and short ones in one
       },
     },
   });
-  const call = async (answerBytes: number, changes: Partial<StepCall>) => {
+  const call = async (responseBytes: number, changes: Partial<StepCall>) => {
     slices.length = 0;
-    endpoint.respond = (response) => response.end('x'.repeat(answerBytes));
+    endpoint.respond = (response) => response.end('x'.repeat(responseBytes));
     await caller.call(stepCall(changes), new AbortController().signal);
     return slices.length;
   };
@@ -246,11 +246,11 @@ test('a long journal is encoded in slices, and the request and its signature are
     return work();
   };
   const inSlices = callerWith({ slices: { run } });
-  endpoint.respond = answering(200, SPOKEN, JSON.stringify({ ...REPLY, base: 3 }));
+  endpoint.respond = responding(200, PROTOCOL_HEADERS, JSON.stringify({ ...REPLY, base: 3 }));
   endpoint.received = [];
-  const answer = await inSlices.call(stepCall({ request: LONG_JOURNAL, recorded: RECORDED }), new AbortController().signal);
+  const outcome = await inSlices.call(stepCall({ request: LONG_JOURNAL, recorded: RECORDED }), new AbortController().signal);
   await inSlices.close();
-  assert.equal(answer.kind, 'reply');
+  assert.equal(outcome.kind, 'reply');
   assert.ok(slices > 1, `${slices} slices`);
   const [request] = endpoint.received;
   assert.ok(request);
@@ -280,10 +280,10 @@ test('a slice lasts until the long reply is recorded', async () => {
     done: [{ stepId: 1, name: 'a', type: 'Run', out: JSON.stringify('x'.repeat(300_000)) }],
     planned: [],
   };
-  endpoint.respond = answering(200, SPOKEN, JSON.stringify(reply));
-  const answer = await inSlices.call(stepCall({ answerRecorded: recorded }), new AbortController().signal);
+  endpoint.respond = responding(200, PROTOCOL_HEADERS, JSON.stringify(reply));
+  const outcome = await inSlices.call(stepCall({ outcomeRecorded: recorded }), new AbortController().signal);
   await inSlices.close();
-  assert.equal(answer.kind, 'reply');
+  assert.equal(outcome.kind, 'reply');
   assert.equal(ended.length, 1);
   assert.equal(await Promise.race([ended[0], 'still going']), 'still going');
   record();
@@ -291,6 +291,6 @@ test('a slice lasts until the long reply is recorded', async () => {
 });
 
 test('a reply that is longer than the call allows fails the attempt', async () => {
-  const failure = failureOf(await callWith(answering(200, SPOKEN, 'x'.repeat(1_001)), { maxReplyBytes: 1_000 }));
+  const failure = failureOf(await callWith(responding(200, PROTOCOL_HEADERS, 'x'.repeat(1_001)), { maxReplyBytes: 1_000 }));
   assert.equal(failure.message, 'the endpoint answered 200 with more than 1000 bytes (maxReplyBytes)');
 });

@@ -5,13 +5,13 @@ import { type StepCodec, sentBytesOf } from '../dialects/dialect.js';
 import { DIALECTS } from '../dialects/index.js';
 import { LONG_BYTES, type WorkSlices } from '../fairness/work-slices.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
-import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
-import type { AnswerHeaders } from '../responses/retry-advice.js';
+import type { ReplayCheck, ReplayVerdict, StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js';
+import type { ResponseHeaders } from '../responses/retry-advice.js';
 import type { Destinations, DestinationsOptions } from './exchanges/destinations.js';
 import type { BodyParts } from './exchanges/exchange.js';
 import { buildLongBody } from './exchanges/long-body.js';
 import { sentRequest, withSent } from './exchanges/sent-request.js';
-import { answerTooLong, failureWithoutAnswer } from './failed-answer.js';
+import { failureWithoutResponse, responseTooLong } from './failed-outcome.js';
 import { Signer, type SignerOptions } from './signatures/signer.js';
 import { USER_AGENT } from './version.js';
 
@@ -38,27 +38,27 @@ export class HttpStepCaller implements StepCaller {
     this.signer = new Signer(options);
   }
 
-  async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
     try {
       return await this.deliver(call, signal, onSent);
     } catch (error) {
       if (error instanceof NotAttemptedError) throw error;
-      const words = error instanceof Error ? error.message : String(error);
+      const reason = error instanceof Error ? error.message : String(error);
       this.options.log.error(
-        { instanceId: call.instanceId, runKey: call.request.run.key, error: words },
+        { instanceId: call.instanceId, runKey: call.request.run.key, error: reason },
         'could not send a step request',
       );
-      return failureWithoutAnswer('network', `the call could not be sent: ${words}`);
+      return failureWithoutResponse('network', `the call could not be sent: ${reason}`);
     }
   }
 
   async check(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
     try {
-      return await this.ask(check, signal);
+      return await this.sendCheck(check, signal);
     } catch (error) {
-      const words = error instanceof Error ? error.message : String(error);
-      this.options.log.error({ instanceId: check.instanceId, error: words }, 'could not send a replay check');
-      return unknownVerdict(`the check could not be sent: ${words}`);
+      const reason = error instanceof Error ? error.message : String(error);
+      this.options.log.error({ instanceId: check.instanceId, error: reason }, 'could not send a replay check');
+      return unknownVerdict(`the check could not be sent: ${reason}`);
     }
   }
 
@@ -87,7 +87,7 @@ export class HttpStepCaller implements StepCaller {
     return buildLongBody(steps.bodyParts(call), (work) => slices.run(call.instanceId, work));
   }
 
-  private async ask(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
+  private async sendCheck(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
     const { options, destinations, signer } = this;
     const { instanceId, dialect } = check;
     const { checks } = DIALECTS[dialect].steps;
@@ -107,19 +107,19 @@ export class HttpStepCaller implements StepCaller {
     const region = options.regionOf?.(instanceId) ?? null;
     const headers = checks.headers(check, { url, userAgent: USER_AGENT, signatures, region });
     const { timeoutMs } = check;
-    const request = { method: 'POST', path, headers, body, timeoutMs, maxAnswerBytes: LIMITS.maxReplyBytes } as const;
-    const outcome = await destinations.ask(instanceId, target, request, signal);
+    const request = { method: 'POST', path, headers, body, timeoutMs, maxResponseBytes: LIMITS.maxReplyBytes } as const;
+    const outcome = await destinations.send(instanceId, target, request, signal);
     switch (outcome.kind) {
       case 'answered':
-        return checks.read(outcome.answer, check, options.now());
+        return checks.read(outcome.response, check, options.now());
       case 'too-long':
-        return unknownVerdict(answerTooLong(outcome.answer, LIMITS.maxReplyBytes, 'maxReplyBytes').failure.message);
+        return unknownVerdict(responseTooLong(outcome.response, LIMITS.maxReplyBytes, 'maxReplyBytes').failure.message);
       case 'failure':
         return unknownVerdict(outcome.failure.message);
     }
   }
 
-  private async deliver(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepAnswer> {
+  private async deliver(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepOutcome> {
     const { options, destinations, signer } = this;
     const { instanceId, dialect } = call;
     const loading = options.prepare?.(instanceId);
@@ -134,24 +134,24 @@ export class HttpStepCaller implements StepCaller {
     const signatures = signer.sign({ instanceId, dialect, url: target.url, kind: 'step', body, key: null });
     const region = options.regionOf?.(instanceId) ?? null;
     const headers = steps.headers(call, { url: target.url, userAgent: USER_AGENT, signatures, region });
-    const { timeoutMs, answerRecorded: recorded } = call;
-    const { maxReplyBytes: maxAnswerBytes = LIMITS.maxReplyBytes } = call;
-    const neededBytes = (given: AnswerHeaders) => (steps.isReply(given) ? maxAnswerBytes : LIMITS.maxKeptResponseBytes);
+    const { timeoutMs, outcomeRecorded: recorded } = call;
+    const { maxReplyBytes: maxResponseBytes = LIMITS.maxReplyBytes } = call;
+    const neededBytes = (given: ResponseHeaders) => (steps.isReply(given) ? maxResponseBytes : LIMITS.maxKeptResponseBytes);
     const sending = { method: 'POST', path: target.path, headers, body, timeoutMs, onSent, recorded } as const;
-    const request = { ...sending, maxAnswerBytes, neededBytes };
+    const request = { ...sending, maxResponseBytes, neededBytes };
     const startedAt = options.now();
-    const outcome = await destinations.ask(instanceId, target, request, signal);
+    const outcome = await destinations.send(instanceId, target, request, signal);
     const endedAt = options.now();
     const sent = sentRequest(target.url, request, outcome, startedAt, endedAt, false);
     switch (outcome.kind) {
       case 'answered': {
-        const { answer: received } = outcome;
+        const { response: received } = outcome;
         const read = () => steps.read(received, call, endedAt);
-        const answer = await this.inSlice(instanceId, received.body.length, read, recorded);
-        return answer.kind === 'failure' ? withSent(answer, sent) : { ...answer, sent };
+        const result = await this.inSlice(instanceId, received.body.length, read, recorded);
+        return result.kind === 'failure' ? withSent(result, sent) : { ...result, sent };
       }
       case 'too-long':
-        return withSent(answerTooLong(outcome.answer, maxAnswerBytes, 'maxReplyBytes'), sent);
+        return withSent(responseTooLong(outcome.response, maxResponseBytes, 'maxReplyBytes'), sent);
       case 'failure':
         return withSent(outcome, sent);
     }

@@ -6,9 +6,18 @@ import { LIMITS } from '../config/limits.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
 import type { Message } from '../ports/message-sender.js';
 import { createAddressPolicy } from './addresses/address-policy.js';
-import { answering, endpoint, failureOf, message, type Respond, sender, senderWith, sharesEndpoint } from './endpoint.fixture.js';
+import {
+  endpoint,
+  failureOf,
+  message,
+  type Respond,
+  responding,
+  sender,
+  senderWith,
+  useSharedEndpoint,
+} from './endpoint.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const BACKOFF = { kind: 'backoff' };
 const NEVER = { kind: 'never' };
@@ -21,19 +30,19 @@ async function failureWith(respond: Respond, changes: Partial<Message> = {}): Pr
 }
 
 test('a response of exactly the limit is accepted; one more byte is a failure that names the limit', async () => {
-  const maxAnswerBytes = LIMITS.maxKeptResponseBytes * 2;
-  const body = 'z'.repeat(maxAnswerBytes + 1);
-  endpoint.respond = answering(200, {}, body.slice(1));
-  const whole = await sender.send(message({ maxAnswerBytes }), unaborted());
+  const maxResponseBytes = LIMITS.maxKeptResponseBytes * 2;
+  const body = 'z'.repeat(maxResponseBytes + 1);
+  endpoint.respond = responding(200, {}, body.slice(1));
+  const whole = await sender.send(message({ maxResponseBytes }), unaborted());
   assert.equal(whole.kind, 'answered');
-  assert.equal(whole.body.byteLength, maxAnswerBytes);
+  assert.equal(whole.body.byteLength, maxResponseBytes);
 
   const failure = await failureWith((response) => response.writeHead(201, { 'set-cookie': ['a=1', 'b=2'] }).end(body), {
-    maxAnswerBytes,
+    maxResponseBytes,
   });
   assert.equal(failure.cause, 'http');
   assert.equal(failure.status, 201);
-  assert.match(failure.message, new RegExp(`answered 201 with more than ${maxAnswerBytes} bytes \\(maxAnswerBytes\\)`));
+  assert.match(failure.message, new RegExp(`answered 201 with more than ${maxResponseBytes} bytes \\(maxResponseBytes\\)`));
   assert.deepEqual(failure.retry, BACKOFF);
   assert.equal(failure.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
   assert.equal(
@@ -45,16 +54,16 @@ test('a response of exactly the limit is accepted; one more byte is a failure th
 });
 
 test('if only the status matters, a long response is truncated and an encoded one stays encoded', async () => {
-  const maxAnswerBytes = 1000;
+  const maxResponseBytes = 1000;
   const accepted = async (respond: Respond) => {
     endpoint.respond = respond;
-    const answer = await sender.send(message({ maxAnswerBytes, anyBody: true }), unaborted());
-    assert.equal(answer.kind, 'answered');
-    return answer;
+    const outcome = await sender.send(message({ maxResponseBytes, anyBody: true }), unaborted());
+    assert.equal(outcome.kind, 'answered');
+    return outcome;
   };
-  const long = await accepted(answering(201, { 'x-a': 'b' }, 'z'.repeat(maxAnswerBytes + 1)));
-  assert.deepEqual([long.status, long.headers['x-a'], long.body.byteLength], [201, ['b'], maxAnswerBytes]);
-  const broken = await accepted(answering(200, { 'content-encoding': 'gzip' }, 'not gzip'));
+  const long = await accepted(responding(201, { 'x-a': 'b' }, 'z'.repeat(maxResponseBytes + 1)));
+  assert.deepEqual([long.status, long.headers['x-a'], long.body.byteLength], [201, ['b'], maxResponseBytes]);
+  const broken = await accepted(responding(200, { 'content-encoding': 'gzip' }, 'not gzip'));
   assert.deepEqual([broken.status, broken.headers['content-encoding']], [200, ['gzip']]);
   assert.equal(Buffer.from(broken.body).toString(), 'not gzip');
 });
@@ -102,12 +111,12 @@ test('a canceled message ends immediately and closes its connection', async () =
 });
 
 test('a connection closed before or within the response is a failure, never a shorter response', async (t) => {
-  const partialAnswers = [
+  const partialResponses = [
     '',
     'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc',
     'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n',
   ];
-  for (const part of partialAnswers) {
+  for (const part of partialResponses) {
     const cutting = net.createServer((socket) => socket.once('data', () => socket.end(part)));
     await new Promise<void>((resolve) => cutting.listen(0, '127.0.0.1', resolve));
     t.after(() => cutting.close());
@@ -131,7 +140,7 @@ test('an invalid request is refused permanently, and header values are not shown
   ];
   for (const [changes, words] of table) {
     await t.test(JSON.stringify(changes), async () => {
-      const failure = await failureWith(answering(200, {}), changes);
+      const failure = await failureWith(responding(200, {}), changes);
       assert.equal(failure.cause, 'refused');
       assert.match(failure.message, words);
       assert.doesNotMatch(failure.message, /topsecret/);

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   agreeing,
-  answering,
   endpoint,
   failureOf,
   message,
   outboundOptions,
-  sharesEndpoint,
+  responding,
   stepCall,
+  useSharedEndpoint,
 } from './endpoint.fixture.js';
 import { createOutbound } from './outbound.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 test('steps and messages to one host share connections', async (t) => {
   const { stepCaller, messageSender, close } = createOutbound(outboundOptions());
@@ -23,7 +23,7 @@ test('steps and messages to one host share connections', async (t) => {
   for (let i = 0; i < 3; i++) assert.equal((await stepCaller.call(stepCall(), signal)).kind, 'reply');
   const before = endpoint.connections;
   for (let i = 0; i < 3; i++) {
-    endpoint.respond = answering(202, {}, 'ok');
+    endpoint.respond = responding(202, {}, 'ok');
     assert.equal((await messageSender.send(message(), signal)).kind, 'answered');
     endpoint.respond = agreeing;
     assert.equal((await stepCaller.call(stepCall(), signal)).kind, 'reply');

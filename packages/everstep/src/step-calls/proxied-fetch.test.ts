@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answering, endpoint, sharesEndpoint } from './endpoint.fixture.js';
+import { endpoint, responding, useSharedEndpoint } from './endpoint.fixture.js';
 import { openTunnelProxy } from './exchanges/tunnel-proxy.fixture.js';
 import { createProxiedFetch } from './proxied-fetch.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -15,7 +15,7 @@ test('requests of the server itself use the proxy, except for this machine and t
   const { fetch, close } = createProxiedFetch({ egressProxy: { url }, allow: ['listed.invalid'], log });
   t.after(close);
   endpoint.received = [];
-  endpoint.respond = answering(200, { 'content-type': 'text/plain' }, 'issuer');
+  endpoint.respond = responding(200, { 'content-type': 'text/plain' }, 'issuer');
   const { port } = endpoint;
   const proxied = await fetch(`http://id.example:${port}/openid`, { method: 'POST', body: new URLSearchParams({ code: '1' }) });
   assert.equal(await proxied.text(), 'issuer');

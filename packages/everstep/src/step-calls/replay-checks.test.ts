@@ -3,9 +3,19 @@ import { test } from 'node:test';
 import { createEndpoint } from '@everstep/sdk';
 import type { CheckRequest } from '@everstep/sdk/protocol';
 import type { ReplayCheck, ReplayVerdict } from '../ports/step-caller.js';
-import { answering, caller, callerWith, endpoint, KEYS, NOW, type Respond, SPOKEN, sharesEndpoint } from './endpoint.fixture.js';
+import {
+  caller,
+  callerWith,
+  endpoint,
+  KEYS,
+  NOW,
+  PROTOCOL_HEADERS,
+  type Respond,
+  responding,
+  useSharedEndpoint,
+} from './endpoint.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const REQUEST: CheckRequest = {
   protocol: 1,
@@ -52,7 +62,8 @@ const app =
       .handle({ ...request, url: `${endpoint.origin}/w` })
       .then(({ status, headers, body }) => response.writeHead(status, headers).end(body));
   };
-const checked = (more: object) => answering(200, SPOKEN, JSON.stringify({ protocol: 1, kind: 'checked', message: 'm', ...more }));
+const checked = (more: object) =>
+  responding(200, PROTOCOL_HEADERS, JSON.stringify({ protocol: 1, kind: 'checked', message: 'm', ...more }));
 
 test('an endpoint with the SDK reports whether its code matches; the request is signed and has the forwarded headers', async () => {
   assert.equal((await ask(app('a', 'b'))).outcome, 'fits');
@@ -71,9 +82,9 @@ test('a reported step id that was not part of the request is ignored', async () 
 for (const [what, respond, changes, message] of [
   [
     'an SDK without replay checks',
-    answering(
+    responding(
       400,
-      SPOKEN,
+      PROTOCOL_HEADERS,
       JSON.stringify({ protocol: 1, kind: 'refused', code: 'bad-request', message: '"messageId" is missing' }),
     ),
     {},
@@ -81,15 +92,19 @@ for (const [what, respond, changes, message] of [
   ],
   [
     'an SDK with another version',
-    answering(400, SPOKEN, JSON.stringify({ protocol: 1, kind: 'refused', code: 'unsupported-protocol', message: 'version 2' })),
+    responding(
+      400,
+      PROTOCOL_HEADERS,
+      JSON.stringify({ protocol: 1, kind: 'refused', code: 'unsupported-protocol', message: 'version 2' }),
+    ),
     {},
     /version 2/,
   ],
   [
     'a rejected signature',
-    answering(
+    responding(
       401,
-      SPOKEN,
+      PROTOCOL_HEADERS,
       JSON.stringify({ protocol: 1, kind: 'failed', error: { name: 'SignatureError', message: 'not good' } }),
     ),
     {},
@@ -97,12 +112,12 @@ for (const [what, respond, changes, message] of [
   ],
   [
     'an answer that is not from a workflow',
-    answering(200, { 'content-type': 'text/html' }, '<p>'),
+    responding(200, { 'content-type': 'text/html' }, '<p>'),
     {},
     /answered 200 with an unexpected body/,
   ],
-  ['an error', answering(503, {}, 'secret words'), {}, /answered 503.*secret words/],
-  ['a redirect', answering(307, { location: 'http://other/' }), {}, /redirects are not followed/],
+  ['an error', responding(503, {}, 'secret words'), {}, /answered 503.*secret words/],
+  ['a redirect', responding(307, { location: 'http://other/' }), {}, /redirects are not followed/],
   ['no answer', () => {}, { timeoutMs: 50 }, /did not answer within 50 ms/],
   ['an unreachable endpoint', app('a'), { workflowUrl: 'http://127.0.0.1:1/w' }, /127\.0\.0\.1:1/],
   ['an endpoint of the other SDK', app('a'), { dialect: 'upstash' }, /do not support replay checks/],
@@ -115,7 +130,7 @@ for (const [what, respond, changes, message] of [
 }
 
 test('errors of a run with redaction do not quote the response', async () => {
-  assert.ok(!(await ask(answering(503, {}, 'secret words'), { hidesData: true })).message.includes('secret'));
+  assert.ok(!(await ask(responding(503, {}, 'secret words'), { hidesData: true })).message.includes('secret'));
 });
 
 test('a blocked address is not called', async () => {

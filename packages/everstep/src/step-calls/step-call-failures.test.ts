@@ -6,22 +6,22 @@ import { LIMITS } from '../config/limits.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
 import { createAddressPolicy } from './addresses/address-policy.js';
 import {
-  answering,
   caller,
   callerWith,
   callWith,
   endpoint,
   failureOf,
   NOW,
+  PROTOCOL_HEADERS,
   REPLY,
   type Respond,
-  SPOKEN,
-  sharesEndpoint,
+  responding,
   stepCall,
+  useSharedEndpoint,
 } from './endpoint.fixture.js';
 import { NameError } from './names/index.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 test('every other response is a failure with a cause, a retry decision and advice', async (t) => {
   const html = { 'content-type': 'text/html' };
@@ -32,87 +32,93 @@ test('every other response is a failure with a cause, a retry decision and advic
   const table: readonly Row[] = [
     [
       'a plain 200',
-      answering(200, html, `<p>\n hello ${'x'.repeat(200)}`),
+      responding(200, html, `<p>\n hello ${'x'.repeat(200)}`),
       'not-protocol',
       never,
       /text\/html.*"<p> hello x{90}".*Serve the workflow/,
     ],
-    ['an empty 204', answering(204, {}), 'not-protocol', never, /content-type missing and an empty body/],
+    ['an empty 204', responding(204, {}), 'not-protocol', never, /content-type missing and an empty body/],
     [
       'an older version',
-      answering(200, { 'svc-workflow-protocol': '0' }, '{}'),
+      responding(200, { 'svc-workflow-protocol': '0' }, '{}'),
       'refused',
       never,
       /version 0 .* version 1: upgrade the SDK/,
     ],
     [
       'a newer version',
-      answering(400, { 'svc-workflow-protocol': '2' }, '{}'),
+      responding(400, { 'svc-workflow-protocol': '2' }, '{}'),
       'refused',
       never,
       /version 2 .* version 1: upgrade Everstep/,
     ],
     [
       'an endpoint of the published SDK',
-      answering(500, { 'upstash-workflow-sdk-version': '1' }, '{"error":"WorkflowError","message":"no signature"}'),
+      responding(500, { 'upstash-workflow-sdk-version': '1' }, '{"error":"WorkflowError","message":"no signature"}'),
       'refused',
       never,
       /served with @upstash\/workflow, but the run was started with @everstep\/sdk: start it with .*QSTASH_TOKEN/,
     ],
-    ['a reply cut short', answering(200, SPOKEN, '{"protocol":1,'), 'not-protocol', never, /the body is not JSON/],
+    ['a reply cut short', responding(200, PROTOCOL_HEADERS, '{"protocol":1,'), 'not-protocol', never, /the body is not JSON/],
     [
       'a reply with a wrong base',
-      answering(200, SPOKEN, JSON.stringify({ ...REPLY, base: 4 })),
+      responding(200, PROTOCOL_HEADERS, JSON.stringify({ ...REPLY, base: 4 })),
       'not-protocol',
       never,
       /base must be/,
     ],
-    ['an unreadable reply with 500', answering(500, SPOKEN, 'oops'), 'http', backoff, /answered 500.*the body is not JSON/],
-    ['404', answering(404, html, 'nothing'), 'http', backoff, /404: check the workflow URL .*"nothing"/],
-    ['405', answering(405, {}), 'http', backoff, /does not accept POST/],
-    ['410', answering(410, {}), 'http', backoff, /no longer exists/],
-    ['418', answering(418, {}), 'http', backoff, /answered 418 \(an empty body\)/],
-    ['502', answering(502, {}), 'http', backoff, /a gateway/],
+    [
+      'an unreadable reply with 500',
+      responding(500, PROTOCOL_HEADERS, 'oops'),
+      'http',
+      backoff,
+      /answered 500.*the body is not JSON/,
+    ],
+    ['404', responding(404, html, 'nothing'), 'http', backoff, /404: check the workflow URL .*"nothing"/],
+    ['405', responding(405, {}), 'http', backoff, /does not accept POST/],
+    ['410', responding(410, {}), 'http', backoff, /no longer exists/],
+    ['418', responding(418, {}), 'http', backoff, /answered 418 \(an empty body\)/],
+    ['502', responding(502, {}), 'http', backoff, /a gateway/],
     [
       'a redirect',
-      answering(308, { location: 'https://elsewhere.example/w' }),
+      responding(308, { location: 'https://elsewhere.example/w' }),
       'http',
       backoff,
       /redirect \(308\) to https:\/\/elsewhere\.example\/w/,
     ],
-    ['489 non-retryable', answering(489, { 'svc-nonretryable-error': 'true' }, 'no'), 'http', never, /489/],
-    ['489 non-retryable, bare name', answering(489, { 'nonretryable-error': 'True' }, 'no'), 'http', never, /489/],
-    ['489 alone', answering(489, {}), 'http', backoff, /489/],
+    ['489 non-retryable', responding(489, { 'svc-nonretryable-error': 'true' }, 'no'), 'http', never, /489/],
+    ['489 non-retryable, bare name', responding(489, { 'nonretryable-error': 'True' }, 'no'), 'http', never, /489/],
+    ['489 alone', responding(489, {}), 'http', backoff, /489/],
     [
       '429 after seconds',
-      answering(429, { 'retry-after': '7' }),
+      responding(429, { 'retry-after': '7' }),
       'http',
       { kind: 'after', delayMs: 7_000 },
       /receives too many requests/,
     ],
     [
       '503 after a date',
-      answering(503, { 'retry-after': inTenSeconds }),
+      responding(503, { 'retry-after': inTenSeconds }),
       'http',
       { kind: 'after', delayMs: Date.parse(inTenSeconds) - NOW },
       /not available/,
     ],
     [
       '429 after an age',
-      answering(429, { 'retry-after': '99999999999' }),
+      responding(429, { 'retry-after': '99999999999' }),
       'http',
       { kind: 'after', delayMs: LIMITS.maxRetryDelayMs },
       /429/,
     ],
     [
       '503 after the past',
-      answering(503, { 'retry-after': 'Mon, 01 Jan 2001 00:00:00 GMT' }),
+      responding(503, { 'retry-after': 'Mon, 01 Jan 2001 00:00:00 GMT' }),
       'http',
       { kind: 'after', delayMs: 0 },
       /503/,
     ],
-    ['429 after nonsense', answering(429, { 'retry-after': '-5' }), 'http', backoff, /429/],
-    ['500 with Retry-After', answering(500, { 'retry-after': '7' }), 'http', backoff, /500/],
+    ['429 after nonsense', responding(429, { 'retry-after': '-5' }), 'http', backoff, /429/],
+    ['500 with Retry-After', responding(500, { 'retry-after': '7' }), 'http', backoff, /500/],
   ];
   for (const [what, respondWith, cause, retry, message] of table) {
     await t.test(what, async () => {
@@ -128,14 +134,14 @@ test('every other response is a failure with a cause, a retry decision and advic
 
 test('errors of a run with redaction do not quote the response', async () => {
   const wrong = { ...REPLY, planned: [{ stepId: 1, name: 'a', type: 'secret' }] };
-  const answers: readonly Respond[] = [
-    answering(500, {}, 'a secret'),
-    answering(200, { 'content-type': 'text/secret' }, 'a secret'),
-    answering(200, SPOKEN, JSON.stringify(wrong)),
-    answering(500, SPOKEN, JSON.stringify(wrong)),
-    answering(307, { location: 'https://elsewhere.example/secret' }),
+  const responders: readonly Respond[] = [
+    responding(500, {}, 'a secret'),
+    responding(200, { 'content-type': 'text/secret' }, 'a secret'),
+    responding(200, PROTOCOL_HEADERS, JSON.stringify(wrong)),
+    responding(500, PROTOCOL_HEADERS, JSON.stringify(wrong)),
+    responding(307, { location: 'https://elsewhere.example/secret' }),
   ];
-  for (const respond of answers) {
+  for (const respond of responders) {
     const { message } = failureOf(await callWith(respond, { hidesData: true }));
     assert.match(message, /endpoint answered/);
     assert.doesNotMatch(message, /secret/);
@@ -145,25 +151,25 @@ test('errors of a run with redaction do not quote the response', async () => {
 
 test('only the beginning of a long response is stored, and repeated headers keep all values', async () => {
   const body = 'y'.repeat(LIMITS.maxKeptResponseBytes + 10);
-  const answer = await callWith((response) => response.writeHead(500, { 'set-cookie': ['a=1', 'b=2'] }).end(body));
-  const failure = failureOf(answer);
+  const outcome = await callWith((response) => response.writeHead(500, { 'set-cookie': ['a=1', 'b=2'] }).end(body));
+  const failure = failureOf(outcome);
   assert.equal(failure.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
   assert.deepEqual(failure.responseHeaders['set-cookie'], ['a=1', 'b=2']);
 });
 
 test('a response over the limit is cut off, and the error names the limit', async () => {
   let closed: Promise<void> = Promise.resolve();
-  const answer = await callWith((response) => {
+  const result = await callWith((response) => {
     closed = new Promise((resolve) => response.once('close', resolve));
     const chunk = Buffer.alloc(1024 * 1024, 'z');
     const more = (): void => {
       while (!response.destroyed && response.write(chunk));
       response.once('drain', more);
     };
-    response.writeHead(200, SPOKEN);
+    response.writeHead(200, PROTOCOL_HEADERS);
     more();
   });
-  const failure = failureOf(answer);
+  const failure = failureOf(result);
   assert.match(failure.message, /more than \d+ bytes \(maxReplyBytes\)/);
   assert.deepEqual(failure.retry, { kind: 'backoff' });
   assert.equal(failure.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
@@ -172,20 +178,20 @@ test('a response over the limit is cut off, and the error names the limit', asyn
 
 test('a response without the header of the step protocol is received only as far as it is stored', async () => {
   let closed: Promise<void> = Promise.resolve();
-  const answer = await callWith((response) => {
+  const outcome = await callWith((response) => {
     closed = new Promise((resolve) => response.once('close', resolve));
     // The other bytes never arrive.
     response.writeHead(200, { 'content-type': 'text/html', 'content-length': 30_000_000 });
     response.write('z'.repeat(LIMITS.maxKeptResponseBytes + 1));
   });
-  const failure = failureOf(answer);
+  const failure = failureOf(outcome);
   assert.match(failure.message, /answered 200 without the header Svc-Workflow-Protocol/);
   assert.equal(failure.responseBody.byteLength, LIMITS.maxKeptResponseBytes);
   await closed;
 });
 
 test('an endpoint that does not respond in time is a timeout that states the limit', async () => {
-  for (const stall of [() => {}, (response: ServerResponse) => response.writeHead(200, SPOKEN).write('{')]) {
+  for (const stall of [() => {}, (response: ServerResponse) => response.writeHead(200, PROTOCOL_HEADERS).write('{')]) {
     const failure = failureOf(await callWith(stall, { timeoutMs: 60 }));
     assert.equal(failure.cause, 'timeout');
     assert.match(failure.message, /within 60 ms/);
@@ -219,12 +225,12 @@ test('network errors are described with a message and a code', async (t) => {
   });
   const garbage = net.createServer((socket) => socket.once('data', () => socket.end('SSH-2.0-OpenSSH\r\n')));
   const hangUp = net.createServer((socket) => socket.once('data', () => socket.destroy()));
-  for (const each of [garbage, hangUp]) await new Promise<void>((resolve) => each.listen(0, '127.0.0.1', resolve));
+  for (const server of [garbage, hangUp]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => {
     garbage.close();
     hangUp.close();
   });
-  const at = (each: net.Server): string => `127.0.0.1:${(each.address() as AddressInfo).port}`;
+  const at = (server: net.Server): string => `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const table: readonly (readonly [url: string, message: RegExp])[] = [
     [`http://127.0.0.1:${closedPort}/`, /127\.0\.0\.1:\d+: nothing listens on this address \(ECONNREFUSED\)/],
     ['http://unknown.example/', /unknown\.example: the host name does not exist \(ENOTFOUND\)/],

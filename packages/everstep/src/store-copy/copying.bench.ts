@@ -66,16 +66,16 @@ try {
   const bytes = (await stat(file)).size;
   console.log(`${runs} runs of ${steps} steps, ${Math.round(bytes / 2 ** 20)} MiB; ${server.what}`);
   const startedAt = performance.now();
-  let most = 0;
+  let max = 0;
   const watching = setInterval(() => {
-    most = Math.max(most, process.memoryUsage().rss);
+    max = Math.max(max, process.memoryUsage().rss);
   }, 50);
   const { tables } = await copyStore({ from: file, to: to.href, onProgress: () => {} });
   clearInterval(watching);
   const seconds = (performance.now() - startedAt) / 1000;
   const rows = tables.reduce((sum, each) => sum + each.rows, 0);
   console.log(
-    `${seconds.toFixed(1)} s for ${rows} rows: ${Math.round(rows / seconds)} rows/s, at most ${Math.round(most / 2 ** 20)} MiB of memory`,
+    `${seconds.toFixed(1)} s for ${rows} rows: ${Math.round(rows / seconds)} rows/s, at most ${Math.round(max / 2 ** 20)} MiB of memory`,
   );
 } finally {
   await pool.query(`DROP SCHEMA IF EXISTS ${name} CASCADE`);

@@ -42,7 +42,7 @@ export interface CopiedRows extends Sum {
   readonly what: string;
 }
 
-export interface Copied {
+export interface CopyReport {
   readonly source: CopySource['kind'];
   /** Copied tables, with the same count and checksum on both sides. */
   readonly tables: readonly CopiedRows[];
@@ -180,7 +180,7 @@ async function copyDocuments(copying: Copying): Promise<number> {
   return all;
 }
 
-async function copyAll(copying: Copying): Promise<Copied> {
+async function copyAll(copying: Copying): Promise<CopyReport> {
   const { source, load } = copying;
   const tables: CopiedRows[] = [];
   for (const copied of COPIED_TABLES) {
@@ -197,7 +197,7 @@ async function copyAll(copying: Copying): Promise<Copied> {
  * Copies the store. Rejects with CopyError, BackupError or StoreOpenError, whose messages are for the operator. Nothing was
  * copied then, unless the message says that the result is unknown.
  */
-export async function copyStore(options: CopyOptions): Promise<Copied> {
+export async function copyStore(options: CopyOptions): Promise<CopyReport> {
   const { from, to, signal } = options;
   const source = await openCopySource(from);
   try {

@@ -1,7 +1,7 @@
 /** Traces of one process: the trace contexts that it sends, and the observer that creates and exports spans. */
 import type { TracingSettings } from '../config/telemetry/tracing-settings.js';
 import { type Observer, observers } from '../ports/observer.js';
-import { PASSED_ON, type Traces } from '../ports/traces.js';
+import { NO_TRACES, type Traces } from '../ports/traces.js';
 import { SERVICE_VERSION } from '../step-calls/version.js';
 import { RunTraces } from './run-traces.js';
 import { createSampler } from './sampler.js';
@@ -24,7 +24,7 @@ export interface TracingOptions extends Pick<SpanExporterOptions, 'clock' | 'log
 
 /** Creates the traces of this process. `settings` null: no spans are created, and the observer is the given one. */
 export function createTracing(settings: TracingSettings | null, { clock, log, now, observer }: TracingOptions): Tracing {
-  if (!settings) return { traces: PASSED_ON, observer, close: async () => {} };
+  if (!settings) return { traces: NO_TRACES, observer, close: async () => {} };
   const traces = new RunTraces(createSampler(settings.sampler, settings.ratio));
   const exported = observer.spansExported.bind(observer);
   const resource = { 'service.version': SERVICE_VERSION, ...settings.resource };

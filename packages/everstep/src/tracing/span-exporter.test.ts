@@ -61,7 +61,7 @@ const settings = (changes: Partial<TracingSettings>): TracingSettings => ({
   ...changes,
 });
 
-interface World {
+interface Harness {
   readonly exporter: SpanExporter;
   readonly clock: ManualClock;
   readonly counts: Readonly<Record<string, number>>;
@@ -72,7 +72,7 @@ interface World {
   result(name: string, count: number): Promise<void>;
 }
 
-async function withExporter(changes: Partial<TracingSettings>, work: (world: World) => Promise<void>): Promise<void> {
+async function withExporter(changes: Partial<TracingSettings>, work: (harness: Harness) => Promise<void>): Promise<void> {
   const clock = new ManualClock();
   const counts: Record<string, number> = {};
   const warnings: unknown[] = [];

@@ -32,7 +32,7 @@ export interface SpanExporterOptions {
   readonly exported: (result: SpanResult, count: number) => void;
 }
 
-type Answer =
+type ExportResponse =
   | { readonly kind: 'accepted'; readonly rejected: number }
   | { readonly kind: 'failed'; readonly reason: string; readonly retryAfterMs: number | null };
 
@@ -117,17 +117,17 @@ export class SpanExporter implements SpanSink {
     const deadline = clock.now() + settings.timeoutMs;
     const body = await this.encode(batch);
     for (let delayMs = FIRST_DELAY_MS; ; delayMs *= 2) {
-      const answer = await this.send(body, Math.max(1, deadline - clock.now()));
-      if (answer.kind === 'accepted') {
-        const rejected = Math.min(batch.length, answer.rejected);
+      const received = await this.send(body, Math.max(1, deadline - clock.now()));
+      if (received.kind === 'accepted') {
+        const rejected = Math.min(batch.length, received.rejected);
         exported('exported', batch.length - rejected);
         if (rejected > 0) exported('failed', rejected);
         return;
       }
-      const waitMs = answer.retryAfterMs === null ? null : Math.max(delayMs, answer.retryAfterMs);
+      const waitMs = received.retryAfterMs === null ? null : Math.max(delayMs, received.retryAfterMs);
       if (waitMs === null || clock.now() + waitMs >= deadline || this.closing.signal.aborted) {
         exported('failed', batch.length);
-        this.failures.warn({ url: settings.url, spans: batch.length, reason: answer.reason });
+        this.failures.warn({ url: settings.url, spans: batch.length, reason: received.reason });
         return;
       }
       await this.pause(waitMs);
@@ -154,7 +154,7 @@ export class SpanExporter implements SpanSink {
     return settings.isCompressed ? compressed(text) : text;
   }
 
-  private async send(body: string | Buffer, timeoutMs: number): Promise<Answer> {
+  private async send(body: string | Buffer, timeoutMs: number): Promise<ExportResponse> {
     const { url, headers, isCompressed } = this.options.settings;
     try {
       const response = await request(url, {

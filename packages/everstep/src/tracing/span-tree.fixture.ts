@@ -1,9 +1,9 @@
 /** Spans of a runtime in memory with simulated time, and the workflows of an app that run in the same process. */
 import { createEndpoint, type Endpoint, type Workflow } from '@everstep/sdk';
 import { observedCaller, observedSender } from '../metrics/observed-calls.js';
-import type { MessageAnswer } from '../ports/message-sender.js';
+import type { MessageOutcome } from '../ports/message-sender.js';
 import { NO_OBSERVER, observers } from '../ports/observer.js';
-import type { StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import type { StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js';
 import { type Bench, ScriptedSender, settle, withRuntime } from '../runtime/runtime.fixture.js';
 import { RunTraces } from './run-traces.js';
 import { createSampler } from './sampler.js';
@@ -24,7 +24,7 @@ export class TracedApp implements StepCaller {
     );
   }
 
-  async call(call: StepCall, _signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
+  async call(call: StepCall, _signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
     this.calls.push(call);
     onSent?.();
     const endpoint = this.endpoints.get(new URL(call.workflowUrl).pathname);
@@ -56,9 +56,9 @@ export async function withSpans(
   workflows: Workflows,
   work: (bench: TracedBench) => Promise<void>,
   {
-    answer = () => ACCEPTED,
+    respond = () => ACCEPTED,
     sampler = createSampler('parentbased_always_on', 1),
-  }: { readonly answer?: () => MessageAnswer; readonly sampler?: ReturnType<typeof createSampler> } = {},
+  }: { readonly respond?: () => MessageOutcome; readonly sampler?: ReturnType<typeof createSampler> } = {},
 ): Promise<void> {
   let now = () => 0;
   const spans: Span[] = [];
@@ -68,7 +68,7 @@ export async function withSpans(
     observeSpans(traces, { add: (span) => spans.push(span) }, () => now()),
   );
   const app = new TracedApp(workflows);
-  const sender = new ScriptedSender(answer);
+  const sender = new ScriptedSender(respond);
   await withRuntime(
     observedCaller(app, observer, () => now()),
     async (bench) => {

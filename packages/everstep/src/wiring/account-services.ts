@@ -3,7 +3,7 @@ import { BudgetAlerts } from '../accounts/budgets/budget-alerts.js';
 import { createAccountService } from '../accounts/service.js';
 import { LoginLinks } from '../accounts/users/login-links.js';
 import { createAudit } from '../audit/index.js';
-import type { RotateAnswer, RotateRequest } from '../backup/control-channel.js';
+import type { RotateRequest, RotateResult } from '../backup/control-channel.js';
 import type { AccessFiles } from '../bootstrap/access-files.js';
 import { elapsedMs, machineTime } from '../clock/machine-time.js';
 import { observedDocuments } from '../metrics/observed-store.js';
@@ -66,11 +66,11 @@ export async function openSearch(
   { audit }: AccountReports,
   addresses: Addresses,
 ) {
-  async function rotate(request: RotateRequest): Promise<RotateAnswer> {
+  async function rotate(request: RotateRequest): Promise<RotateResult> {
     const { sealer } = secrets;
-    const answer = await rotateSecrets({ ...request, store: openedStore.store, sealer, now: machineTime() });
+    const result = await rotateSecrets({ ...request, store: openedStore.store, sealer, now: machineTime() });
     await authority.forget(null);
-    return answer;
+    return result;
   }
   const { documents, control } = await openedStore.openDocuments(
     ({ message }) => log.error({ error: message }, 'search document store failed'),

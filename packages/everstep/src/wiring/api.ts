@@ -72,12 +72,12 @@ export async function apiDependencies(
   };
 }
 
-export interface Served extends Listening {
+export interface StartedServers extends Listening {
   close(): Promise<void>;
 }
 
 /** Starts both APIs on one address or two. Rejects with StartError if an address is not available. */
-export async function serve(config: Config, dependencies: HttpApiDependencies): Promise<Served> {
+export async function serve(config: Config, dependencies: HttpApiDependencies): Promise<StartedServers> {
   const [runtime, management] = [{ host: config.host, port: config.port }, managementListener(config)];
   const apis: HttpApi[] = [];
   const listeners: OwnListener[] = [];

@@ -20,9 +20,9 @@ import { NO_OBSERVER } from '../ports/observer.js';
 import type { Store } from '../ports/stores/store.js';
 import { createTracing } from '../tracing/index.js';
 import type { Closers } from './closers.js';
-import { type Opened, openDatabase, openFile } from './open-store.js';
+import { type OpenedStore, openDatabase, openFile } from './open-store.js';
 
-export type Prepared = Awaited<ReturnType<typeof prepare>>;
+export type PreparedStart = Awaited<ReturnType<typeof prepare>>;
 export type Foundation = Awaited<ReturnType<typeof openFoundation>>;
 
 export interface FoundationOptions {
@@ -45,7 +45,7 @@ export async function prepare(config: Config, given: Logger | undefined) {
  * Opens the store. Rejects with StartError if the store cannot be opened, and with StoreUnavailableError if this may succeed
  * later.
  */
-export async function openFoundation(prepared: Prepared, options: FoundationOptions) {
+export async function openFoundation(prepared: PreparedStart, options: FoundationOptions) {
   const { config, log } = prepared;
   const metrics = config.metricsAddress || config.metricsToken !== null ? createMetrics(config.metricsNames) : null;
   const observer = metrics?.observer ?? NO_OBSERVER;
@@ -68,7 +68,7 @@ export async function openFoundation(prepared: Prepared, options: FoundationOpti
     ...clocks,
   };
 
-  function openStore(): Promise<Opened> {
+  function openStore(): Promise<OpenedStore> {
     const onDiskFailure = (error: Error) => {
       log.error({ error: error.message }, 'disk sync failed, exiting before anything acts on unsynced data');
       process.exit(1);

@@ -3,8 +3,8 @@ import { access, constants } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
-import { type AnsweringOptions, answerCommands } from '../backup/answering.js';
 import type { ControlChannel } from '../backup/control-channel.js';
+import { type ControlCommandOptions, handleControlCommands } from '../backup/control-commands.js';
 import { credentialsFile } from '../bootstrap/credentials.js';
 import { makePrivateDirectory } from '../bootstrap/data-dir.js';
 import { fileError, StartError } from '../bootstrap/start-error.js';
@@ -29,13 +29,13 @@ export interface OpenedDocuments {
 }
 
 /** An opened store. */
-export interface Opened {
+export interface OpenedStore {
   readonly store: Store;
   /** Node of the cluster; null for an embedded store. */
   readonly node: OpenedNode | null;
   readonly openDocuments: (
     onFailure: (error: Error) => void,
-    commands: Pick<AnsweringOptions, 'rotate' | 'record'>,
+    commands: Pick<ControlCommandOptions, 'rotate' | 'record'>,
   ) => Promise<OpenedDocuments>;
   /** Location of the store for display, without secrets. */
   readonly location: string;
@@ -46,7 +46,7 @@ export async function openFile(
   { dataDir, acceptLoss }: Config,
   log: Logger,
   { onDiskFailure, observer }: { readonly onDiskFailure: (error: Error) => void; readonly observer: Observer },
-): Promise<Opened> {
+): Promise<OpenedStore> {
   try {
     await makePrivateDirectory(dirname(file));
     await access(dirname(file), constants.W_OK);
@@ -64,9 +64,9 @@ export async function openFile(
       onNotice: ({ event, fields }) => log.warn(fields, event),
     });
     const directory = join(dirname(file), SEARCH_DIRECTORY);
-    const openDocuments: Opened['openDocuments'] = async (onFailure, commands) => {
+    const openDocuments: OpenedStore['openDocuments'] = async (onFailure, commands) => {
       const documents = openSearchDocuments({ directory, onFailure });
-      return { documents, control: await answerCommands({ dataDir, store, documents, log, ...commands }) };
+      return { documents, control: await handleControlCommands({ dataDir, store, documents, log, ...commands }) };
     };
     return { store, node: null, openDocuments, location: file };
   } catch (error) {
@@ -84,7 +84,7 @@ export async function openDatabase(
   { mode, nodeLeaseMs: leaseMs, nodeUrl, commits, virtualClock }: Config,
   log: Logger,
   observer: Observer,
-): Promise<Opened> {
+): Promise<OpenedStore> {
   if (virtualClock)
     throw new StartError('A virtual clock requires the embedded store; nodes on a database use the time of the database.');
   // The modules are loaded only here, so that a server with an embedded store starts faster.
@@ -99,7 +99,7 @@ export async function openDatabase(
       ...(commits === null ? {} : { commits }),
       onCommit: (durationMs) => observer.databaseCommitted(durationMs),
     });
-    const openDocuments: Opened['openDocuments'] = async (onFailure) => ({
+    const openDocuments: OpenedStore['openDocuments'] = async (onFailure) => ({
       documents: openPostgresSearchDocuments({ url, log, onFailure }),
       control: null,
     });

@@ -33,7 +33,7 @@ interface OtherNode {
 }
 
 /** The published state of a pool. */
-interface Published extends PoolName {
+interface PublishedPoolState extends PoolName {
   readonly visible: string;
   readonly connections: string;
 }
@@ -56,7 +56,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private elsewhere = new Map<string, readonly NodePool[]>();
   /** Times when the last worker of a pool on another node was lost, Unix ms. */
   private readonly endedAt = new Map<string, number>();
-  private readonly published = new Map<string, Published>();
+  private readonly published = new Map<string, PublishedPoolState>();
   private publishedAs = '';
   /** Pools that may have changed since they were published. */
   private readonly dirty = new Map<string, PoolName>();
@@ -268,7 +268,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     const put: PublishedPool[] = [];
     const removed: PoolName[] = [];
     let isVisible = false;
-    const written = new Map<string, Published | null>();
+    const written = new Map<string, PublishedPoolState | null>();
     for (const [name, { instanceId, app }] of pending) {
       const pool = this.poolToPublish({ instanceId, app });
       const known = this.published.get(name);

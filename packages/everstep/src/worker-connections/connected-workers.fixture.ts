@@ -21,14 +21,14 @@ export class PlayedWorker {
   /** State of the transport. */
   unsentBytes = 0;
   isPaused = false;
-  private readonly world: ConnectedWorkers;
+  private readonly harness: ConnectedWorkers;
 
-  constructor(world: ConnectedWorkers, profile: Partial<WorkerProfile>) {
-    this.world = world;
-    const { clock, pools } = world;
+  constructor(harness: ConnectedWorkers, profile: Partial<WorkerProfile>) {
+    this.harness = harness;
+    const { clock, pools } = harness;
     this.link = new WorkerLink({
       ...{
-        connectionId: `con_${++world.connections}`,
+        connectionId: `con_${++harness.connections}`,
         instanceId: 'qi_1',
         profile: { ...PROFILE, ...profile },
         clock,
@@ -66,7 +66,7 @@ export class PlayedWorker {
     this.link.receive(JSON.stringify(frames));
   }
   /** Replies to a request; the newest one by default. */
-  answer(id = this.received.at(-1) ?? 0, reply: StepReply = { protocol: 1, kind: 'journal-needed' }): void {
+  respond(id = this.received.at(-1) ?? 0, reply: StepReply = { protocol: 1, kind: 'journal-needed' }): void {
     this.send({ kind: 'answer', id, reply });
   }
   /** Ends the transport. */
@@ -76,7 +76,7 @@ export class PlayedWorker {
   /** Ends a turn, so that frames are sent. */
   async turn(): Promise<void> {
     await settled();
-    while (this.world.clock.runTurn()) await settled();
+    while (this.harness.clock.runTurn()) await settled();
   }
 }
 

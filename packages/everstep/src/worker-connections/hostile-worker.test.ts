@@ -55,11 +55,11 @@ test('closes a connection that sends unexpected frames in a loop', () => {
 });
 
 test('permits as many unexpected frames again after each heartbeat interval', async () => {
-  const world = new ConnectedWorkers();
-  const worker = world.connect();
+  const harness = new ConnectedWorkers();
+  const worker = harness.connect();
   for (let n = 0; n < 3; n++) {
     worker.send(...repeat(LIMITS.maxUnexpectedWorkerFrames, { kind: 'pong' }));
-    await world.pass(HEARTBEAT_MS);
+    await harness.pass(HEARTBEAT_MS);
   }
   assert.equal(reasonOf(worker), undefined);
 });
@@ -72,8 +72,8 @@ test('a long unexpected frame counts by its size', () => {
 });
 
 test('replies to requests, the first pong after a ping and late replies are not limited', async () => {
-  const world = new ConnectedWorkers();
-  const worker = world.connect({ maxConcurrency: 10 });
+  const harness = new ConnectedWorkers();
+  const worker = harness.connect({ maxConcurrency: 10 });
   for (let n = 0; n < LIMITS.maxUnexpectedWorkerFrames; n++) {
     const asked = ask(worker);
     const late = ask(worker);
@@ -95,11 +95,11 @@ test('a reply that is sent twice has no effect, and its id is not used again', a
   const worker = new ConnectedWorkers().connect();
   const asked = ask(worker);
   await worker.turn();
-  worker.answer(1);
-  worker.answer(1);
+  worker.respond(1);
+  worker.respond(1);
   const next = ask(worker);
   await worker.turn();
-  worker.answer(1);
+  worker.respond(1);
   await settled();
   assert.deepEqual([asked.outcomes.length, next.outcomes.length, worker.received], [1, 0, [1, 2]]);
   worker.link.close(1000, 'end');
@@ -156,15 +156,15 @@ test('calls back when the replies in a message are recorded', async () => {
 });
 
 test('a connection with too many unsent bytes gets no further request until they are sent', async () => {
-  const world = new ConnectedWorkers();
-  const [slow, other] = [world.connect(), world.connect()];
+  const harness = new ConnectedWorkers();
+  const [slow, other] = [harness.connect(), harness.connect()];
   const target = { instanceId: 'qi_1', app: 'shop', workflow: 'order', runKey: '' };
   slow.unsentBytes = LIMITS.maxUnsentWorkerBytes + 1;
-  assert.equal(world.pools.pick(target), other.link);
+  assert.equal(harness.pools.pick(target), other.link);
   other.unsentBytes = slow.unsentBytes;
-  assert.equal(world.pools.pick(target), 'busy');
+  assert.equal(harness.pools.pick(target), 'busy');
   const started: unknown[] = [];
-  world.pools.waitForFree(target, new AbortController().signal, (link) => started.push(link));
+  harness.pools.waitForFree(target, new AbortController().signal, (link) => started.push(link));
   slow.unsentBytes = 0;
   slow.link.drained();
   assert.deepEqual(started, [slow.link]);
@@ -172,53 +172,53 @@ test('a connection with too many unsent bytes gets no further request until they
 });
 
 test('closes a connection that reads nothing for too long, but not one that reads slowly', async () => {
-  const world = new ConnectedWorkers();
-  const worker = world.connect();
+  const harness = new ConnectedWorkers();
+  const worker = harness.connect();
   for (let n = 0; n < 20; n++) {
     // The worker reads, although some bytes are always unsent.
     ask(worker).abort();
     worker.link.sendFrame({ kind: 'cancel', id: 1_000 });
     worker.unsentBytes = 10;
-    await world.pass(HEARTBEAT_MS);
+    await harness.pass(HEARTBEAT_MS);
     worker.send({ kind: 'pong' });
   }
   assert.equal(reasonOf(worker), undefined);
-  const blocked = world.connect();
+  const blocked = harness.connect();
   blocked.unsentBytes = LIMITS.minWorkerReadBytesPerS * 60;
   const until = 3 * HEARTBEAT_MS + 60_000;
   for (let ms = 0; ms < until; ms += HEARTBEAT_MS) {
-    await world.pass(HEARTBEAT_MS);
+    await harness.pass(HEARTBEAT_MS);
     blocked.send({ kind: 'pong' });
     worker.send({ kind: 'pong' });
     worker.unsentBytes = 0;
   }
   assert.equal(reasonOf(blocked), undefined);
-  await world.pass(HEARTBEAT_MS);
+  await harness.pass(HEARTBEAT_MS);
   assert.equal(reasonOf(blocked), TOO_SLOW);
   worker.link.close(1000, 'end');
 });
 
 test('closes a connection that does not read the rest of a request that was given up', async () => {
-  const world = new ConnectedWorkers();
-  const worker = world.connect();
+  const harness = new ConnectedWorkers();
+  const worker = harness.connect();
   const given = ask(worker);
   await worker.turn();
   worker.unsentBytes = LIMITS.maxUnsentWorkerBytes + 1;
   given.abort();
-  await world.pass(LIMITS.unreadRequestTimeoutMs - 1);
+  await harness.pass(LIMITS.unreadRequestTimeoutMs - 1);
   assert.equal(reasonOf(worker), undefined);
-  await world.pass(1);
+  await harness.pass(1);
   assert.equal(reasonOf(worker), TOO_SLOW);
 });
 
 test('a connection from which the service does not read is not treated as silent', async () => {
-  const world = new ConnectedWorkers();
-  const worker = world.connect();
+  const harness = new ConnectedWorkers();
+  const worker = harness.connect();
   worker.isPaused = true;
-  await world.pass(10 * HEARTBEAT_MS);
+  await harness.pass(10 * HEARTBEAT_MS);
   assert.equal(reasonOf(worker), undefined);
   worker.isPaused = false;
-  await world.pass(5 * HEARTBEAT_MS);
+  await harness.pass(5 * HEARTBEAT_MS);
   assert.equal(reasonOf(worker), 'the worker did not send anything for too long');
 });
 

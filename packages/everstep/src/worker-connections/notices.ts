@@ -15,14 +15,14 @@ export function readNotice(value: unknown): FailureNotice {
 }
 
 /** Returns the reply to a notice, or null if it is malformed. */
-export function readNoticeAnswer(value: unknown): NoticeAnswer | null {
+export function readNoticeReply(value: unknown): NoticeAnswer | null {
   if (!isFields(value)) return null;
   if (value.kind === 'handled') return { kind: 'handled' };
   const { message, retry } = value;
   if (value.kind !== 'failed' || typeof message !== 'string' || !isFields(retry)) return null;
-  const words = message.slice(0, LIMITS.maxKeptErrorLength);
-  if (retry.kind === 'backoff' || retry.kind === 'never') return { kind: 'failed', message: words, retry: { kind: retry.kind } };
+  const text = message.slice(0, LIMITS.maxKeptErrorLength);
+  if (retry.kind === 'backoff' || retry.kind === 'never') return { kind: 'failed', message: text, retry: { kind: retry.kind } };
   const { delayMs } = retry;
   if (retry.kind !== 'after' || typeof delayMs !== 'number' || !(delayMs >= 0)) return null;
-  return { kind: 'failed', message: words, retry: { kind: 'after', delayMs: Math.min(delayMs, LIMITS.maxRetryDelayMs) } };
+  return { kind: 'failed', message: text, retry: { kind: 'after', delayMs: Math.min(delayMs, LIMITS.maxRetryDelayMs) } };
 }

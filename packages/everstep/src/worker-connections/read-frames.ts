@@ -75,8 +75,8 @@ export function readFrames(text: string): readonly ReceivedFrame[] | string {
   if (typeof message === 'string') return message;
   const frames: ReceivedFrame[] = [];
   const bytes = Math.ceil(text.length / message.length);
-  for (const each of message) {
-    const frame = readFrame(each, bytes);
+  for (const value of message) {
+    const frame = readFrame(value, bytes);
     if (typeof frame === 'string') return frame;
     frames.push(frame);
   }

@@ -96,13 +96,13 @@ suite('workers and several nodes', {
 
   /** Connects an app that runs three steps, and counts the runs in progress. */
   function startApp(host: string, options: { readonly maxConcurrency?: number } = {}) {
-    const seen = { inProgress: 0, most: 0, steps: 0 };
+    const seen = { inProgress: 0, max: 0, steps: 0 };
     const workflow = serve<{ readonly n: number }, number>(async (ctx) => {
       let sum = 0;
       for (const name of ['one', 'two', 'three']) {
         sum += await ctx.run(name, async () => {
           seen.steps++;
-          seen.most = Math.max(seen.most, ++seen.inProgress);
+          seen.max = Math.max(seen.max, ++seen.inProgress);
           for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
           seen.inProgress--;
           return ctx.payload.n;
@@ -183,7 +183,7 @@ suite('workers and several nodes', {
       runs.map((_, n) => String(3 * n)),
     );
     assert.equal(seen.steps, 24, 'no step runs twice');
-    assert.equal(seen.most, 2);
+    assert.equal(seen.max, 2);
     await until(async () => (await here.runtime.flowControl.find({ instanceId: INSTANCE, key: 'k' }))?.inFlight === 0);
   });
 

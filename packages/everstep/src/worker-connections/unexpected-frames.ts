@@ -15,11 +15,11 @@ export class UnexpectedFrames {
   expectLate(id: number): void {
     this.late.add(id);
     const [oldest] = this.late;
-    if (oldest !== undefined && this.late.size > LIMITS.maxLateWorkerAnswers) this.late.delete(oldest);
+    if (oldest !== undefined && this.late.size > LIMITS.maxLateWorkerReplies) this.late.delete(oldest);
   }
 
   /** Returns whether the request was given up and this is the first reply to it. */
-  takeLate(id: number): boolean {
+  removeLate(id: number): boolean {
     return this.late.delete(id);
   }
 

@@ -30,8 +30,8 @@ it('sends the frames of a turn in one message, and calls onSent when they are se
     [['step', 'step']],
   );
   assert.deepEqual([first.sent, second.sent], [1, 1]);
-  worker.answer(2);
-  worker.answer(1);
+  worker.respond(2);
+  worker.respond(1);
   await worker.turn();
   assert.deepEqual([first.outcome?.kind, second.outcome?.kind, first.sent], ['replied', 'replied', 1]);
 });
@@ -48,14 +48,14 @@ it('splits frames over several messages when they are long', async () => {
 });
 
 it('cancels a request that times out, and ignores its late reply', async () => {
-  const world = new ConnectedWorkers();
-  const worker = world.connect();
+  const harness = new ConnectedWorkers();
+  const worker = harness.connect();
   const asked = ask(worker, { timeoutMs: 1_000 });
   await worker.turn();
-  await world.pass(1_000);
+  await harness.pass(1_000);
   assert.deepEqual([asked.outcome, worker.count('cancel'), worker.link.inFlight], [{ kind: 'timed-out' }, 1, 0]);
-  worker.answer(1);
-  worker.answer(99);
+  worker.respond(1);
+  worker.respond(99);
   worker.send({ kind: 'noticed', id: 98, outcome: { kind: 'handled' } });
   const next = ask(worker);
   await worker.turn();
@@ -64,18 +64,18 @@ it('cancels a request that times out, and ignores its late reply', async () => {
 });
 
 it('times out each request at its own time', async () => {
-  const world = new ConnectedWorkers();
-  const worker = world.connect({ maxConcurrency: 9 });
+  const harness = new ConnectedWorkers();
+  const worker = harness.connect({ maxConcurrency: 9 });
   const asked = [300, 100, 200, 500].map((timeoutMs) => ask(worker, { timeoutMs }));
   const outcomes = () => asked.map(({ outcome }) => outcome?.kind ?? 'waits');
   await worker.turn();
-  await world.pass(150);
+  await harness.pass(150);
   assert.deepEqual(outcomes(), ['waits', 'timed-out', 'waits', 'waits']);
   const late = ask(worker, { timeoutMs: 20 });
-  await world.pass(20);
+  await harness.pass(20);
   assert.equal(late.outcome?.kind, 'timed-out');
-  worker.answer(4);
-  await world.pass(200);
+  worker.respond(4);
+  await harness.pass(200);
   assert.deepEqual(outcomes(), ['timed-out', 'timed-out', 'timed-out', 'replied']);
 });
 
@@ -103,7 +103,7 @@ it('knows which of the lost requests had started', async () => {
   const asked = [ask(worker), ask(worker), ask(worker)];
   await worker.turn();
   worker.send({ kind: 'received', through: 1 });
-  worker.answer(2);
+  worker.respond(2);
   worker.lose();
   await settled();
   assert.deepEqual(
@@ -138,10 +138,10 @@ it('sends other unsent frames when it closes, but no requests', async () => {
 });
 
 it('sends a ping when nothing was sent or received for a heartbeat', async () => {
-  const world = new ConnectedWorkers();
-  const worker = world.connect();
+  const harness = new ConnectedWorkers();
+  const worker = harness.connect();
   for (let beat = 1; beat <= 20; beat++) {
-    await world.pass(HEARTBEAT_MS);
+    await harness.pass(HEARTBEAT_MS);
     worker.send({ kind: 'pong' });
   }
   assert.ok(worker.count('ping') >= 10, `${worker.count('ping')} pings`);
@@ -149,29 +149,29 @@ it('sends a ping when nothing was sent or received for a heartbeat', async () =>
 });
 
 it('closes the connection of a worker that is silent for too long, and its requests are lost', async () => {
-  const world = new ConnectedWorkers();
-  const worker = world.connect();
+  const harness = new ConnectedWorkers();
+  const worker = harness.connect();
   const asked = ask(worker, { timeoutMs: 1_000_000 });
-  await world.pass(3 * HEARTBEAT_MS);
+  await harness.pass(3 * HEARTBEAT_MS);
   assert.deepEqual(worker.ends, []);
-  await world.pass(2 * HEARTBEAT_MS);
+  await harness.pass(2 * HEARTBEAT_MS);
   assert.deepEqual([worker.ends.length, asked.outcome], [1, { kind: 'lost', started: false }]);
   // No timer is left.
-  assert.equal(world.clock.advance(), false);
+  assert.equal(harness.clock.advance(), false);
 });
 
 it('closes a drained connection when the last request has ended, however it ended', async () => {
   for (const end of ['answer', 'timeout', 'abort'] as const) {
-    const world = new ConnectedWorkers();
-    const worker = world.connect();
+    const harness = new ConnectedWorkers();
+    const worker = harness.connect();
     const asked = ask(worker, { timeoutMs: 1_000 });
     await worker.turn();
     worker.link.drain();
     await worker.turn();
     assert.deepEqual([worker.count('drain'), worker.ends.length, worker.link.free], [1, 0, 0]);
-    if (end === 'answer') worker.answer();
+    if (end === 'answer') worker.respond();
     else if (end === 'abort') asked.abort();
-    else await world.pass(1_000);
+    else await harness.pass(1_000);
     await worker.turn();
     assert.notEqual(asked.outcome, null);
     assert.deepEqual(worker.ends, [{ code: 1001, reason: 'the service stops' }], end);
@@ -179,14 +179,14 @@ it('closes a drained connection when the last request has ended, however it ende
 });
 
 it('sends no more work to a worker that drains, and accepts its replies', async () => {
-  const world = new ConnectedWorkers();
-  const worker = world.connect();
+  const harness = new ConnectedWorkers();
+  const worker = harness.connect();
   const asked = ask(worker);
   await worker.turn();
   worker.send({ kind: 'drain' });
   assert.deepEqual([worker.link.isOpen, worker.link.free], [false, 0]);
-  assert.equal(world.pools.pick({ instanceId: 'qi_1', app: 'shop', workflow: 'order', runKey: '' }), null);
-  worker.answer();
+  assert.equal(harness.pools.pick({ instanceId: 'qi_1', app: 'shop', workflow: 'order', runKey: '' }), null);
+  worker.respond();
   await settled();
   assert.deepEqual([asked.outcome?.kind, worker.ends], ['replied', []]);
 });

@@ -211,7 +211,7 @@ export class WorkerLink {
   /** Handles a message of the worker. `onRecorded` is called when all replies in it are recorded or dropped. */
   receive(text: string, onRecorded?: () => void): void {
     const recorded = onRecorded ? new Set<Promise<void>>() : null;
-    this.takeAll(text, recorded);
+    this.receiveAll(text, recorded);
     if (onRecorded) void Promise.all(recorded ?? []).then(onRecorded);
   }
 
@@ -256,7 +256,7 @@ export class WorkerLink {
     this.options.ended(this, reason);
   }
 
-  private takeAll(text: string, recorded: Set<Promise<void>> | null): void {
+  private receiveAll(text: string, recorded: Set<Promise<void>> | null): void {
     if (this.closed) return;
     this.lastReceivedAt = this.options.clock.now();
     const frames = readFrames(text);
@@ -265,12 +265,12 @@ export class WorkerLink {
       return;
     }
     const bytes = text.length / frames.length;
-    for (const frame of frames) if (!this.closed && !this.take(frame, recorded)) this.unasked(bytes);
+    for (const frame of frames) if (!this.closed && !this.handleFrame(frame, recorded)) this.unasked(bytes);
     this.closeIfDrained();
   }
 
   /** Returns whether the service expected the frame. */
-  private take(frame: ReceivedFrame, recorded: Set<Promise<void>> | null): boolean {
+  private handleFrame(frame: ReceivedFrame, recorded: Set<Promise<void>> | null): boolean {
     switch (frame.kind) {
       case 'answer':
         return this.finish(frame.id, { kind: 'replied', reply: frame.reply, bytes: frame.bytes }, recorded);
@@ -301,7 +301,7 @@ export class WorkerLink {
   private finish(id: number, outcome: ExchangeOutcome, recorded: Set<Promise<void>> | null): boolean {
     this.started = Math.max(this.started, Math.min(id, this.lastId));
     const exchange = this.exchanges.get(id);
-    if (!exchange) return this.unexpected.takeLate(id);
+    if (!exchange) return this.unexpected.removeLate(id);
     if (exchange.recorded) recorded?.add(exchange.recorded);
     exchange.finish(outcome);
     return true;

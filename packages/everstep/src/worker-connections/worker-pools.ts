@@ -186,11 +186,11 @@ export class WorkerPools implements WorkerPresence {
 
   /** Assigns free connections to waiting requests, in order. `changed`: only this connection has become free. */
   private assignWaiting({ waiting }: Pool, changed?: WorkerLink): void {
-    for (const each of waiting) {
+    for (const request of waiting) {
       // This is the usual reason to stop: one slot has become free, and the first request has taken it.
       if (changed?.isOpen && changed.free === 0) return;
-      const link = this.pick(each.target);
-      if (link !== 'busy') each.assign(link);
+      const link = this.pick(request.target);
+      if (link !== 'busy') request.assign(link);
     }
   }
 

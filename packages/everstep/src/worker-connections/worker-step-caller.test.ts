@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { FailureNotice, StepReply, StepRequest } from '@everstep/sdk/protocol';
-import type { Message, MessageAnswer } from '../ports/message-sender.js';
-import type { ReplayCheck, StepAnswer, StepCall } from '../ports/step-caller.js';
+import type { Message, MessageOutcome } from '../ports/message-sender.js';
+import type { ReplayCheck, StepCall, StepOutcome } from '../ports/step-caller.js';
 import { sampleStep } from '../stores/conformance/samples.js';
 import { ConnectedWorkers, type PlayedWorker, settled } from './connected-workers.fixture.js';
 import { WorkerStepCaller } from './worker-step-caller.js';
@@ -24,7 +24,7 @@ const DONE: StepReply = {
   end: { kind: 'finished' },
 };
 
-class World extends ConnectedWorkers {
+class Harness extends ConnectedWorkers {
   readonly caller = new WorkerStepCaller({
     pools: this.pools,
     others: {
@@ -49,13 +49,13 @@ class World extends ConnectedWorkers {
       ...{ forwardHeaders: {}, timeoutMs: 60_000, hidesData: false, request: { ...REQUEST, ...request } },
       ...more,
     };
-    const called = { answer: null as StepAnswer | null, error: null as Error | null, sent: 0, abort: () => control.abort() };
+    const called = { outcome: null as StepOutcome | null, error: null as Error | null, sent: 0, abort: () => control.abort() };
     const onSent = () => {
       called.sent++;
     };
     this.caller.call(call, control.signal, onSent).then(
-      (answer) => {
-        called.answer = answer;
+      (result) => {
+        called.outcome = result;
       },
       (error) => {
         called.error = error;
@@ -66,35 +66,35 @@ class World extends ConnectedWorkers {
 }
 
 /** Returns the failure of a call in short form. */
-const failureOf = (answer: StepAnswer | MessageAnswer | null) =>
-  answer?.kind === 'failure' ? [answer.failure.cause, answer.failure.retry.kind] : [answer?.kind];
+const failureOf = (response: StepOutcome | MessageOutcome | null) =>
+  response?.kind === 'failure' ? [response.failure.cause, response.failure.retry.kind] : [response?.kind];
 
 it('resolves a call with the reply of the worker, and calls onSent once, when the request is sent', async () => {
-  const world = new World();
-  const worker = world.connect();
-  const called = world.call();
+  const harness = new Harness();
+  const worker = harness.connect();
+  const called = harness.call();
   assert.equal(called.sent, 0);
   await worker.turn();
   assert.equal(called.sent, 1);
-  await world.pass(40);
-  worker.answer(1, DONE);
+  await harness.pass(40);
+  worker.respond(1, DONE);
   await settled();
-  const { answer } = called;
-  assert.ok(answer?.kind === 'reply');
-  assert.deepEqual([answer.reply.kind, answer.status, answer.sent?.durationMs, called.sent], ['progress', 200, 40, 1]);
+  const { outcome } = called;
+  assert.ok(outcome?.kind === 'reply');
+  assert.deepEqual([outcome.reply.kind, outcome.status, outcome.sent?.durationMs, called.sent], ['progress', 200, 40, 1]);
 });
 
 it('encodes a long journal in slices, and the worker receives the same request', async () => {
-  const world = new World();
-  const worker = world.connect();
+  const harness = new Harness();
+  const worker = harness.connect();
   const outs = ['x', 'y', 'z'].map((character) => JSON.stringify(character.repeat(200_000)));
   const entries = outs.map((out, index) => ({ stepId: index + 1, name: 's', type: 'Run', out }) as const);
   const journal = { from: 0, length: 3, entries };
   const recorded = outs.map((out, index) => sampleStep(index, { out }));
-  const called = world.call({ recorded }, { journal, known: 4 });
-  world.call();
+  const called = harness.call({ recorded }, { journal, known: 4 });
+  harness.call();
   await worker.turn();
-  assert.ok(world.slices > 1, `${world.slices} slices`);
+  assert.ok(harness.slices > 1, `${harness.slices} slices`);
   assert.equal(called.sent, 1);
   const long = worker.frames.find((frame) => frame.kind === 'step' && frame.request.journal.length === 3);
   const request = { ...REQUEST, journal, known: 4 };
@@ -103,63 +103,63 @@ it('encodes a long journal in slices, and the worker receives the same request',
 });
 
 it('does not attempt a call while no worker serves the workflow', async () => {
-  const world = new World();
-  world.connect({ workflows: ['refund'] });
-  const called = world.call();
+  const harness = new Harness();
+  harness.connect({ workflows: ['refund'] });
+  const called = harness.call();
   await settled();
   assert.deepEqual([called.error?.name, called.sent], ['NotAttemptedError', 0]);
 });
 
 it('repeats a call over another connection if the first is lost before the start', async () => {
-  const world = new World();
-  const [a, b] = [world.connect(), world.connect()];
-  const called = world.call();
+  const harness = new Harness();
+  const [a, b] = [harness.connect(), harness.connect()];
+  const called = harness.call();
   await a.turn();
   const [first, second] = a.received.length > 0 ? [a, b] : [b, a];
   first.lose();
   await first.turn();
   assert.deepEqual([first.received, second.received, called.sent], [[1], [1], 2]);
-  second.answer(1, DONE);
+  second.respond(1, DONE);
   await settled();
-  assert.equal(called.answer?.kind, 'reply');
+  assert.equal(called.outcome?.kind, 'reply');
 });
 
 it('fails the attempt if the connection is lost after the start', async () => {
-  const world = new World();
-  const [a, b] = [world.connect(), world.connect()];
-  const called = world.call();
+  const harness = new Harness();
+  const [a, b] = [harness.connect(), harness.connect()];
+  const called = harness.call();
   await a.turn();
   const first: PlayedWorker = a.received.length > 0 ? a : b;
   first.send({ kind: 'received', through: 1 });
   first.lose();
   await settled();
-  assert.deepEqual(failureOf(called.answer), ['network', 'backoff']);
+  assert.deepEqual(failureOf(called.outcome), ['network', 'backoff']);
 });
 
 it('counts the third loss before the start as a failed attempt', async () => {
-  const world = new World();
-  const workers = [world.connect(), world.connect(), world.connect(), world.connect()];
-  const called = world.call();
+  const harness = new Harness();
+  const workers = [harness.connect(), harness.connect(), harness.connect(), harness.connect()];
+  const called = harness.call();
   for (let losses = 1; losses <= 3; losses++) {
     await settled();
-    assert.equal(called.answer, null);
+    assert.equal(called.outcome, null);
     await workers[0]?.turn();
     workers.find(({ link, received }) => received.length > 0 && link.isOpen)?.lose();
   }
   await settled();
-  assert.deepEqual([failureOf(called.answer), called.sent], [['network', 'backoff'], 3]);
+  assert.deepEqual([failureOf(called.outcome), called.sent], [['network', 'backoff'], 3]);
 });
 
 it('also counts the third loss if each loss leaves no worker, and the next attempt starts a new count', async () => {
-  const world = new World();
+  const harness = new Harness();
   const outcomes: (string | undefined)[] = [];
   for (let repetition = 1; repetition <= 6; repetition++) {
-    const worker = world.connect();
-    const called = world.call({}, { retried: repetition <= 3 ? 0 : 1 });
+    const worker = harness.connect();
+    const called = harness.call({}, { retried: repetition <= 3 ? 0 : 1 });
     await worker.turn();
     worker.lose();
     await settled();
-    outcomes.push(called.error?.name ?? called.answer?.kind);
+    outcomes.push(called.error?.name ?? called.outcome?.kind);
   }
   assert.deepEqual(outcomes, [
     ...['NotAttemptedError', 'NotAttemptedError', 'failure'],
@@ -168,74 +168,74 @@ it('also counts the third loss if each loss leaves no worker, and the next attem
 });
 
 it('fails the attempt after its timeout, which starts when the request is sent', async () => {
-  const world = new World();
-  const worker = world.connect({ maxConcurrency: 1 });
-  world.call();
-  const called = world.call({ timeoutMs: 100 }, { messageId: 'm2' });
+  const harness = new Harness();
+  const worker = harness.connect({ maxConcurrency: 1 });
+  harness.call();
+  const called = harness.call({ timeoutMs: 100 }, { messageId: 'm2' });
   await worker.turn();
-  await world.pass(1_000);
-  assert.deepEqual([called.answer, called.sent], [null, 0]);
-  worker.answer(1, DONE);
+  await harness.pass(1_000);
+  assert.deepEqual([called.outcome, called.sent], [null, 0]);
+  worker.respond(1, DONE);
   await worker.turn();
   assert.equal(called.sent, 1);
-  await world.pass(100);
-  assert.deepEqual([failureOf(called.answer), worker.count('cancel')], [['timeout', 'backoff'], 1]);
+  await harness.pass(100);
+  assert.deepEqual([failureOf(called.outcome), worker.count('cancel')], [['timeout', 'backoff'], 1]);
   assert.equal(worker.link.lastError, 'timeout');
 });
 
 it('never has more requests at a worker than it accepts', async () => {
-  const world = new World();
-  const [a, b] = [world.connect({ maxConcurrency: 2 }), world.connect({ maxConcurrency: 1 })];
-  const calls = Array.from({ length: 12 }, (_, i) => world.call({}, { messageId: `m${i}` }));
-  let most = 0;
+  const harness = new Harness();
+  const [a, b] = [harness.connect({ maxConcurrency: 2 }), harness.connect({ maxConcurrency: 1 })];
+  const calls = Array.from({ length: 12 }, (_, i) => harness.call({}, { messageId: `m${i}` }));
+  let max = 0;
   for (let round = 0; round < 20; round++) {
     await a.turn();
-    most = Math.max(most, a.link.inFlight, b.link.inFlight * 2);
+    max = Math.max(max, a.link.inFlight, b.link.inFlight * 2);
     for (const worker of [a, b]) {
       const answers = worker.received.map((id) => ({ kind: 'answer', id, reply: DONE }) as const);
       worker.send(...answers);
       // All slots are free before anything else runs.
     }
   }
-  assert.ok(calls.every(({ answer }) => answer?.kind === 'reply'));
-  assert.equal(most, 2);
+  assert.ok(calls.every(({ outcome }) => outcome?.kind === 'reply'));
+  assert.equal(max, 2);
 });
 
 it('does nothing while all workers are busy', async () => {
-  const world = new World();
-  const worker = world.connect({ maxConcurrency: 1 });
-  world.call();
+  const harness = new Harness();
+  const worker = harness.connect({ maxConcurrency: 1 });
+  harness.call();
   let picks = 0;
-  const { pick } = world.pools;
-  world.pools.pick = (target) => {
+  const { pick } = harness.pools;
+  harness.pools.pick = (target) => {
     picks++;
-    return pick.call(world.pools, target);
+    return pick.call(harness.pools, target);
   };
-  const calls = Array.from({ length: 20 }, (_, i) => world.call({}, { messageId: `m${i}` }));
+  const calls = Array.from({ length: 20 }, (_, i) => harness.call({}, { messageId: `m${i}` }));
   await worker.turn();
   const before = picks;
   await settled();
   assert.equal(picks, before);
-  worker.answer(1, DONE);
+  worker.respond(1, DONE);
   await worker.turn();
   assert.equal(picks, before + 1);
   for (const { abort } of calls) abort();
   await settled();
-  assert.ok(calls.every(({ answer }) => answer?.kind === 'failure'));
+  assert.ok(calls.every(({ outcome }) => outcome?.kind === 'failure'));
 });
 
 it('passes on an abort, before and after the request is sent', async () => {
-  const world = new World();
-  const worker = world.connect();
-  const early = world.call();
+  const harness = new Harness();
+  const worker = harness.connect();
+  const early = harness.call();
   early.abort();
-  const late = world.call({}, { messageId: 'm2' });
+  const late = harness.call({}, { messageId: 'm2' });
   await worker.turn();
   late.abort();
   await worker.turn();
   assert.deepEqual([early.sent, late.sent, worker.received, worker.count('cancel')], [0, 1, [2], 1]);
   assert.deepEqual(
-    [failureOf(early.answer), failureOf(late.answer)],
+    [failureOf(early.outcome), failureOf(late.outcome)],
     [
       ['network', 'backoff'],
       ['network', 'backoff'],
@@ -245,28 +245,28 @@ it('passes on an abort, before and after the request is sent', async () => {
 
 it('rejects an invalid reply permanently, and does not quote it for a run that redacts data', async () => {
   for (const hidesData of [false, true]) {
-    const world = new World();
-    const worker = world.connect();
-    const called = world.call({ hidesData });
+    const harness = new Harness();
+    const worker = harness.connect();
+    const called = harness.call({ hidesData });
     await worker.turn();
     worker.link.receive('[{"kind":"answer","id":1,"reply":{"protocol":1,"kind":"secret"}}]');
     await settled();
-    assert.deepEqual(failureOf(called.answer), ['not-protocol', 'never']);
-    const message = called.answer?.kind === 'failure' ? called.answer.failure.message : '';
+    assert.deepEqual(failureOf(called.outcome), ['not-protocol', 'never']);
+    const message = called.outcome?.kind === 'failure' ? called.outcome.failure.message : '';
     assert.equal(message.includes('secret'), !hidesData, message);
     assert.equal(worker.link.lastError, 'invalid reply');
   }
 });
 
 it('reports a reply that the worker did not send because it was too long', async () => {
-  const world = new World();
-  const worker = world.connect();
-  const called = world.call();
+  const harness = new Harness();
+  const worker = harness.connect();
+  const called = harness.call();
   await worker.turn();
   worker.send({ kind: 'too-long', id: 1, bytes: 99_000_000 });
   await settled();
-  assert.ok(called.answer?.kind === 'failure');
-  assert.match(called.answer.failure.message, /99000000 bytes, more than \d+ bytes \(maxReplyBytes\)/);
+  assert.ok(called.outcome?.kind === 'failure');
+  assert.match(called.outcome.failure.message, /99000000 bytes, more than \d+ bytes \(maxReplyBytes\)/);
 });
 
 const NOTICE: FailureNotice = {
@@ -274,28 +274,28 @@ const NOTICE: FailureNotice = {
   ...{ method: 'POST', sourceHeader: {}, sourceBody: '', workflowRunId: 'r', workflowCreatedAt: 1, dlqId: 'd', createdAt: 2 },
 };
 const MESSAGE: Message = {
-  ...{ instanceId: 'qi_1', dialect: 'native', method: 'POST', url: URL, headers: {}, timeoutMs: 60_000, maxAnswerBytes: 1_000 },
+  ...{ instanceId: 'qi_1', dialect: 'native', method: 'POST', url: URL, headers: {}, timeoutMs: 60_000, maxResponseBytes: 1_000 },
   ...{ signed: { kind: 'failure-function', isOwn: true }, take: 'forwarded' },
   body: new TextEncoder().encode(JSON.stringify(NOTICE)),
 };
 
 it('delivers failure notices, and responds like an endpoint', async () => {
   const never = new AbortController().signal;
-  for (const [outcome, status] of [
+  for (const [notice, status] of [
     [{ kind: 'handled' }, 200],
     [{ kind: 'failed', message: 'no', retry: { kind: 'never' } }, 489],
     [{ kind: 'failed', message: 'no', retry: { kind: 'after', delayMs: 1_500 } }, 429],
     [{ kind: 'failed', message: 'no', retry: { kind: 'backoff' } }, 500],
   ] as const) {
-    const world = new World();
-    const worker = world.connect();
-    const sending = world.caller.send(MESSAGE, never);
+    const harness = new Harness();
+    const worker = harness.connect();
+    const sending = harness.caller.send(MESSAGE, never);
     await worker.turn();
-    worker.send({ kind: 'noticed', id: 1, outcome });
-    const answer = await sending;
-    assert.equal(answer.kind === 'answered' && answer.status, status);
+    worker.send({ kind: 'noticed', id: 1, outcome: notice });
+    const outcome = await sending;
+    assert.equal(outcome.kind === 'answered' && outcome.status, status);
   }
-  const refused = await new World().caller.send({ ...MESSAGE, signed: null }, never);
+  const refused = await new Harness().caller.send({ ...MESSAGE, signed: null }, never);
   assert.deepEqual(failureOf(refused), ['refused', 'never']);
 });
 
@@ -304,13 +304,13 @@ it('returns no verdict for a replay check without a reply of a worker', async ()
     ...{ instanceId: 'qi_1', dialect: 'native', workflowUrl: URL, forwardHeaders: {}, hidesData: false },
   };
   const request = { protocol: 1, check: true, run: REQUEST.run, known: 1, journal: REQUEST.journal } as never;
-  const world = new World();
+  const harness = new Harness();
   const never = new AbortController().signal;
-  const without = await world.caller.check({ ...check, request, timeoutMs: 100 }, never);
+  const without = await harness.caller.check({ ...check, request, timeoutMs: 100 }, never);
   assert.equal(without.outcome, 'cannot-tell');
-  const worker = world.connect();
-  const checking = world.caller.check({ ...check, request, timeoutMs: 100 }, never);
+  const worker = harness.connect();
+  const checking = harness.caller.check({ ...check, request, timeoutMs: 100 }, never);
   await worker.turn();
-  await world.pass(100);
+  await harness.pass(100);
   assert.equal((await checking).outcome, 'cannot-tell');
 });

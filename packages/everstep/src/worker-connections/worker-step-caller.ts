@@ -11,14 +11,14 @@ import { readReply } from '../dialects/native/parse-reply.js';
 import { requestParts as nativeRequestParts } from '../dialects/native/step-codec.js';
 import type { SentRequest } from '../engine/runs/exchanges.js';
 import type { DeliveryFailure } from '../engine/runs/run.js';
-import { takeInSlices } from '../fairness/pieces.js';
+import { processInSlices } from '../fairness/pieces.js';
 import { LONG_BYTES, type WorkSlices } from '../fairness/work-slices.js';
-import type { Message, MessageAnswer, MessageSender } from '../ports/message-sender.js';
+import type { Message, MessageOutcome, MessageSender } from '../ports/message-sender.js';
 import { NotAttemptedError } from '../ports/not-attempted.js';
-import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../ports/step-caller.js';
+import type { ReplayCheck, ReplayVerdict, StepCall, StepCaller, StepOutcome } from '../ports/step-caller.js';
 import { isWorkerUrl } from '../ports/workers.js';
 import { keptOf } from '../responses/retry-advice.js';
-import { readNotice, readNoticeAnswer } from './notices.js';
+import { readNotice, readNoticeReply } from './notices.js';
 import type { ExchangeOptions, ExchangeOutcome, LongStepRequest, WorkerLink, WorkerRequest } from './worker-link.js';
 import type { WorkerPools, WorkerTarget } from './worker-pools.js';
 
@@ -32,7 +32,7 @@ const NO_BODY = new Uint8Array(0);
 const BACKOFF = { kind: 'backoff' } as const;
 const NEVER = { kind: 'never' } as const;
 
-type Failed = Extract<StepAnswer, { kind: 'failure' }>;
+type Failed = Extract<StepOutcome, { kind: 'failure' }>;
 
 function failureOf(
   cause: DeliveryFailure['cause'],
@@ -62,7 +62,7 @@ interface Exchange {
   readonly outcome: Promise<ExchangeOutcome>;
 }
 
-interface Asked {
+interface ExchangeResult {
   readonly outcome: Exclude<ExchangeOutcome, { readonly kind: 'lost' | 'aborted' }>;
   readonly link: WorkerLink;
   readonly sent: SentRequest;
@@ -104,7 +104,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     this.options = options;
   }
 
-  call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
+  call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
     if (!isWorkerUrl(call.workflowUrl)) return this.options.others.stepCaller.call(call, signal, onSent);
     return this.callWorker(call, signal, onSent);
   }
@@ -117,7 +117,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     try {
       const workflow = parseWorkerUrl(url)?.workflow ?? '';
       const destination = { instanceId, url, runKey: '', requestKey: `check ${request.run.key}` };
-      const asked = await this.ask(destination, { kind: 'check', workflow, request }, { timeoutMs, signal });
+      const asked = await this.exchange(destination, { kind: 'check', workflow, request }, { timeoutMs, signal });
       if (!('outcome' in asked)) return unknown(asked.failure.message);
       const { outcome } = asked;
       const verdict = outcome.kind === 'replied' ? readVerdict(fields(outcome.reply, 'the reply'), check) : null;
@@ -129,8 +129,8 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     }
   }
 
-  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
-    const { url, instanceId, timeoutMs, signed, answerRecorded: recorded } = message;
+  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
+    const { url, instanceId, timeoutMs, signed, outcomeRecorded: recorded } = message;
     if (!isWorkerUrl(url)) return this.options.others.messageSender.send(message, signal, onSent);
     const isNotice = signed?.kind === 'failure-function' || signed?.kind === 'failure-callback';
     if (!isNotice || message.body === null)
@@ -139,17 +139,17 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
     const requestKey = `notice ${instanceId} ${notice.dlqId} ${notice.workflowRunId}`;
     const destination = { instanceId, url, runKey: '', requestKey };
-    const asked = await this.ask(destination, { kind: 'notice', workflow, notice }, { timeoutMs, signal, onSent, recorded });
+    const asked = await this.exchange(destination, { kind: 'notice', workflow, notice }, { timeoutMs, signal, onSent, recorded });
     if (!('outcome' in asked)) return asked;
     const { outcome, sent, link } = asked;
     if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, { link, sent });
-    const answer = outcome.kind === 'noticed' ? readNoticeAnswer(outcome.outcome) : null;
-    if (!answer) {
+    const result = outcome.kind === 'noticed' ? readNoticeReply(outcome.outcome) : null;
+    if (!result) {
       link.lastError = INVALID_REPLY;
       return failureOf('not-protocol', 'the worker answered a failure notice with an invalid frame', sent);
     }
-    if (answer.kind === 'failed') link.lastError = 'failure function failed';
-    return { ...messageAnswerOf(answer), sent };
+    if (result.kind === 'failed') link.lastError = 'failure function failed';
+    return { ...messageOutcomeOf(result), sent };
   }
 
   close(): Promise<void> {
@@ -166,23 +166,27 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
       requestParts.push(part);
       return part.length;
     };
-    await takeInSlices(nativeRequestParts(request), take, (work) => slices.run(instanceId, work));
+    await processInSlices(nativeRequestParts(request), take, (work) => slices.run(instanceId, work));
     return { kind: 'long-step', workflow, requestParts };
   }
 
-  private async callWorker(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepAnswer> {
-    const { instanceId, workflowUrl: url, request, timeoutMs, hidesData, answerRecorded: recorded } = call;
+  private async callWorker(call: StepCall, signal: AbortSignal, onSent: (() => void) | undefined): Promise<StepOutcome> {
+    const { instanceId, workflowUrl: url, request, timeoutMs, hidesData, outcomeRecorded: recorded } = call;
     const workflow = parseWorkerUrl(url)?.workflow ?? '';
     const { run, messageId, retried } = request;
     const { slices } = this.options;
     const isLong = slices !== undefined && sentBytesOf(call) >= LONG_BYTES;
     const frame = isLong ? await this.longFrameOf(call, workflow, slices) : ({ kind: 'step', workflow, request } as const);
-    const asked = await this.ask({ instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` }, frame, {
-      timeoutMs,
-      signal,
-      onSent,
-      recorded,
-    });
+    const asked = await this.exchange(
+      { instanceId, url, runKey: run.key, requestKey: `${run.key} ${messageId} ${retried}` },
+      frame,
+      {
+        timeoutMs,
+        signal,
+        onSent,
+        recorded,
+      },
+    );
     if (!('outcome' in asked)) return asked;
     const { outcome, link, sent } = asked;
     if (outcome.kind === 'timed-out') return this.timedOut(timeoutMs, { link, sent });
@@ -213,7 +217,11 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
    * Sends a request to a worker. If the connection is lost before a worker has started it, another worker gets it. Rejects
    * with NotAttemptedError if no worker serves the workflow; the losses are remembered until the request is repeated.
    */
-  private async ask(destination: Destination, request: WorkerRequest, options: ExchangeOptions): Promise<Asked | Failed> {
+  private async exchange(
+    destination: Destination,
+    request: WorkerRequest,
+    options: ExchangeOptions,
+  ): Promise<ExchangeResult | Failed> {
     const { pools } = this.options;
     const { url, requestKey } = destination;
     const named = parseWorkerUrl(url);
@@ -262,7 +270,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
     return false;
   }
 
-  private timedOut(timeoutMs: number, { link, sent }: Pick<Asked, 'link' | 'sent'>): Failed {
+  private timedOut(timeoutMs: number, { link, sent }: Pick<ExchangeResult, 'link' | 'sent'>): Failed {
     link.lastError = 'timeout';
     return failureOf('timeout', `the worker did not answer within ${timeoutMs} ms`, sent);
   }
@@ -276,23 +284,23 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
       headers: ['worker-id', profile.workerId, ...(profile.host === undefined ? [] : ['worker-host', profile.host])],
       bodyBytes: 0,
       body: null,
-      answerBytes: outcome.kind === 'replied' ? outcome.bytes : null,
+      responseBytes: outcome.kind === 'replied' ? outcome.bytes : null,
     };
   }
 }
 
 /** Returns the HTTP response of an endpoint with the same outcome, by which the retries are decided. */
-function messageAnswerOf(answer: NoticeAnswer): Extract<MessageAnswer, { kind: 'answered' }> {
-  if (answer.kind === 'handled') return { kind: 'answered', status: 200, headers: {}, body: NO_BODY };
-  const body = Buffer.from(JSON.stringify({ error: answer.message }));
-  switch (answer.retry.kind) {
+function messageOutcomeOf(response: NoticeAnswer): Extract<MessageOutcome, { kind: 'answered' }> {
+  if (response.kind === 'handled') return { kind: 'answered', status: 200, headers: {}, body: NO_BODY };
+  const body = Buffer.from(JSON.stringify({ error: response.message }));
+  switch (response.retry.kind) {
     case 'never':
       return { kind: 'answered', status: NON_RETRYABLE_STATUS, headers: { 'nonretryable-error': ['true'] }, body };
     case 'after':
       return {
         kind: 'answered',
         status: 429,
-        headers: { 'retry-after': [String(Math.ceil(answer.retry.delayMs / 1000))] },
+        headers: { 'retry-after': [String(Math.ceil(response.retry.delayMs / 1000))] },
         body,
       };
     case 'backoff':

@@ -55,10 +55,10 @@ export function toFastifyHandler(
   return async (request, reply) => {
     const { method, url, headers } = request;
     const isAbandoned = (): boolean => reply.raw.destroyed;
-    const answer = await endpoint.handle({ method, url, headers, body: bodyOf(request), isAbandoned });
-    reply.code(answer.status);
-    reply.headers({ ...answer.headers });
-    return reply.send(answer.body);
+    const response = await endpoint.handle({ method, url, headers, body: bodyOf(request), isAbandoned });
+    reply.code(response.status);
+    reply.headers({ ...response.headers });
+    return reply.send(response.body);
   };
 }
 

@@ -22,13 +22,13 @@ export interface HonoLikeContext {
 export function toHonoHandler(handler: WorkflowHandler | Endpoint): (context: HonoLikeContext) => Promise<Response> {
   const endpoint = 'endpoint' in handler ? handler.endpoint : handler;
   return async ({ req }) => {
-    const answer = await endpoint.handle({
+    const response = await endpoint.handle({
       method: req.method,
       url: req.url,
       headers: endpointHeaders((name) => req.header(name)),
       body: new Uint8Array(await req.arrayBuffer()),
       isAbandoned: () => req.raw.signal.aborted,
     });
-    return new Response(answer.body, { status: answer.status, headers: answer.headers });
+    return new Response(response.body, { status: response.status, headers: response.headers });
   };
 }

@@ -52,10 +52,10 @@ export async function bodyOf(request: MaybeParsedRequest): Promise<EndpointReque
 }
 
 /** Sends the response, unless one was already sent or the client has disconnected. */
-export function send(response: ServerResponse, answer: EndpointResponse): void {
+export function send(response: ServerResponse, received: EndpointResponse): void {
   if (response.headersSent || response.destroyed) return;
-  response.writeHead(answer.status, { ...answer.headers, 'Content-Length': Buffer.byteLength(answer.body) });
-  response.end(answer.body);
+  response.writeHead(received.status, { ...received.headers, 'Content-Length': Buffer.byteLength(received.body) });
+  response.end(received.body);
 }
 
 async function handle(endpoint: Endpoint, request: MaybeParsedRequest, response: ServerResponse): Promise<void> {

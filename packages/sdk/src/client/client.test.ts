@@ -11,14 +11,14 @@ interface Received {
   readonly body: string;
 }
 
-interface Answer {
+interface FakeResponse {
   readonly status?: number;
   readonly headers?: Record<string, string>;
   readonly body: unknown;
 }
 
 let received: Received[] = [];
-let answers: Answer[] = [];
+let answers: FakeResponse[] = [];
 let baseUrl = '';
 let client: Client;
 
@@ -33,9 +33,9 @@ const server = createServer((request, response) => {
       Object.entries(request.headers).filter(([name]) => /^svc-|^content-type$|^authorization$/.test(name)),
     );
     received.push({ method: request.method, url: request.url, headers, body });
-    const answer = answers.shift() ?? { body: {} };
-    response.writeHead(answer.status ?? 200, { 'Content-Type': 'application/json', ...answer.headers });
-    response.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body));
+    const result = answers.shift() ?? { body: {} };
+    response.writeHead(result.status ?? 200, { 'Content-Type': 'application/json', ...result.headers });
+    response.end(typeof result.body === 'string' ? result.body : JSON.stringify(result.body));
   });
 });
 
@@ -353,7 +353,7 @@ describe('the client returns', () => {
 });
 
 describe('a failure is an EverstepError', () => {
-  const failing: readonly (readonly [string, Answer, { status: number; code: string; message: RegExp }])[] = [
+  const failing: readonly (readonly [string, FakeResponse, { status: number; code: string; message: RegExp }])[] = [
     [
       'an error of the service',
       { status: 404, headers: { 'Svc-Error-Code': 'not-found' }, body: { error: 'no such run' } },
@@ -370,9 +370,9 @@ describe('a failure is an EverstepError', () => {
       { status: 200, code: 'unknown', message: /not JSON; check that http.* is the address of the service/ },
     ],
   ];
-  for (const [name, answer, expected] of failing) {
+  for (const [name, response, expected] of failing) {
     it(name, async () => {
-      answers = [answer];
+      answers = [response];
       await assert.rejects(client.runs.get('r'), (error) => {
         assert.ok(error instanceof EverstepError);
         assert.deepEqual([error.status, error.code], [expected.status, expected.code]);

@@ -16,14 +16,14 @@ interface Exchange {
 }
 
 /** Makes one call of the client against an API that returns this response. */
-async function exchange(call: (client: Client) => Promise<unknown>, answer: unknown = {}): Promise<Exchange> {
+async function exchange(call: (client: Client) => Promise<unknown>, response: unknown = {}): Promise<Exchange> {
   const sent: Sent[] = [];
   const api: typeof fetch = async (input, init) => {
     const request = new Request(input, init);
     const { pathname, search } = new URL(request.url);
     const headers = Object.fromEntries([...request.headers].filter(([name]) => /^svc-|^content-type$/.test(name)));
     sent.push({ method: request.method, path: `${pathname}${search}`, headers, body: await request.text() });
-    return new Response(JSON.stringify(answer));
+    return new Response(JSON.stringify(response));
   };
   const result = await call(new Client({ baseUrl: 'http://service', token: 't', fetch: api }));
   const [only, ...more] = sent;

@@ -5,14 +5,14 @@ import { EverstepError } from '../errors.js';
 import { Client } from './client.js';
 import type { LiveChange } from './generated/index.js';
 
-let answer: (response: ServerResponse) => void = () => {};
+let received: (response: ServerResponse) => void = () => {};
 let baseUrl = '';
 const asked: string[] = [];
 const closed: Promise<void>[] = [];
 const server = createServer((request, response) => {
   asked.push(`${request.method} ${request.url} ${request.headers.authorization}`);
   closed.push(new Promise((resolve) => void response.once('close', resolve)));
-  answer(response);
+  received(response);
 });
 before(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -30,13 +30,13 @@ const streaming = (response: ServerResponse) => response.writeHead(200, { 'conte
 
 it('yields each change, however the stream is split into chunks, and ends with the stream', async () => {
   const text = `retry: 1000\n\n${change('é 1')}: ping\n\n${change('two')}event: other\ndata: {}\n\n`;
-  answer = (response) => {
+  received = (response) => {
     streaming(response);
     for (const byte of Buffer.from(text)) response.write(Buffer.from([byte]));
     response.end();
   };
   const changes: LiveChange[] = [];
-  for await (const each of client().live.changes()) changes.push(each);
+  for await (const change of client().live.changes()) changes.push(change);
   assert.deepEqual(
     changes.map(({ runIds }) => runIds),
     [['é 1'], ['two']],
@@ -45,7 +45,7 @@ it('yields each change, however the stream is split into chunks, and ends with t
 });
 
 it('closes the connection when the loop exits', async () => {
-  answer = (response) => streaming(response).write(change('one'));
+  received = (response) => streaming(response).write(change('one'));
   for await (const { topics } of client().live.changes()) {
     assert.deepEqual(topics, ['runs']);
     break;
@@ -54,22 +54,22 @@ it('closes the connection when the loop exits', async () => {
 });
 
 it('ends without an error when the signal aborts, before or during the wait', async () => {
-  answer = (response) => streaming(response).write(change('one'));
+  received = (response) => streaming(response).write(change('one'));
   const stop = new AbortController();
-  for await (const each of client().live.changes({ signal: stop.signal })) {
-    assert.ok(each);
+  for await (const change of client().live.changes({ signal: stop.signal })) {
+    assert.ok(change);
     stop.abort();
   }
-  for await (const each of client().live.changes({ signal: AbortSignal.abort() })) assert.fail(String(each));
+  for await (const change of client().live.changes({ signal: AbortSignal.abort() })) assert.fail(String(change));
 });
 
 it('throws the error of the service, and an error if the stream breaks', async () => {
   const take = async () => {
-    for await (const each of client().live.changes()) assert.ok(each);
+    for await (const change of client().live.changes()) assert.ok(change);
   };
-  answer = (response) => response.writeHead(401, { 'Svc-Error-Code': 'bad-token' }).end('{"error":"no"}');
+  received = (response) => response.writeHead(401, { 'Svc-Error-Code': 'bad-token' }).end('{"error":"no"}');
   await assert.rejects(take(), (error) => error instanceof EverstepError && error.code === 'bad-token' && error.message === 'no');
-  answer = (response) => {
+  received = (response) => {
     streaming(response).write(change('one'));
     setImmediate(() => response.destroy());
   };
@@ -77,7 +77,7 @@ it('throws the error of the service, and an error if the stream breaks', async (
 });
 
 it('lists the nodes', async () => {
-  answer = (response) => response.end('{"nodes":[{"nodeId":"n_1"}]}');
+  received = (response) => response.end('{"nodes":[{"nodeId":"n_1"}]}');
   assert.deepEqual(await client().live.nodes(), [{ nodeId: 'n_1' }]);
   assert.equal(asked.at(-1), 'GET /v2/nodes Bearer secret');
 });

@@ -1,4 +1,4 @@
-/** Changes as they happen, and the nodes of the service. */
+/** Client for the live stream of changes, and for the list of the nodes of the service. */
 import type { LiveChange, ServiceNode } from './generated/index.js';
 import { callApi, openStream, type TransportOptions } from './transport.js';
 
@@ -16,7 +16,7 @@ async function* changesIn(chunks: AsyncIterable<string>): AsyncGenerator<LiveCha
   }
 }
 
-/** Changes as they happen. Use it through `Client.live`. */
+/** Reads changes as they happen. Use it through `Client.live`. */
 export class Live {
   private readonly transport: TransportOptions;
 
@@ -33,12 +33,12 @@ export class Live {
    */
   async *changes(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<LiveChange, void, undefined> {
     const { signal } = options;
-    const gone = new AbortController();
-    const stop = () => gone.abort();
+    const connection = new AbortController();
+    const stop = () => connection.abort();
     signal?.addEventListener('abort', stop);
     if (signal?.aborted) stop();
     try {
-      yield* changesIn(await openStream(this.transport, { method: 'GET', path: '/v2/live', signal: gone.signal }));
+      yield* changesIn(await openStream(this.transport, { method: 'GET', path: '/v2/live', signal: connection.signal }));
     } catch (error) {
       if (!signal?.aborted) throw error;
     } finally {

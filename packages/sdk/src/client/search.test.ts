@@ -11,7 +11,7 @@ interface Sent {
 }
 
 /** An index that returns this response, and the requests that it received. */
-function indexOf(answer: Response | object) {
+function indexOf(response: Response | object) {
   const sent: Sent[] = [];
   const client = new SearchClient({
     url: 'http://service/search/idx_1/',
@@ -26,7 +26,7 @@ function indexOf(answer: Response | object) {
         type: headers.get('content-type'),
         body: await asked.text(),
       });
-      return answer instanceof Response ? answer : new Response(JSON.stringify(answer));
+      return response instanceof Response ? response : new Response(JSON.stringify(response));
     },
   });
   return { client, sent };

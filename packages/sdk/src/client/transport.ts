@@ -136,12 +136,12 @@ export async function openStream(options: TransportOptions, call: Call): Promise
   return textOf(options, response.body);
 }
 
-interface TextAnswer {
+interface TextResponse {
   readonly status: number;
   readonly text: string;
 }
 
-async function answerTo(options: TransportOptions, call: Call): Promise<TextAnswer> {
+async function responseTo(options: TransportOptions, call: Call): Promise<TextResponse> {
   const { authorization } = options;
   const headers: Record<string, string> = authorization === '' ? {} : { Authorization: authorization };
   for (const [name, value] of Object.entries(call.headers ?? {})) headers[name] = headerBytes(value);
@@ -173,7 +173,8 @@ async function answerTo(options: TransportOptions, call: Call): Promise<TextAnsw
  *
  * @throws {EverstepError} If the call fails. If `signal` aborts it, rejects with its reason.
  */
-export const callForText = async (options: TransportOptions, call: Call): Promise<string> => (await answerTo(options, call)).text;
+export const callForText = async (options: TransportOptions, call: Call): Promise<string> =>
+  (await responseTo(options, call)).text;
 
 /**
  * Returns the JSON value of a successful response.
@@ -181,7 +182,7 @@ export const callForText = async (options: TransportOptions, call: Call): Promis
  * @throws {EverstepError} If the call fails. If `signal` aborts it, rejects with its reason.
  */
 export async function callApi(options: TransportOptions, call: Call): Promise<unknown> {
-  const { status, text } = await answerTo(options, call);
+  const { status, text } = await responseTo(options, call);
   try {
     return JSON.parse(text);
   } catch (cause) {

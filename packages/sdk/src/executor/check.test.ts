@@ -24,14 +24,14 @@ const frame = (request: Partial<CheckRequest>): CheckRequest => ({
 });
 
 async function check(code: Code, request: Partial<CheckRequest>, options: ServeOptions<unknown> = {}): Promise<CheckReply> {
-  const answer = await createEndpoint(code, options).handle({
+  const response = await createEndpoint(code, options).handle({
     method: 'POST',
     url: 'http://app/flow',
     headers: { 'svc-workflow-protocol': '1' },
     body: JSON.stringify(frame(request)),
   });
-  assert.equal(answer.status, 200, answer.body);
-  return JSON.parse(answer.body);
+  assert.equal(response.status, 200, response.body);
+  return JSON.parse(response.body);
 }
 
 const never = (): never => {
@@ -142,26 +142,26 @@ describe('checking a journal', () => {
     assert.ok(first);
     await service.deliver(endpoint, first);
     const before = lines.length;
-    const answer = await endpoint.handle({
+    const received = await endpoint.handle({
       method: 'POST',
       url: 'http://app/flow',
       headers: { 'svc-workflow-protocol': '1' },
       body: JSON.stringify(frame({ journal: steps('other') })),
     });
-    assert.equal(JSON.parse(answer.body).outcome, 'differs');
+    assert.equal(JSON.parse(received.body).outcome, 'differs');
     assert.equal(lines.length, before);
     await service.drive(endpoint);
     assert.deepEqual([executed, service.misses], [['a', 'b', 'c'], 0]);
   });
 
   it('rejects a request without a valid signature', async () => {
-    const answer = await createEndpoint(row('a'), { signingKeys: { current: 'sig_a' } }).handle({
+    const result = await createEndpoint(row('a'), { signingKeys: { current: 'sig_a' } }).handle({
       method: 'POST',
       url: 'http://app/flow',
       headers: { 'svc-workflow-protocol': '1' },
       body: JSON.stringify(frame({})),
     });
-    assert.equal(answer.status, 401);
+    assert.equal(result.status, 401);
   });
 
   it('is not a valid step request, so that an endpoint without support for it rejects it before it runs any code', () => {

@@ -167,7 +167,7 @@ export class Executor {
     } finally {
       execution.passTurn();
     }
-    if (!step) return this.answer(execution, request, results, { ...state, advanced: false });
+    if (!step) return this.respond(execution, request, results, { ...state, advanced: false });
     for (;;) {
       const executed: RequestedStep = step;
       try {
@@ -258,7 +258,7 @@ export class Executor {
           const next = await this.nextStep(execution, request, results);
           if (next) return next;
           const { settlement } = execution;
-          return this.answer(execution, request, results, {
+          return this.respond(execution, request, results, {
             ...{ advanced: true, settlement, planned: execution.plannedFrom(request.known) },
           });
         }
@@ -267,7 +267,7 @@ export class Executor {
       }
     }
     const planned = state.planned.filter((other) => !results.done.some((done) => done.stepId === other.stepId));
-    return this.answer(execution, request, results, { advanced: false, planned, settlement: state.settlement });
+    return this.respond(execution, request, results, { advanced: false, planned, settlement: state.settlement });
   }
 
   /** Returns the step to execute before the results are recorded, or null. The caller holds the turn. */
@@ -280,7 +280,7 @@ export class Executor {
     return step;
   }
 
-  private answer(
+  private respond(
     execution: Execution,
     request: StepRequest,
     results: ExchangeResults,

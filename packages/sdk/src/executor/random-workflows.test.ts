@@ -80,8 +80,8 @@ async function servedBy(context: WorkflowContext<unknown>, kind: (typeof SERVED)
       await context.notify(name, 'event', { name }, { workflowRunId: 'other' });
       return name;
     case 'call': {
-      const answer = await context.call(name, { url: 'http://api/', method: 'POST', body: { name } });
-      return answer.ok ? JSON.parse(answer.text()) : name;
+      const response = await context.call(name, { url: 'http://api/', method: 'POST', body: { name } });
+      return response.ok ? JSON.parse(response.text()) : name;
     }
     case 'invoke': {
       const child = await context.invoke<string>(name, { workflow: 'http://app/other', payload: name });
@@ -144,7 +144,7 @@ const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-class World {
+class Harness {
   readonly service = new FakeService('k');
   readonly history: StepHistory;
   readonly executions = new Map<string, number>();
@@ -212,8 +212,8 @@ class World {
    * Handles a reply that arrives after the service stopped waiting for it. The service may still rely on the reported
    * hold.
    */
-  private late(answer: Promise<StepReply>): void {
-    this.background(answer.then((reply) => this.random() < 0.5 && this.service.noteHold(reply)));
+  private late(received: Promise<StepReply>): void {
+    this.background(received.then((reply) => this.random() < 0.5 && this.service.noteHold(reply)));
   }
 
   private background(work: Promise<unknown>): void {
@@ -314,12 +314,12 @@ for (const { mayRace, hasCheckpoints, title } of KINDS) {
         kind: 'sequence',
         parts: Array.from({ length: 1 + below(random, 3) }, () => randomPlan(random, 3, counter, mayRace)),
       };
-      const world = new World(plan, random, hasCheckpoints);
+      const harness = new Harness(plan, random, hasCheckpoints);
       try {
-        await world.play();
-        assert.deepEqual(await world.replayed(), world.service.end);
-        const { end } = world;
-        assert.deepEqual(world.history.problems('k', world.recorded, end), []);
+        await harness.play();
+        assert.deepEqual(await harness.replayed(), harness.service.end);
+        const { end } = harness;
+        assert.deepEqual(harness.history.problems('k', harness.recorded, end), []);
         if (!mayRace) assert.deepEqual(end.result, JSON.parse(JSON.stringify(await follow(plan, plainly, async (name) => name))));
       } catch (error) {
         test.diagnostic(`seed ${seed}: ${JSON.stringify(plan)}`);

@@ -9,13 +9,13 @@ const [a, b, c] = ['a', 'b', 'c'].map((kid) => publicPart(newPrivateKey(kid)));
 class Bench {
   now = 0;
   fetches = 0;
-  answer: () => Response | Promise<Response> = () => Response.json({ keys: [a, b] });
+  respond: () => Response | Promise<Response> = () => Response.json({ keys: [a, b] });
   readonly set = new KeySet({
     url: 'https://service.test/v2/jwks/qi_1',
     fetch: async (_url, init) => {
       this.fetches++;
       assert.ok(init?.signal, 'a fetch has a timeout');
-      return this.answer();
+      return this.respond();
     },
     elapsedMs: () => this.now,
   });
@@ -36,7 +36,7 @@ test('an unknown key is looked up with a rate limit', async () => {
   bench.now = REFETCH_MS - 1;
   assert.equal(await bench.set.find('c'), null);
   assert.equal(bench.fetches, 1);
-  bench.answer = () => Response.json({ keys: [b, c] });
+  bench.respond = () => Response.json({ keys: [b, c] });
   bench.now = REFETCH_MS;
   assert.deepEqual(await bench.set.find('c'), c);
   for (let n = 0; n < 100; n++) assert.equal(await bench.set.find(`forged ${n}`), null);
@@ -47,7 +47,7 @@ test('an unknown key is looked up with a rate limit', async () => {
 test('stale keys are fetched again, and used for up to an hour if that fails', async () => {
   const bench = new Bench();
   await bench.set.find('a');
-  bench.answer = () => new Response('down', { status: 503 });
+  bench.respond = () => new Response('down', { status: 503 });
   bench.now = FRESH_MS;
   assert.deepEqual(await bench.set.find('a'), a);
   assert.equal(bench.fetches, 2);
@@ -67,9 +67,9 @@ test('an invalid, oversized or unreachable key set is reported', async () => {
     [() => new Response(null, { status: 302, headers: { location: 'https://evil.test/' } }), /status 302/],
     [() => Promise.reject(new Error('connect ECONNREFUSED')), /ECONNREFUSED/],
   ];
-  for (const [answer, problem] of answers) {
+  for (const [respond, problem] of answers) {
     const bench = new Bench();
-    bench.answer = answer;
+    bench.respond = respond;
     const found = await bench.set.find('a');
     assert.match(found !== null && 'problem' in found ? found.problem : 'found', problem);
   }
@@ -79,7 +79,7 @@ test('only Ed25519 keys of a key set are used, and at most sixteen', async () =>
   const bench = new Bench();
   const rsa = { kty: 'RSA', kid: 'rsa', n: 'AA', e: 'AQAB' };
   const many = Array.from({ length: 20 }, (_, n) => ({ ...a, kid: `many ${n}` }));
-  bench.answer = () => Response.json({ keys: [rsa, null, 'text', ...many] });
+  bench.respond = () => Response.json({ keys: [rsa, null, 'text', ...many] });
   assert.equal(await bench.set.find('rsa'), null);
   assert.ok(await bench.set.find('many 15'));
   assert.equal(await bench.set.find('many 16'), null);

@@ -36,9 +36,9 @@ class Worker {
 
   async send({ headers = {}, body = BODY, url = '/flow' }: Sent): Promise<{ readonly status: number; readonly message: string }> {
     const all = { 'svc-workflow-protocol': '1', ...headers };
-    const answer = await this.endpoint.handle({ method: 'POST', url, headers: all, body });
-    const reply: { readonly error?: { readonly message: string } } = JSON.parse(answer.body);
-    return { status: answer.status, message: reply.error?.message ?? '' };
+    const received = await this.endpoint.handle({ method: 'POST', url, headers: all, body });
+    const reply: { readonly error?: { readonly message: string } } = JSON.parse(received.body);
+    return { status: received.status, message: reply.error?.message ?? '' };
   }
 
   /** Sends a request with a signature for the URL of the run. */
@@ -73,16 +73,16 @@ describe('an endpoint with signing keys', () => {
   });
 
   it('rejects an unsigned request with an error that is retried', async () => {
-    const answer = await createEndpoint(() => 1, KEYS).handle({
+    const result = await createEndpoint(() => 1, KEYS).handle({
       method: 'POST',
       url: '/flow',
       headers: { 'svc-workflow-protocol': '1' },
       body: BODY,
     });
-    assert.equal(answer.status, 401);
-    const reply = JSON.parse(answer.body);
+    assert.equal(result.status, 401);
+    const reply = JSON.parse(result.body);
     assert.deepEqual([reply.kind, reply.error.name, reply.retry], ['failed', 'SignatureError', { kind: 'backoff' }]);
-    assert.equal(answer.headers['Svc-Workflow-Protocol'], '1');
+    assert.equal(result.headers['Svc-Workflow-Protocol'], '1');
   });
 
   it('rejects plain messages, calls and callbacks, whatever their body', async () => {

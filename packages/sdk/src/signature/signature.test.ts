@@ -3,13 +3,13 @@ import { createHash, createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { cryptographies } from './cryptography.js';
 import { type CheckedSignature, checkSignature, verifySignature } from './signature.js';
-import { type Forged, newPrivateKey, publicPart, sign as signed } from './signed.fixture.js';
+import { newPrivateKey, publicPart, type SignatureOverrides, sign as signed } from './signed.fixture.js';
 
 const NOW = 1_800_000_000_000;
 const URL_SIGNED = 'http://app.example/flow';
 const BODY = '{"a":"ü"}';
 
-const sign = ({ claims = {}, ...forged }: Forged = {}): string =>
+const sign = ({ claims = {}, ...forged }: SignatureOverrides = {}): string =>
   signed({ body: BODY, now: NOW, ...forged, claims: { sub: URL_SIGNED, ...claims } });
 
 const nowS = NOW / 1000;

@@ -125,7 +125,7 @@ const shown = (text: string): string => JSON.stringify(text);
 
 /** Checks the kind and the receiver. Returns null if both are correct. */
 function wrongUse({ url, path, kinds }: CheckedSignature, { sub, kind }: SignatureClaims): SignatureCheck | null {
-  if (kinds !== undefined && kind !== undefined && !kinds.some((each) => each === kind))
+  if (kinds !== undefined && kind !== undefined && !kinds.some((allowedKind) => allowedKind === kind))
     return fault(`the signature is for a request of the kind ${shown(kind)}, not for ${kinds.map(shown).join(' or ')}`);
   if (url !== undefined && !isSameUrl(sub, url))
     return fault(`the signature is for ${shown(sub)}, not for ${shown(url)}: check the url option`);

@@ -18,7 +18,7 @@ export function newPrivateKey(kid: string): PrivateKey {
 /** Returns the public part of a key, as a key set lists it. */
 export const publicPart = ({ kty, crv, x, kid }: PrivateKey): PublicSigningKey => ({ kty, crv, x, kid });
 
-export interface Forged {
+export interface SignatureOverrides {
   readonly key?: string | PrivateKey;
   readonly header?: object;
   readonly claims?: object;
@@ -30,7 +30,13 @@ export interface Forged {
 let signatures = 0;
 
 /** Signs a request for `http://app/flow`. Each signature has its own id. */
-export function sign({ key = 'current', header = {}, claims = {}, body = '', now = Date.now() }: Forged = {}): string {
+export function sign({
+  key = 'current',
+  header = {},
+  claims = {},
+  body = '',
+  now = Date.now(),
+}: SignatureOverrides = {}): string {
   const iat = Math.floor(now / 1000);
   const jti = `j${++signatures}`;
   const full = { iss: 'Everstep', sub: 'http://app/flow', iat, nbf: iat, exp: iat + 300, jti, body: sha256(body), ...claims };

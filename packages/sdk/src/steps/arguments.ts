@@ -48,9 +48,9 @@ function nonEmptyString(value: unknown, what: string): string {
 /** Validates a run id. */
 export const runIdOf = (value: unknown): string => nonEmptyString(value, 'a run id');
 
-function countOf(value: unknown, least: number, what: string): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
-  throw new RangeError(`${what} must be a whole number of at least ${least}, not ${shown(value)}`);
+function countOf(value: unknown, min: number, what: string): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min) return value;
+  throw new RangeError(`${what} must be a whole number of at least ${min}, not ${shown(value)}`);
 }
 
 /** Returns the URL unchanged if it is an absolute http or https URL. */

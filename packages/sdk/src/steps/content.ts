@@ -52,7 +52,7 @@ export function eventDataOf(content: EventContent): unknown {
 }
 
 /** Returns the body of a response. Invalid JSON is returned as text: a call returns what arrived and does not fail. */
-export function answerBodyOf(body: EncodedBody, contentType: string | undefined): unknown {
+export function responseBodyOf(body: EncodedBody, contentType: string | undefined): unknown {
   if (body.data === '') return undefined;
   if (contentType !== undefined && isJsonType(contentType)) {
     try {

@@ -90,10 +90,10 @@ describe('a call returns the response', () => {
     attempts: 2,
   });
   const code: Code = async (context) => {
-    const answer = await context.call('call', { url: 'http://api/' });
-    const { status, ok, attempts, error } = answer;
-    const body = answer.body instanceof Uint8Array ? { bytes: [...answer.body] } : (answer.body ?? 'undefined');
-    return { status, ok, attempts, error, body, text: answer.text(), size: answer.bytes().length };
+    const response = await context.call('call', { url: 'http://api/' });
+    const { status, ok, attempts, error } = response;
+    const body = response.body instanceof Uint8Array ? { bytes: [...response.body] } : (response.body ?? 'undefined');
+    return { status, ok, attempts, error, body, text: response.text(), size: response.bytes().length };
   };
   const cases: readonly (readonly [string, Outcome, unknown])[] = [
     [
@@ -121,9 +121,9 @@ describe('a call returns the response', () => {
 
   it('whose json() parses any content type, or explains why it cannot', async () => {
     const reading: Code = async (context) => {
-      const answer = await context.call('call', { url: 'http://api/' });
+      const received = await context.call('call', { url: 'http://api/' });
       try {
-        return answer.json();
+        return received.json();
       } catch (error) {
         return error instanceof Error ? error.name : '';
       }

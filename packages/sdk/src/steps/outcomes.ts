@@ -4,7 +4,7 @@
  */
 import { bytesOf } from '../encoded-body.js';
 import type { CallOutcome, InvokeOutcome, NotifyOutcome, WaitOutcome, WebhookOutcome } from '../protocol.js';
-import { answerBodyOf, eventDataOf, readersOf, webhookRequestOf } from './content.js';
+import { eventDataOf, readersOf, responseBodyOf, webhookRequestOf } from './content.js';
 import type { CallResult, InvokeResult, NotifyResult, WaitResult, Webhook, WebhookResult } from './step-types.js';
 
 /** Returns the result of a wait. Throws PayloadError if the event data is declared as JSON but is not valid JSON. */
@@ -41,7 +41,7 @@ export function callResultOf<Body>(recorded: unknown): CallResult<Body> {
     status,
     ok: status >= 200 && status < 300,
     headers,
-    body: answerBodyOf(body, headers['content-type']?.[0]) as Body,
+    body: responseBodyOf(body, headers['content-type']?.[0]) as Body,
     attempts,
     ...(error === undefined ? {} : { error }),
     bytes: () => bytesOf(body),

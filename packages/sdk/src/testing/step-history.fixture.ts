@@ -6,25 +6,25 @@
  */
 
 /** Tokens of the results that the code had received, by step name. */
-export type Seen = Readonly<Record<string, string>>;
+export type SeenResults = Readonly<Record<string, string>>;
 
 /** Recorded result of an executed step. */
-export interface Witnessed<T> {
+export interface WitnessedStep<T> {
   readonly value: T;
   readonly token: string;
-  readonly seen: Seen;
+  readonly seen: SeenResults;
 }
 
 /** Return value of a run. */
 export interface WitnessedEnd<T> {
   readonly result: T;
-  readonly seen: Seen;
+  readonly seen: SeenResults;
 }
 
 interface Execution {
   readonly step: string;
   readonly token: string;
-  readonly seen: Seen;
+  readonly seen: SeenResults;
 }
 
 /** A recorded step. `out` is its result; null or undefined if it has none. */
@@ -33,7 +33,7 @@ export interface RecordedOut {
   readonly out: unknown;
 }
 
-const isWitnessed = (out: unknown): out is Witnessed<unknown> =>
+const isWitnessed = (out: unknown): out is WitnessedStep<unknown> =>
   typeof out === 'object' && out !== null && 'token' in out && 'seen' in out;
 
 /** Returns whether the token is that of an execution, and not the outcome of a step that the service executed. */
@@ -50,17 +50,17 @@ export function witnessedEnd(result: unknown): WitnessedEnd<unknown> | null {
 
 /** One execution of the code of a run, from its start. Each replay is a separate one. */
 export class StepWitness {
-  private readonly executed: (step: string, seen: Seen) => string;
+  private readonly executed: (step: string, seen: SeenResults) => string;
   private readonly seen: Record<string, string> = {};
 
-  constructor(executed: (step: string, seen: Seen) => string) {
+  constructor(executed: (step: string, seen: SeenResults) => string) {
     this.executed = executed;
   }
 
   /** Runs a step through `take`, which receives the action to record. Returns the value of `work`. */
   async run<T>(
     step: string,
-    take: (action: () => Promise<Witnessed<T>>) => Promise<Witnessed<T>>,
+    take: (action: () => Promise<WitnessedStep<T>>) => Promise<WitnessedStep<T>>,
     work: () => T | Promise<T>,
   ): Promise<T> {
     const witnessed = await take(async () => {
@@ -138,10 +138,10 @@ export class StepHistory {
       if (isWitnessed(out)) look(`the recorded step "${name}" (${out.token})`, Object.entries(out.seen));
     for (const { step, token, seen } of this.executions.get(run) ?? []) {
       // The results before it in a checkpoint are lost together with its own. They are the last ones that it saw.
-      const most = truth.get(step) === token ? 0 : this.checkpointSteps - 1;
+      const max = truth.get(step) === token ? 0 : this.checkpointSteps - 1;
       const entries = Object.entries(seen);
       let certain = entries.length;
-      while (certain > 0 && entries.length - certain < most && isLost(entries[certain - 1])) certain--;
+      while (certain > 0 && entries.length - certain < max && isLost(entries[certain - 1])) certain--;
       look(`the execution ${token}`, entries.slice(0, certain));
     }
     if (end) look('the end of the run', Object.entries(end.seen));

@@ -48,10 +48,10 @@ export interface TestService {
 export function connectTestService({ url, token }: TestConnection): TestService {
   const client = new Client({ baseUrl: url, token });
   const transport = { baseUrl: url.replace(/\/+$/, ''), authorization: `Bearer ${token}`, fetch: globalThis.fetch };
-  const clock = async <Answer>(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> => {
+  const clock = async <Body>(method: 'GET' | 'POST', path: string, body?: object): Promise<Body> => {
     const json = body ? { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) } : {};
     // The service guarantees the shapes of its responses; a test of the service verifies them.
-    return (await callApi(transport, { method, path: `/v2/clock${path}`, ...json })) as Answer;
+    return (await callApi(transport, { method, path: `/v2/clock${path}`, ...json })) as Body;
   };
   const settle = () => clock<Advanced>('POST', '/settle');
   const endOf = (workflowRunId: string) => client.runs.result(workflowRunId, { timeout: 0 });

@@ -11,18 +11,18 @@ test('each workflow is served at its path, with or without a query', async (t) =
   const { '/one': one, '/two': two } = server.urls;
   assert.match(one, /^http:\/\/127\.0\.0\.1:\d+\/one$/);
   for (const url of [one, two, `${one}?tenant=7`]) {
-    const answer = await fetch(url, { method: 'POST', body: 'not a step request' });
-    assert.equal(answer.status, 400, `${url} is handled by the workflow`);
-    assert.equal(answer.headers.get('svc-workflow-protocol'), '1');
+    const response = await fetch(url, { method: 'POST', body: 'not a step request' });
+    assert.equal(response.status, 400, `${url} is handled by the workflow`);
+    assert.equal(response.headers.get('svc-workflow-protocol'), '1');
   }
 });
 
 test('another path returns 404 and lists the existing paths', async (t) => {
   const server = await serveWorkflows({ '/one': done });
   t.after(() => server.stop());
-  const answer = await fetch(server.urls['/one'].replace('/one', '/three'), { method: 'POST' });
-  assert.equal(answer.status, 404);
-  assert.match(await answer.text(), /available paths: \/one/);
+  const received = await fetch(server.urls['/one'].replace('/one', '/three'), { method: 'POST' });
+  assert.equal(received.status, 404);
+  assert.match(await received.text(), /available paths: \/one/);
 });
 
 test('a path without a leading slash is rejected', async () => {

@@ -4,11 +4,11 @@ import { refusal } from '../executor/executor.js';
 import { PROTOCOL_VERSION } from '../protocol.js';
 import type { NoticeOutcome, RequestTransport, ServedWorkflow } from '../served-workflow.js';
 import type { NoticeAnswer } from './frames.js';
-import type { Work, WorkAnswer } from './worker-connection.js';
+import type { Work, WorkReply } from './worker-connection.js';
 
 const noWorkflow = (name: string): string => `this worker does not serve the workflow ${JSON.stringify(name)}`;
 
-function noticeAnswer(outcome: NoticeOutcome): NoticeAnswer {
+function noticeReply(outcome: NoticeOutcome): NoticeAnswer {
   switch (outcome.kind) {
     case 'handled':
       return outcome;
@@ -25,12 +25,12 @@ export async function performWork(
   workflows: ReadonlyMap<string, ServedWorkflow>,
   work: Work,
   transport: RequestTransport = {},
-): Promise<WorkAnswer> {
+): Promise<WorkReply> {
   const { id, workflow } = work;
   const served = workflows.get(workflow);
   if (work.kind === 'notice') {
     const outcome: NoticeAnswer = served
-      ? noticeAnswer(await served.notice(work.notice))
+      ? noticeReply(await served.notice(work.notice))
       : { kind: 'failed', message: noWorkflow(workflow), retry: { kind: 'backoff' } };
     return { kind: 'noticed', id, outcome };
   }

@@ -20,7 +20,7 @@ type Rejected = Extract<ServiceFrame, { kind: 'rejected' }>;
 /** A frame that the worker answers. */
 export type Work = Extract<ServiceFrame, { kind: 'step' | 'check' | 'notice' }>;
 /** The answer to a Work frame. */
-export type WorkAnswer = Extract<WorkerFrame, { kind: 'answer' | 'noticed' }>;
+export type WorkReply = Extract<WorkerFrame, { kind: 'answer' | 'noticed' }>;
 
 /** Why a connection has ended. */
 export interface ConnectionEnd {
@@ -35,7 +35,7 @@ export interface ConnectionEnd {
 /** Functions that a connection calls. */
 export interface ConnectionEvents {
   /** Performs work. Never rejects. `isAbandoned` returns true once the service no longer waits for the answer. */
-  readonly perform: (work: Work, isAbandoned: () => boolean) => Promise<WorkAnswer>;
+  readonly perform: (work: Work, isAbandoned: () => boolean) => Promise<WorkReply>;
   readonly connected: (welcome: Welcome) => void;
   /** Called when the nodes of the service have changed. */
   readonly nodes: (frame: Extract<ServiceFrame, { kind: 'nodes' }>) => void;
@@ -167,10 +167,10 @@ export class WorkerConnection {
       return;
     }
     this.lastFrameAt = this.time.now();
-    for (const frame of frames) if (!this.ended) this.take(frame);
+    for (const frame of frames) if (!this.ended) this.handleFrame(frame);
   }
 
-  private take(frame: ServiceFrame): void {
+  private handleFrame(frame: ServiceFrame): void {
     switch (frame.kind) {
       case 'welcome':
         if (this.welcome) return;
@@ -211,9 +211,9 @@ export class WorkerConnection {
     this.received = Math.max(this.received, work.id);
     this.flushSoon();
     const isAbandoned = (): boolean => !this.open.has(work.id);
-    void this.events.perform(work, isAbandoned).then((answer) => {
+    void this.events.perform(work, isAbandoned).then((response) => {
       if (isAbandoned()) return;
-      this.send(answer);
+      this.send(response);
       this.finish(work.id);
     });
   }

@@ -212,7 +212,7 @@ export class Worker {
     if (rejection && link.isRejected && link === this.searching) {
       this.searches = Number.POSITIVE_INFINITY;
       if (this.reached.size === 0) {
-        for (const each of this.links) this.cancelTimer(each);
+        for (const link of this.links) this.cancelTimer(link);
         this.closed(new EverstepError(message, { status: 0, code: rejection.code }));
         for (const connection of [...this.connections]) void connection.drain(SURPLUS_GRACE_MS);
         return;

@@ -27,7 +27,7 @@ export interface SeriesChartProps {
 const WIDTH = 720;
 const HEIGHT = 120;
 /** Minimum height of a bar, so that values above 0 stay visible. */
-const LEAST_HEIGHT = 2;
+const MIN_HEIGHT = 2;
 
 const timeText = (unixMs: number): string => exactTime(unixMs, 'local').slice(5, 16);
 
@@ -45,7 +45,7 @@ export function SeriesChart({ label, times, to, series, textOf, roundUp }: Serie
   const max = Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
   const top = roundUp(max);
   const step = WIDTH / Math.max(1, times.length);
-  const yOf = (value: number): number => HEIGHT - (value === 0 ? 0 : Math.max(LEAST_HEIGHT, (value / top) * HEIGHT));
+  const yOf = (value: number): number => HEIGHT - (value === 0 ? 0 : Math.max(MIN_HEIGHT, (value / top) * HEIGHT));
   const valueText = (values: ChartSeries['values'], index: number): string => {
     const value = values[index] ?? null;
     return value === null ? 'none' : textOf(value);

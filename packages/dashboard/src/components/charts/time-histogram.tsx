@@ -26,7 +26,7 @@ export interface TimeHistogramProps {
 
 const WIDTH = 720;
 const HEIGHT = 30;
-const LEAST_HEIGHT = 2;
+const MIN_HEIGHT = 2;
 
 /** Seconds are shown only where intervals are shorter than a minute. */
 const timeText = (unixMs: number, intervalMs: number): string =>
@@ -110,7 +110,7 @@ export function TimeHistogram({ label, one, from, intervalMs, counts, coveredFro
           )}
           <line x1={0} x2={WIDTH} y1={HEIGHT} y2={HEIGHT} className="series-axis" />
           {bars.map(({ start, value, index }) => {
-            const height = value === 0 ? 0 : Math.max(LEAST_HEIGHT, (value / top) * HEIGHT);
+            const height = value === 0 ? 0 : Math.max(MIN_HEIGHT, (value / top) * HEIGHT);
             return (
               <g key={start}>
                 {height === 0 ? null : (

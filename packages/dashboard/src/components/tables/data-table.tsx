@@ -220,7 +220,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               <ColumnHeader
                 key={column.id}
                 column={column}
-                stacked={columns.filter((each) => each.sort && each !== column && shownIn(each, columns, windowWidth) === column)}
+                stacked={columns.filter(
+                  (candidate) => candidate.sort && candidate !== column && shownIn(candidate, columns, windowWidth) === column,
+                )}
               />
             ))}
           </div>

@@ -65,8 +65,8 @@ export function useFilters<const Name extends string>(names: readonly Name[]): F
 export function listOf(value: string | undefined): readonly string[] | undefined {
   const values = value
     ?.split(',')
-    .map((each) => each.trim())
-    .filter((each) => each !== '');
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
   return values === undefined || values.length === 0 ? undefined : values;
 }
 

@@ -71,7 +71,7 @@ function TopValues<Name extends string>({ of, query, filters, fields }: ListHist
   const { what } = LISTS[of];
   const id = useId();
   const [name, setName] = useState(fields[0]?.field ?? '');
-  const field = fields.find((each) => each.field === name);
+  const field = fields.find((candidate) => candidate.field === name);
   const { data, error } = useApi<ListSummary>({
     topic: 'settings',
     name: 'top-values',
@@ -87,9 +87,9 @@ function TopValues<Name extends string>({ of, query, filters, fields }: ListHist
         Field
       </label>
       <select id={id} className="input" value={name} onChange={(event) => setName(event.target.value)}>
-        {fields.map((each) => (
-          <option key={each.field} value={each.field}>
-            {each.label}
+        {fields.map((option) => (
+          <option key={option.field} value={option.field}>
+            {option.label}
           </option>
         ))}
       </select>

@@ -10,7 +10,7 @@ export interface ListOrder {
   readonly oldestFirst: boolean;
   /** Query parameter of the list. It does not affect which entries are in the list. */
   readonly query: { readonly order?: typeof OLDEST_FIRST };
-  /** Of the column with the time. The identity changes only with the order. */
+  /** Sort state of the time column. It is a new object only when the order changes. */
   readonly sort: NonNullable<Column<never>['sort']>;
 }
 

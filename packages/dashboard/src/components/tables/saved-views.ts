@@ -45,7 +45,7 @@ export const withView = (views: readonly SavedView[], view: SavedView): readonly
 export const withoutView = (
   views: readonly SavedView[],
   { page, name }: Pick<SavedView, 'page' | 'name'>,
-): readonly SavedView[] => views.filter((each) => each.page !== page || each.name !== name.trim());
+): readonly SavedView[] => views.filter((view) => view.page !== page || view.name !== name.trim());
 
 let views: readonly SavedView[] | null = null;
 const listeners = new Set<() => void>();

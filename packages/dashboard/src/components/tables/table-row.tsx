@@ -58,7 +58,7 @@ interface CellsProps<Row> {
 function CellsOf<Row>({ row, columns, windowWidth, href }: CellsProps<Row>): ReactNode {
   return columns.map((column) => {
     if (!isColumnShown(column, windowWidth)) return null;
-    const stacked = columns.filter((each) => each !== column && shownIn(each, columns, windowWidth) === column);
+    const stacked = columns.filter((candidate) => candidate !== column && shownIn(candidate, columns, windowWidth) === column);
     const beside = windowWidth === 'wide' && stacked.some(({ stackBelow }) => stackBelow !== true);
     const cell = column.cell(row);
     return (

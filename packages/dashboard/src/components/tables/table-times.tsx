@@ -18,7 +18,7 @@ interface ShownTime {
   readonly of: string;
 }
 
-interface Shown {
+interface TooltipTarget {
   readonly anchor: HTMLElement;
   readonly times: readonly ShownTime[];
   /** The row with the focus, which the tooltip describes; null for a single time. */
@@ -34,18 +34,18 @@ const shownTime = ({ dataset, textContent }: HTMLElement): ShownTime => ({
   of: dataset.of ?? textContent ?? '',
 });
 
-function timesOf(row: HTMLElement): Shown | null {
+function timesOf(row: HTMLElement): TooltipTarget | null {
   const elements = [...row.querySelectorAll<HTMLElement>('[data-time]')];
   const [anchor] = elements;
   const byTime = new Map(elements.map((element) => [`${element.dataset.time} ${element.dataset.of}`, shownTime(element)]));
   return anchor === undefined ? null : { anchor, row, times: [...byTime.values()] };
 }
 
-const timeOf = (anchor: HTMLElement): Shown => ({ anchor, row: null, times: [shownTime(anchor)] });
+const timeOf = (anchor: HTMLElement): TooltipTarget => ({ anchor, row: null, times: [shownTime(anchor)] });
 
 /** Returns event handlers for the element around the rows, and the popup to render beside them. */
 export function useTableTimes() {
-  const [shown, setShown] = useState<Shown | null>(null);
+  const [shown, setShown] = useState<TooltipTarget | null>(null);
   /** Separate timers: rows that scroll under a resting pointer must not cancel the tooltip of the focused row. */
   const pointerTimer = useRef<number | undefined>(undefined);
   const focusTimer = useRef<number | undefined>(undefined);
@@ -58,7 +58,7 @@ export function useTableTimes() {
     clearTimers();
     setShown(null);
   };
-  const showIfThere = (found: Shown | null) => setShown(found?.anchor.isConnected ? found : null);
+  const showIfThere = (found: TooltipTarget | null) => setShown(found?.anchor.isConnected ? found : null);
   useEffect(() => clearTimers, [clearTimers]);
   useEffect(() => {
     if (shown === null) return;
@@ -101,7 +101,7 @@ export function useTableTimes() {
   };
 }
 
-function TimesPopup({ shown, onClose }: { readonly shown: Shown; readonly onClose: () => void }) {
+function TimesPopup({ shown, onClose }: { readonly shown: TooltipTarget; readonly onClose: () => void }) {
   const { anchor, row, times } = shown;
   const id = useId();
   useEffect(() => {

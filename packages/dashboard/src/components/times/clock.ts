@@ -11,7 +11,7 @@ function subscribe(listener: () => void): () => void {
   timer ??= window.setInterval(() => {
     if (document.hidden) return;
     now = Date.now();
-    for (const each of listeners) each();
+    for (const listener of listeners) listener();
   }, TICK_MS);
   return () => {
     listeners.delete(listener);

@@ -6,12 +6,12 @@ import { TextField } from '../../components/fields.js';
 import { StatusBadge } from '../../components/status-badge.js';
 import type { Column } from '../../components/tables/data-table.js';
 
-export interface Named {
+export interface NamedObject {
   readonly name: string;
 }
 
 /** An open dialog with the form. */
-export interface NamedDialog<Row extends Named> {
+export interface NamedDialog<Row extends NamedObject> {
   /** What it is called, such as `rule`. */
   readonly what: string;
   /** The edited object; null for a new one. */
@@ -21,7 +21,7 @@ export interface NamedDialog<Row extends Named> {
   readonly onClose: () => void;
 }
 
-export const NAME_COLUMN: Column<Named> = {
+export const NAME_COLUMN: Column<NamedObject> = {
   id: 'name',
   header: 'Name',
   width: 'minmax(0, 1fr)',
@@ -41,7 +41,7 @@ export const STATE_COLUMN: Column<{ readonly enabled: boolean }> = {
     enabled ? <StatusBadge tone="good">Enabled</StatusBadge> : <StatusBadge tone="quiet">Disabled</StatusBadge>,
 };
 
-export interface NamedFormProps<Row extends Named> {
+export interface NamedFormProps<Row extends NamedObject> {
   readonly of: NamedDialog<Row>;
   /** Body of the request, without the name and the state. */
   readonly body: object;
@@ -53,7 +53,7 @@ export interface NamedFormProps<Row extends Named> {
   readonly children: ReactNode;
 }
 
-export function NamedForm<Row extends Named & { readonly enabled?: boolean }>(props: NamedFormProps<Row>) {
+export function NamedForm<Row extends NamedObject & { readonly enabled?: boolean }>(props: NamedFormProps<Row>) {
   const { of, body, hasState = false, disabled = false, onSaved, children } = props;
   const { what, row, urlOf, onClose } = of;
   const change = useChange();

@@ -9,9 +9,9 @@ import { ConfirmDialog } from '../../components/dialogs.js';
 import { EmptyState, FailureNotice, Skeleton } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { WholeTable } from '../../components/tables/list-table.js';
-import { NAME_COLUMN, type Named, type NamedDialog } from './named-form.js';
+import { NAME_COLUMN, type NamedDialog, type NamedObject } from './named-form.js';
 
-export interface NamedSectionProps<Row extends Named> {
+export interface NamedSectionProps<Row extends NamedObject> {
   readonly title: string;
   /** Name of one object, such as `rule`. */
   readonly what: string;
@@ -32,9 +32,9 @@ export interface NamedSectionProps<Row extends Named> {
 
 type OpenDialog<Row> = { readonly kind: 'edit' | 'delete'; readonly row: Row } | { readonly kind: 'new' };
 
-const idOf = ({ name }: Named): string => name;
+const idOf = ({ name }: NamedObject): string => name;
 
-export function NamedSection<Row extends Named>(props: NamedSectionProps<Row>) {
+export function NamedSection<Row extends NamedObject>(props: NamedSectionProps<Row>) {
   const { title, what, url, field, columns, empty, deletion, form, actions } = props;
   const heading = useId();
   const { readOnly } = usePermissions();

@@ -63,7 +63,7 @@ function WebhookForm({ dialog }: { readonly dialog: NamedDialog<LifecycleWebhook
       <ChoiceField
         label="Destination"
         value={destination}
-        choices={Object.fromEntries(known.map((each) => [each.name, each.name]))}
+        choices={Object.fromEntries(known.map((destination) => [destination.name, destination.name]))}
         onChange={setChosen}
         {...(known.length === 0 ? { hint: 'Create a destination of the kind "Signed webhook" first.' } : {})}
       />

@@ -23,7 +23,7 @@ import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { CallbackBadge } from './callback-state.js';
-import { COUNTED, ENTRY_FILTERS, entryQuery, FIELDS, MORE_FIELDS } from './entry-filters.js';
+import { COUNTED_FIELDS, ENTRY_FILTERS, entryQuery, FIELDS, MORE_FIELDS } from './entry-filters.js';
 import { GroupCard } from './group-card.js';
 import { MAX_SELECTED, planOfEntries, planOfFilters } from './plan-parameters.js';
 
@@ -108,14 +108,14 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] 
   },
 ];
 
-const NONE: ReadonlySet<string> = new Set();
+const NO_IDS: ReadonlySet<string> = new Set();
 const RANGE = { from: 'fromDate', to: 'toDate' } as const;
 
 export function EntriesView() {
   const instanceId = useInstanceId();
   const permissions = usePermissions();
   const filters = useFilters(ENTRY_FILTERS);
-  const [ids, setIds] = useState(NONE);
+  const [ids, setIds] = useState(NO_IDS);
   const fingerprints = listOf(filters.values.fingerprint);
   const query = entryQuery(filters.values);
   const order = useListOrder();
@@ -136,7 +136,7 @@ export function EntriesView() {
     <>
       {single === undefined ? null : <GroupCard fingerprint={single} />}
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      <ListHistogram of="dead-letters" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED} />
+      <ListHistogram of="dead-letters" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
       <ListTable
         label="Dead letters"
         list={list}
@@ -185,7 +185,7 @@ export function EntriesView() {
             <ActionButton
               variant="quiet"
               disabledReason={selected.length === 0 ? 'No dead letters are selected' : undefined}
-              onClick={() => setIds(NONE)}
+              onClick={() => setIds(NO_IDS)}
             >
               Clear selection
             </ActionButton>

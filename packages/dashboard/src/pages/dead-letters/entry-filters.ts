@@ -17,7 +17,7 @@ export type EntryFilter = keyof typeof FILTERS;
 export const ENTRY_FILTERS = Object.keys(FILTERS) as readonly EntryFilter[];
 
 /** Filters whose inputs are always shown, and those without an input. */
-const SHOWN: readonly EntryFilter[] = ['workflowUrl', 'workflowRunId', 'fromDate', 'toDate'];
+const SHOWN_FILTERS: readonly EntryFilter[] = ['workflowUrl', 'workflowRunId', 'fromDate', 'toDate'];
 const WITHOUT_INPUT: readonly EntryFilter[] = ['fingerprint'];
 
 const TEXT_OF: Readonly<Record<string, string>> = Object.fromEntries(
@@ -26,16 +26,16 @@ const TEXT_OF: Readonly<Record<string, string>> = Object.fromEntries(
 
 const fieldsOf = (names: readonly EntryFilter[]): readonly FilterField<EntryFilter>[] =>
   names.map((name) => fieldOf(name, FILTERS[name], { any: 'Any or none', textOf: TEXT_OF, wide: name === 'workflowUrl' }));
-export const FIELDS = fieldsOf(SHOWN);
-export const MORE_FIELDS = fieldsOf(ENTRY_FILTERS.filter((name) => ![...SHOWN, ...WITHOUT_INPUT].includes(name)));
+export const FIELDS = fieldsOf(SHOWN_FILTERS);
+export const MORE_FIELDS = fieldsOf(ENTRY_FILTERS.filter((name) => ![...SHOWN_FILTERS, ...WITHOUT_INPUT].includes(name)));
 
 /** Fields whose values can be counted. */
-export const COUNTED: readonly CountedField<EntryFilter>[] = (
+export const COUNTED_FIELDS: readonly CountedField<EntryFilter>[] = (
   ['workflowUrl', 'label', 'flowControlKey', 'callerIp', 'failureFunctionState'] as const
 ).map((field) => ({ field, label: FILTERS[field].label, parameter: field, isList: true, textOf: TEXT_OF }));
 
 /** Those by which groups can be filtered as well. */
-export const COUNTED_IN_GROUPS: readonly CountedField<'workflowUrl'>[] = COUNTED.flatMap(({ parameter, ...field }) =>
+export const COUNTED_IN_GROUPS: readonly CountedField<'workflowUrl'>[] = COUNTED_FIELDS.flatMap(({ parameter, ...field }) =>
   parameter === 'workflowUrl' ? [{ ...field, parameter }] : [],
 );
 

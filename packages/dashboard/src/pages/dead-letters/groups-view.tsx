@@ -142,7 +142,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
 /** Groups with dead letters in this time. */
 const RANGE = { from: 'fromDate', to: 'toDate' } as const;
 
-const NONE: ReadonlySet<string> = new Set();
+const NO_IDS: ReadonlySet<string> = new Set();
 const MARKS = [
   { kind: 'acknowledge', text: 'Acknowledge' },
   { kind: 'resolve', text: 'Resolve' },
@@ -154,7 +154,7 @@ export function GroupsView() {
   const mark = useMarkGroups();
   const filters = useFilters(GROUP_FILTERS);
   const { state, workflowUrl, fromDate, toDate } = filters.values;
-  const [ids, setIds] = useState(NONE);
+  const [ids, setIds] = useState(NO_IDS);
   const [busy, setBusy] = useState<Mark | null>(null);
   const query = { workflowUrl: listWithWholeOf(workflowUrl), fromDate, toDate };
   const list = useCursorList<DeadLetterGroupPage, DeadLetterGroup>({
@@ -179,7 +179,7 @@ export function GroupsView() {
       selected.map(({ fingerprint }) => fingerprint),
     );
     setBusy(null);
-    if (outcome.ok) setIds(NONE);
+    if (outcome.ok) setIds(NO_IDS);
   };
   // Entries have no filter by state. If one is set here, the repair must list the groups explicitly.
   const named = selected.length > 0 || state !== undefined ? covered.map(({ fingerprint }) => fingerprint) : [];
@@ -241,7 +241,7 @@ export function GroupsView() {
             <ActionButton
               variant="quiet"
               disabledReason={selected.length === 0 ? 'No groups are selected' : undefined}
-              onClick={() => setIds(NONE)}
+              onClick={() => setIds(NO_IDS)}
             >
               Clear selection
             </ActionButton>

@@ -14,7 +14,7 @@ import { KeyState, REFRESH_MS } from './key-state.js';
 import { ParallelismUsage, RateUsage } from './usage.js';
 
 /** Maximum number of entries that the server lists. */
-const SHOWN = 100;
+const MAX_SHOWN = 100;
 
 export default function FlowControlKeyPage() {
   const instanceId = useInstanceId();
@@ -29,7 +29,7 @@ export default function FlowControlKeyPage() {
     topic: 'flow-control',
     name: 'waiting',
     url: path`/v2/flowControl/${key}/waiting`,
-    query: { count: SHOWN },
+    query: { count: MAX_SHOWN },
     refreshMs: REFRESH_MS,
   });
   const columns: readonly Column<FlowControlWaiter>[] = [

@@ -38,7 +38,7 @@ const MORE_FIELDS: readonly FilterField<Name>[] = [
 ];
 const OPEN_MESSAGE = ['message'] as const;
 const RANGE = { from: 'from', to: 'to' } as const;
-const COUNTED: readonly CountedField<Name>[] = [
+const COUNTED_FIELDS: readonly CountedField<Name>[] = [
   { field: 'url', label: 'URL', parameter: 'url' },
   { field: 'queueName', label: 'Queue', parameter: 'queue' },
   { field: 'topicName', label: 'URL group', parameter: 'group' },
@@ -141,7 +141,7 @@ export function MessagesList() {
         <h2 id={heading}>Messages</h2>
       </div>
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      <ListHistogram of="messages" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED} />
+      <ListHistogram of="messages" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
       <ListTable
         label="Messages"
         what="messages"

@@ -28,8 +28,8 @@ export function Controls({ repair }: { readonly repair: RepairEntry }) {
   const apply = async (...changes: readonly RepairChange[]): Promise<boolean> => {
     setBusy(true);
     setFailure(null);
-    for (const each of changes) {
-      const outcome = await change(each);
+    for (const next of changes) {
+      const outcome = await change(next);
       if (outcome.ok) continue;
       setFailure(outcome.failure);
       setBusy(false);

@@ -126,7 +126,7 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
   const [all, setAll] = useState(false);
   const [selectedId, setSelectedId] = useState<string | null>(null);
   const shown = useMemo(() => (all ? steps : steps.filter(({ same }) => !same)), [all, steps]);
-  const step = steps.find((each) => idOf(each) === selectedId);
+  const step = steps.find((candidate) => idOf(candidate) === selectedId);
   return (
     <div className="stack">
       <div className="compare-heads">

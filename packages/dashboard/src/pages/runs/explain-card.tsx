@@ -1,5 +1,5 @@
 /** Explains what a run is waiting for. Reasons are listed in the order in which they must be resolved. */
-import type { ExplanationAnswer } from '../../../../everstep/src/contract/explanation.js';
+import type { ExplanationResponse } from '../../../../everstep/src/contract/explanation.js';
 import { path } from '../../api/client.js';
 import { useApi } from '../../api/queries.js';
 import { Card } from '../../components/card.js';
@@ -8,7 +8,7 @@ import { FailureNotice, Skeleton } from '../../components/states.js';
 import { TextWithTimes } from '../../components/times/text-with-times.js';
 import { TimeText } from '../../components/times/time-text.js';
 
-type Task = ExplanationAnswer['tasks'][number];
+type Task = ExplanationResponse['tasks'][number];
 
 const TASK_NAMES: Readonly<Record<Task['what'], string>> = {
   workflow: 'Workflow code',
@@ -18,7 +18,7 @@ const TASK_NAMES: Readonly<Record<Task['what'], string>> = {
 };
 
 export function ExplainCard({ runId, createdAt }: { readonly runId: string; readonly createdAt: number }) {
-  const { data, error, refetch } = useApi<ExplanationAnswer>({
+  const { data, error, refetch } = useApi<ExplanationResponse>({
     topic: 'runs',
     name: 'explain',
     url: path`/v2/workflows/runs/${runId}/explain`,

@@ -17,7 +17,7 @@ import { ForkDialog } from './fork-dialog.js';
 
 const RunAgainDialog = lazy(() => loadPageFiles(import('../trigger/run-again-dialog.js')));
 
-type Open = 'again' | 'cancel' | 'resume' | 'restart' | 'fork' | 'check' | null;
+type OpenDialog = 'again' | 'cancel' | 'resume' | 'restart' | 'fork' | 'check' | null;
 
 interface NewRun {
   readonly workflowRunId: string;
@@ -36,7 +36,7 @@ export function RunActions({ journal, watched }: RunActionsProps) {
   const permissions = usePermissions();
   const change = useChange();
   const navigate = useNavigate();
-  const [open, setOpen] = useState<Open>(null);
+  const [open, setOpen] = useState<OpenDialog>(null);
   const close = () => setOpen(null);
   const goTo = (run: NewRun) =>
     void navigate({

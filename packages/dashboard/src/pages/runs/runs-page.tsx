@@ -92,7 +92,7 @@ const FIELDS: readonly FilterField<string>[] = [
 const MORE_FIELDS = MORE.map((name) => fieldOf(parameterOf(name), MORE_FILTERS[name]));
 
 const RANGE = { from: parameterOf('fromDate'), to: parameterOf('toDate'), others: ['since'] };
-const COUNTED: readonly CountedField<string>[] = [
+const COUNTED_FIELDS: readonly CountedField<string>[] = [
   ...(['workflowUrl', 'label', 'flowControlKey', 'callerIp'] as const).map((field) => ({
     field,
     label: MORE_FILTERS[field].label,
@@ -249,7 +249,7 @@ export default function RunsPage() {
         }
       />
       <FilterBar filters={filters} fields={FIELDS} moreFields={MORE_FIELDS} />
-      <ListHistogram of="runs" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED} />
+      <ListHistogram of="runs" list={list} query={query} filters={filters} range={RANGE} fields={COUNTED_FIELDS} />
       <ListTable
         label="Runs"
         what="runs"

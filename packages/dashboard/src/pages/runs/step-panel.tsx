@@ -42,7 +42,7 @@ const messageOf = (row: TimelineRow): string => row.key.slice(row.key.indexOf(' 
 export function StepPanel({ journal, row }: StepPanelProps) {
   const messageId = messageOf(row);
   const step = journal.steps.find(({ stepId }) => stepId === row.stepId);
-  const task = journal.tasks.find((each) => each.messageId === messageId);
+  const task = journal.tasks.find((candidate) => candidate.messageId === messageId);
   // Details that were shown when the panel was opened stay, so that nothing disappears while the user reads.
   const [opened] = useState({ task, seen: step === undefined });
   const { seen } = opened;

@@ -166,7 +166,7 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
                 </div>
                 <span className="numeric table-title nowrap" data-align="right">
                   {row.kept ? (
-                    <span className="muted" title={KEPT}>
+                    <span className="muted" title={KEPT_STEP_HINT}>
                       {row.edited ? 'manual' : 'kept'}
                     </span>
                   ) : (
@@ -210,7 +210,7 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
   );
 }
 
-const KEPT = 'Kept from the run that this run continues; did not run again';
+const KEPT_STEP_HINT = 'Kept from the run that this run continues; did not run again';
 
 function RowName({ row }: { readonly row: TimelineRow }) {
   return (
@@ -247,4 +247,4 @@ function SegmentBar({ segment, scale, end }: { readonly segment: Segment; readon
 
 /** Describes a row for screen readers. */
 const descriptionOf = (row: TimelineRow): string =>
-  [row.type, row.kept ? KEPT : STATES[row.state].text, ...(row.group === null ? [] : ['in parallel'])].join(', ');
+  [row.type, row.kept ? KEPT_STEP_HINT : STATES[row.state].text, ...(row.group === null ? [] : ['in parallel'])].join(', ');

@@ -30,8 +30,8 @@ const step = (stepId: number, more: Partial<Step> = {}): Step => ({
   completedAt: stepId * 10 + 5,
   ...more,
 });
-type Failed = RunJournal['attempts'][number];
-const failed = (messageId: string, retried: number, time: number, more: Partial<Failed> = {}): Failed => ({
+type FailedAttempt = RunJournal['attempts'][number];
+const failed = (messageId: string, retried: number, time: number, more: Partial<FailedAttempt> = {}): FailedAttempt => ({
   messageId,
   retried,
   time,

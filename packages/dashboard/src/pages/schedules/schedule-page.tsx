@@ -19,17 +19,17 @@ import { ScheduleActions } from './schedule-actions.js';
 import { ScheduleRuns } from './schedule-runs.js';
 import './schedules.css';
 
-const SHOWN = 5;
+const MAX_SHOWN = 5;
 
 function Fires({ schedule }: { readonly schedule: ScheduleEntry }) {
   const { data, error, isPending, refetch } = useApi<{ readonly fires: readonly number[] }>({
     topic: 'schedules',
     name: 'next',
     url: path`/v2/schedules/${schedule.scheduleId}/next`,
-    query: { count: SHOWN },
+    query: { count: MAX_SHOWN },
     refreshMs: 30_000,
   });
-  if (isPending) return <Skeleton lines={SHOWN} />;
+  if (isPending) return <Skeleton lines={MAX_SHOWN} />;
   if (error && !data) return <FailureNotice failure={error} onRetry={() => void refetch()} />;
   return (
     <>

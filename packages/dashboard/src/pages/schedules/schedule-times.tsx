@@ -5,7 +5,7 @@ import { useNow } from '../../components/times/clock.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { type Fires, nextFires } from './next-fires.js';
 
-const SHOWN = 3;
+const MAX_SHOWN = 3;
 const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export interface ScheduleTimesState {
@@ -20,7 +20,7 @@ export function useScheduleTimes(initialCron: string, initialZone: string): Sche
   const [cron, setCron] = useState(initialCron);
   const [zone, setZone] = useState(initialZone);
   const now = useNow();
-  return { cron, zone, setCron, setZone, preview: nextFires(cron, zone.trim(), { count: SHOWN, nowMs: now }) };
+  return { cron, zone, setCron, setZone, preview: nextFires(cron, zone.trim(), { count: MAX_SHOWN, nowMs: now }) };
 }
 
 export function ScheduleTimes({ times }: { readonly times: ScheduleTimesState }) {

@@ -220,9 +220,9 @@ function MemberDialog({ team, member, onClose, onInvited }: MemberDialogProps) {
         hint={ROLE_HINTS[role]}
         onChange={(value) => setRole(ROLES.find((each) => each === value) ?? role)}
       >
-        {ROLES.map((each) => (
-          <option key={each} value={each}>
-            {each}
+        {ROLES.map((option) => (
+          <option key={option} value={option}>
+            {option}
           </option>
         ))}
       </SelectField>

@@ -73,8 +73,8 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
         onChange={setUrl}
       />
       <datalist id={known}>
-        {urls.map((each) => (
-          <option key={each} value={each} />
+        {urls.map((knownUrl) => (
+          <option key={knownUrl} value={knownUrl} />
         ))}
       </datalist>
       {payloads.length === 0 ? null : (
@@ -82,7 +82,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
           label="Recent payloads"
           value=""
           onChange={async (key) => {
-            const run = payloads.find((each) => each.key === key);
+            const run = payloads.find((payload) => payload.key === key);
             const text = run === undefined ? null : await load(run);
             if (text !== null) setBody(text);
           }}

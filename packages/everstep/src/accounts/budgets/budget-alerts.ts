@@ -74,7 +74,7 @@ export class BudgetAlerts {
       const instances = [...this.spending];
       this.spending.clear();
       // The store may be available again by then.
-      for (const each of instances) this.track(this.look(each), { instanceId: each }, () => this.spent(each));
+      for (const instanceId of instances) this.track(this.checkBudget(instanceId), { instanceId }, () => this.spent(instanceId));
     });
   }
 
@@ -86,12 +86,12 @@ export class BudgetAlerts {
     await Promise.allSettled([...this.inProgress]);
   }
 
-  private async look(instanceId: string): Promise<void> {
+  private async checkBudget(instanceId: string): Promise<void> {
     const { accounts, status, clock } = this.options;
     const current = await status(instanceId);
     if (!current || current.budget <= 0 || current.alertUrl === null) return;
     const { month, budget, spent, accountId } = current;
-    const [percent, ...lesser] = PERCENTS.filter((each) => spent * 100 >= budget * each);
+    const [percent, ...lesser] = PERCENTS.filter((threshold) => spent * 100 >= budget * threshold);
     if (percent === undefined) return;
     const body = JSON.stringify({ queue_id: instanceId, month, budget, spent, percent });
     const alert = { instanceId, month, percent, body, retried: 0, dueAt: clock.now() };
@@ -152,7 +152,7 @@ export class BudgetAlerts {
 
   private async send({ instanceId, body, retried }: PendingBudgetAlert, url: string): Promise<boolean> {
     const { sender, log } = this.options;
-    const answer = await sender.send(
+    const outcome = await sender.send(
       {
         instanceId,
         dialect: 'native',
@@ -162,16 +162,16 @@ export class BudgetAlerts {
         serviceHeaders: { Retried: String(retried) },
         body: Buffer.from(body),
         timeoutMs: TIMEOUT_MS,
-        maxAnswerBytes: MAX_ANSWER_BYTES,
+        maxResponseBytes: MAX_ANSWER_BYTES,
         signed: { kind: 'budget-alert', isOwn: false },
         take: 'forwarded',
       },
       this.stopped.signal,
     );
-    if (answer.kind === 'answered' && answer.status >= 200 && answer.status < 300) return true;
+    if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) return true;
     if (this.stopped.signal.aborted) return false;
-    const status = answer.kind === 'answered' ? answer.status : null;
-    const cause = answer.kind === 'answered' ? 'http' : answer.failure.cause;
+    const status = outcome.kind === 'answered' ? outcome.status : null;
+    const cause = outcome.kind === 'answered' ? 'http' : outcome.failure.cause;
     const retryAfterMs = RETRY_AFTER_MS[retried] ?? null;
     log.warn({ instanceId, cause, status, retried, retryAfterMs }, 'budget alert was not accepted');
     return false;

@@ -60,7 +60,7 @@ export interface Budgets {
   forgetCounts(): void;
 }
 
-interface Counted {
+interface UsageOfMonth {
   readonly month: string;
   readonly accountId: string | null;
   readonly readAt: number;
@@ -71,7 +71,7 @@ export function createBudgets(options: BudgetsOptions): Budgets {
   const { accounts, plans, now } = options;
   const elapsedMs = options.elapsedMs ?? now;
   const instances = options.instances ?? new InstanceCache({ accounts, elapsedMs });
-  const counted = new Map<string, Counted>();
+  const counted = new Map<string, UsageOfMonth>();
 
   async function read(instanceId: string, accountId: string | null, month: string): Promise<readonly UsageRecord[]> {
     const records = await accounts.usage({ instanceId, fromMonth: month });
@@ -85,7 +85,7 @@ export function createBudgets(options: BudgetsOptions): Budgets {
     const fresh = known && elapsedMs() - known.readAt < FRESH_MS;
     if (fresh && known.month === month && known.accountId === accountId) return known.usage;
     const usage = read(instanceId, accountId, month);
-    const entry: Counted = { month, accountId, readAt: elapsedMs(), usage };
+    const entry: UsageOfMonth = { month, accountId, readAt: elapsedMs(), usage };
     counted.set(instanceId, entry);
     // A failure is only reported to those waiting for this read. The next caller reads again.
     usage.catch(() => {

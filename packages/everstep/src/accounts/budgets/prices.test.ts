@@ -14,12 +14,12 @@ function plansOf(...plans: readonly unknown[]): Plans {
 }
 
 async function open(t: TestContext, more: InstanceChange = {}) {
-  const world = await openSpending(t, more);
-  const { accounts } = world.store;
+  const harness = await openSpending(t, more);
+  const { accounts } = harness.store;
   let seed = 0;
   const random = { bytes: (count: number) => new Uint8Array(count).fill(seed++) };
   return {
-    ...world,
+    ...harness,
     /** Starts the service with these plans. */
     start: (plans: Plans) => recordPrices({ accounts, plans, now: () => NOON, random }),
     spent: (plans: Plans) => createBudgets({ accounts, plans, now: () => NOON }).spent(INSTANCE),
@@ -32,39 +32,39 @@ async function open(t: TestContext, more: InstanceChange = {}) {
 }
 
 test('a changed price applies to messages counted after the start that detects it', async (t) => {
-  const world = await open(t, { plan: 'big' });
+  const harness = await open(t, { plan: 'big' });
   const [cheap, dear] = [1, 10].map((price) => plansOf({ name: 'big', pricePer100kMessages: price }));
   assert.ok(cheap && dear);
-  await world.start(cheap);
-  await world.send(200_000);
-  await world.start(dear);
-  assert.equal(await world.spent(dear), 2);
-  await world.send(100_000);
-  assert.equal(await world.spent(dear), 2 + 10);
-  await world.start(BUILT_IN_PLANS);
-  await world.send(100_000);
-  assert.equal(await world.spent(BUILT_IN_PLANS), 2 + 10 + 1, 'a plan that is no longer in the file');
+  await harness.start(cheap);
+  await harness.send(200_000);
+  await harness.start(dear);
+  assert.equal(await harness.spent(dear), 2);
+  await harness.send(100_000);
+  assert.equal(await harness.spent(dear), 2 + 10);
+  await harness.start(BUILT_IN_PLANS);
+  await harness.send(100_000);
+  assert.equal(await harness.spent(BUILT_IN_PLANS), 2 + 10 + 1, 'a plan that is no longer in the file');
 });
 
 test('messages counted before prices were recorded have the first recorded price', async (t) => {
-  const world = await open(t);
-  await world.send(100_000);
-  assert.equal(await world.price(), undefined);
-  await world.start(plansOf({ name: 'default', pricePer100kMessages: 3 }));
-  await world.start(BUILT_IN_PLANS);
-  await world.send(100_000);
-  assert.equal(await world.spent(BUILT_IN_PLANS), 3 + 1);
+  const harness = await open(t);
+  await harness.send(100_000);
+  assert.equal(await harness.price(), undefined);
+  await harness.start(plansOf({ name: 'default', pricePer100kMessages: 3 }));
+  await harness.start(BUILT_IN_PLANS);
+  await harness.send(100_000);
+  assert.equal(await harness.spent(BUILT_IN_PLANS), 3 + 1);
 });
 
 test("a price change is in the owner's audit log, and a start with the same price changes nothing", async (t) => {
-  const world = await open(t);
-  await world.start(BUILT_IN_PLANS);
-  await world.start(BUILT_IN_PLANS);
-  assert.deepEqual([await world.price(), await world.auditEntries()], [1, []]);
-  await world.start(plansOf({ name: 'default', pricePer100kMessages: 2.5 }));
+  const harness = await open(t);
+  await harness.start(BUILT_IN_PLANS);
+  await harness.start(BUILT_IN_PLANS);
+  assert.deepEqual([await harness.price(), await harness.auditEntries()], [1, []]);
+  await harness.start(plansOf({ name: 'default', pricePer100kMessages: 2.5 }));
   const details = { plan: 'default', from: 1, to: 2.5 };
   const entry = { actor: 'operator', action: 'queue.set-price', subject: INSTANCE, details, address: 'start' };
-  assert.deepEqual([await world.price(), await world.auditEntries()], [2.5, [entry]]);
+  assert.deepEqual([await harness.price(), await harness.auditEntries()], [2.5, [entry]]);
 });
 
 test('sums of fractions reach the budget exactly', () => {

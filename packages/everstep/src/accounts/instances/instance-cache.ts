@@ -10,7 +10,7 @@ export const FRESH_MS = 500;
 /** How long an account counts as active after an entry of it was read. Entries in use are read every 500 ms. */
 const ACTIVE_MS = 10_000;
 
-interface Known {
+interface CachedInstance {
   readonly instance: QueueInstance | null;
   readonly readAt: number;
 }
@@ -31,7 +31,7 @@ const isSame = (a: QueueInstance, b: QueueInstance): boolean =>
 
 export class InstanceCache implements InstanceOwners {
   private readonly options: InstanceCacheOptions;
-  private readonly known = new Map<string, Known>();
+  private readonly known = new Map<string, CachedInstance>();
   /** Number of cached instances by account. */
   private readonly owned = new Map<string, number>();
   private readonly reading = new Map<string, Promise<QueueInstance | null>>();
@@ -101,7 +101,7 @@ export class InstanceCache implements InstanceOwners {
     return (this.owned.get(accountId) ?? 0) > 1;
   }
 
-  private note(instanceId: string, known: Known): void {
+  private note(instanceId: string, known: CachedInstance): void {
     const before = this.known.get(instanceId)?.instance?.accountId;
     const after = known.instance?.accountId;
     this.known.set(instanceId, known);
@@ -117,7 +117,7 @@ export class InstanceCache implements InstanceOwners {
     else this.owned.delete(accountId);
   }
 
-  private isOld({ readAt }: Known): boolean {
+  private isOld({ readAt }: CachedInstance): boolean {
     return this.options.elapsedMs() - readAt >= FRESH_MS;
   }
 

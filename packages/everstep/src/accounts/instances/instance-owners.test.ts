@@ -8,8 +8,8 @@ import { INSTANCE, OTHER_OWNER, OWNER, openSpending } from '../spending.fixture.
 import { createAuthority } from '../tokens/authority.js';
 
 test('owners are known from the start, and a new or moved instance is known before the response to its change', async (t) => {
-  const { store, ...world } = await openSpending(t);
-  const now = () => world.at;
+  const { store, ...harness } = await openSpending(t);
+  const now = () => harness.at;
   const limits = await createLimits({ accounts: store.accounts, plans: BUILT_IN_PLANS, now });
   const { owners } = limits;
   assert.deepEqual([owners.accountOf(INSTANCE), owners.isShared, owners.hasSeveralInstances(OWNER)], [OWNER, false, false]);
@@ -44,7 +44,7 @@ test('an account is active while its instances are used, and for 10 seconds afte
   const options = { accounts: store.accounts, plans: BUILT_IN_PLANS, now: () => world.at, elapsedMs: () => elapsedMs };
   const { owners, refusedNow } = await createLimits(options);
   const isActiveFor = (instanceId: string): boolean => owners.othersAreActive(instanceId);
-  assert.equal(isActiveFor('qi_other'), false, 'a start is no use');
+  assert.equal(isActiveFor('qi_other'), false, 'a start does not count as use');
   elapsedMs = 1_000;
   await refusedNow(INSTANCE);
   assert.deepEqual([isActiveFor('qi_other'), isActiveFor(INSTANCE)], [true, false]);

@@ -33,15 +33,16 @@ export function createInstanceOwnership(
 
   /** Returns null if the account may own another instance. */
   async function full({ user }: Principal, accountId: string) {
-    const most = Math.min(LIMITS.maxInstances, await options.limitOf('maxInstances', accountId, user.userId));
+    const max = Math.min(LIMITS.maxInstances, await options.limitOf('maxInstances', accountId, user.userId));
     const owned = await accounts.instancesOf({ accountIds: [accountId] });
-    return owned.length < most ? null : refuse('conflict', `this account can own at most ${most} queue instances (maxInstances)`);
+    return owned.length < max ? null : refuse('conflict', `this account can own at most ${max} queue instances (maxInstances)`);
   }
 
   return {
     createInstance: (principal, { name, region, teamId }) =>
       rules.inTurn(async () => {
-        if (!REGIONS.some((each) => each === region)) return refuse('invalid', `region must be one of ${REGIONS.join(', ')}`);
+        if (!REGIONS.some((allowed) => allowed === region))
+          return refuse('invalid', `region must be one of ${REGIONS.join(', ')}`);
         const accountId = teamId ?? principal.user.userId;
         const allowed = await rules.allowed(principal, accountId, 'change', 'team');
         if (allowed.kind !== 'allowed') return allowed;

@@ -1,13 +1,13 @@
 /** Finds an instance that has an owner, and the role of the caller in the owning account. */
 import type { InstanceChange, QueueInstance, Role } from '../../ports/stores/account-store.js';
-import { type AccountRules, type Change, type NotDone, notFound } from '../account-rules.js';
+import { type AccountRules, type Change, notFound, type Refusal } from '../account-rules.js';
 import type { Outcome, Principal, Right } from '../account-service.js';
 
 export const INSTANCE = 'queue instance';
 
 export type VisibleInstance =
   | { readonly kind: 'seen'; readonly instance: QueueInstance; readonly owner: string; readonly role: Role }
-  | NotDone;
+  | Refusal;
 
 export type FindInstance = (principal: Principal, instanceId: string, right: Right) => Promise<VisibleInstance>;
 /** Changes the instance after the caller's rights were checked. */

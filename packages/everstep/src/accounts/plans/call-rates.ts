@@ -4,13 +4,13 @@
  */
 
 interface Bucket {
-  /** In thousandths of a call, so that the refill per ms equals the calls per second. */
+  /** Remaining calls in thousandths, so that the refill per ms equals the calls per second. */
   level: number;
   /** Time of the last refill. */
   at: number;
 }
 
-const A_CALL = 1000;
+const LEVEL_OF_CALL = 1000;
 
 export class CallRates {
   private readonly elapsedMs: () => number;
@@ -29,13 +29,13 @@ export class CallRates {
     const at = this.elapsedMs();
     let bucket = this.buckets.get(instanceId);
     if (!bucket) {
-      bucket = { level: callsPerSecond * A_CALL, at };
+      bucket = { level: callsPerSecond * LEVEL_OF_CALL, at };
       this.buckets.set(instanceId, bucket);
     }
-    bucket.level = Math.min(callsPerSecond * A_CALL, bucket.level + (at - bucket.at) * callsPerSecond);
+    bucket.level = Math.min(callsPerSecond * LEVEL_OF_CALL, bucket.level + (at - bucket.at) * callsPerSecond);
     bucket.at = at;
-    if (bucket.level < A_CALL) return (A_CALL - bucket.level) / callsPerSecond;
-    bucket.level -= A_CALL;
+    if (bucket.level < LEVEL_OF_CALL) return (LEVEL_OF_CALL - bucket.level) / callsPerSecond;
+    bucket.level -= LEVEL_OF_CALL;
     return null;
   }
 }

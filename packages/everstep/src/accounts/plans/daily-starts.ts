@@ -31,14 +31,14 @@ export class DailyStarts {
     this.options = options;
   }
 
-  /** Counts the runs unless the total would exceed `most`. `at` is the time of the decision. */
-  async admit(instanceId: string, runs: number, most: number): Promise<DayDecision> {
+  /** Counts the runs unless the total would exceed `max`. `at` is the time of the decision. */
+  async admit(instanceId: string, runs: number, max: number): Promise<DayDecision> {
     for (;;) {
       const today = await this.today(instanceId);
       const at = this.options.now();
       // Midnight may pass while the count is being read.
       if (dayOf(at) !== today.day) continue;
-      if (today.runs + runs > most) return { kind: 'full', at, startedToday: today.runs };
+      if (today.runs + runs > max) return { kind: 'full', at, startedToday: today.runs };
       today.runs += runs;
       return { kind: 'admitted', at };
     }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { AccountStore, InstanceChange } from '../../ports/stores/account-store.js';
 import type { TickRefusal } from '../../ports/stores/instance-limits.js';
-import { DECEMBER, INSTANCE, openSpending, type SpendingWorld } from '../spending.fixture.js';
+import { DECEMBER, INSTANCE, openSpending, type SpendingHarness } from '../spending.fixture.js';
 import { createLimits, type Limits, type Refusal } from './limits.js';
 import { loadPlans } from './plans.js';
 
@@ -15,7 +15,7 @@ const PLANS = JSON.stringify({
   ],
 });
 
-interface World extends SpendingWorld {
+interface Harness extends SpendingHarness {
   readonly limits: Limits;
   readonly spending: string[];
   /** Runs a function once, right after the count of a day was read. */
@@ -24,12 +24,12 @@ interface World extends SpendingWorld {
   restart(): Promise<Limits>;
 }
 
-async function open(t: TestContext, more: InstanceChange): Promise<World> {
-  const world = await openSpending(t, more);
+async function open(t: TestContext, more: InstanceChange): Promise<Harness> {
+  const harness = await openSpending(t, more);
   const read = loadPlans(PLANS);
   assert.ok(read.ok);
   const spending: string[] = [];
-  const { accounts } = world.store;
+  const { accounts } = harness.store;
   let dayIsRead = () => {};
   const watched: AccountStore = {
     ...accounts,
@@ -43,13 +43,13 @@ async function open(t: TestContext, more: InstanceChange): Promise<World> {
     createLimits({
       accounts: watched,
       plans: read.plans,
-      now: () => world.at,
+      now: () => harness.at,
       onSpending: (instanceId) => spending.push(instanceId),
     });
   const whenDayIsRead = (then: () => void) => {
     dayIsRead = then;
   };
-  return Object.assign(world, { limits: await restart(), spending, restart, whenDayIsRead });
+  return Object.assign(harness, { limits: await restart(), spending, restart, whenDayIsRead });
 }
 
 /** Returns null if the runs may start. */
@@ -71,52 +71,52 @@ test('plans are known before the first request', async (t) => {
 });
 
 test('a plan change takes effect immediately after forget, else within half a second', async (t) => {
-  const world = await open(t, { plan: 'small' });
-  await world.change({ plan: 'large' });
-  world.limits.forget(INSTANCE);
-  assert.equal(await refuseRuns(world.limits, 100), null);
-  assert.equal(world.limits.plan(INSTANCE).name, 'large');
-  await world.change({ plan: 'small' });
-  world.at += 500;
-  await world.limits.refuseSpending(INSTANCE);
-  assert.equal(world.limits.plan(INSTANCE).name, 'small');
+  const harness = await open(t, { plan: 'small' });
+  await harness.change({ plan: 'large' });
+  harness.limits.forget(INSTANCE);
+  assert.equal(await refuseRuns(harness.limits, 100), null);
+  assert.equal(harness.limits.plan(INSTANCE).name, 'large');
+  await harness.change({ plan: 'small' });
+  harness.at += 500;
+  await harness.limits.refuseSpending(INSTANCE);
+  assert.equal(harness.limits.plan(INSTANCE).name, 'small');
 });
 
 test('API calls are limited per second, and a refused call states how long to wait', async (t) => {
-  const world = await open(t, { plan: 'small' });
-  const admitted = () => world.limits.admitCall(INSTANCE);
+  const harness = await open(t, { plan: 'small' });
+  const admitted = () => harness.limits.admitCall(INSTANCE);
   assert.deepEqual([admitted(), admitted(), admitted()], [null, null, 500]);
-  world.at += 499;
+  harness.at += 499;
   assert.equal(admitted(), 1);
-  world.at += 1;
+  harness.at += 1;
   assert.deepEqual([admitted(), admitted()], [null, 500]);
-  world.at += 60_000;
+  harness.at += 60_000;
   assert.deepEqual([admitted(), admitted(), admitted()], [null, null, 500]);
-  assert.equal(world.limits.admitCall('qi_other'), null);
+  assert.equal(harness.limits.admitCall('qi_other'), null);
 });
 
 test('runs are limited per day, all or none of a request are admitted, and the next day starts at midnight UTC', async (t) => {
-  const world = await open(t, { plan: 'small' });
-  assert.equal(await refuseRuns(world.limits, 2), null);
-  const refusal = await refuseRuns(world.limits, 2);
+  const harness = await open(t, { plan: 'small' });
+  assert.equal(await refuseRuns(harness.limits, 2), null);
+  const refusal = await refuseRuns(harness.limits, 2);
   assert.ok(refusal?.kind === 'daily-limit');
   assert.equal(refusal.retryAfterMs, DAY_MS / 2);
   assert.match(refusal.message, /the plan small allows at most 3 runs per day .* 2026-12-01T00:00:00Z/);
-  assert.equal(await refuseTick(world.limits, 0), null);
-  assert.match((await refuseTick(world.limits, 0))?.message ?? '', /3 have started today/);
-  assert.equal((await refuseTick(world.limits, 0))?.kind, 'tick-daily-limit-reached');
-  assert.equal((await world.limits.refusedNow(INSTANCE)).length, 1);
-  world.at = DECEMBER;
-  assert.equal(await refuseRuns(world.limits, 3), null);
+  assert.equal(await refuseTick(harness.limits, 0), null);
+  assert.match((await refuseTick(harness.limits, 0))?.message ?? '', /3 have started today/);
+  assert.equal((await refuseTick(harness.limits, 0))?.kind, 'tick-daily-limit-reached');
+  assert.equal((await harness.limits.refusedNow(INSTANCE)).length, 1);
+  harness.at = DECEMBER;
+  assert.equal(await refuseRuns(harness.limits, 3), null);
 });
 
 test('runs admitted before midnight and started after it do not affect the next day', async (t) => {
-  const world = await open(t, { plan: 'small' });
-  const { limits } = world;
-  world.at = DECEMBER - 1;
+  const harness = await open(t, { plan: 'small' });
+  const { limits } = harness;
+  harness.at = DECEMBER - 1;
   const runAdmission = await limits.admitRuns(INSTANCE, 3);
   assert.deepEqual(runAdmission, { kind: 'admitted', at: DECEMBER - 1 });
-  world.at = DECEMBER;
+  harness.at = DECEMBER;
   assert.equal(await refuseRuns(limits, 2), null);
   assert.ok(runAdmission.kind === 'admitted');
   limits.releaseRuns(INSTANCE, 3, runAdmission);
@@ -125,14 +125,14 @@ test('runs admitted before midnight and started after it do not affect the next 
 });
 
 test('if midnight passes while the count is read, the new day is used', async (t) => {
-  const world = await open(t, { plan: 'small' });
-  world.at = DECEMBER;
-  await world.start(3);
-  world.at = DECEMBER - 1;
-  world.whenDayIsRead(() => {
-    world.at = DECEMBER;
+  const harness = await open(t, { plan: 'small' });
+  harness.at = DECEMBER;
+  await harness.start(3);
+  harness.at = DECEMBER - 1;
+  harness.whenDayIsRead(() => {
+    harness.at = DECEMBER;
   });
-  assert.deepEqual(await refuseRuns(world.limits, 1), {
+  assert.deepEqual(await refuseRuns(harness.limits, 1), {
     kind: 'daily-limit',
     message:
       'the plan small allows at most 3 runs per day (UTC), and 3 have started today; the next day starts at 2026-12-02T00:00:00Z',
@@ -144,9 +144,9 @@ test('if midnight passes while the count is read, the new day is used', async (t
 });
 
 test('the daily count comes from the store, even after a restart', async (t) => {
-  const world = await open(t, { plan: 'small' });
-  await world.start(2);
-  const again = await world.restart();
+  const harness = await open(t, { plan: 'small' });
+  await harness.start(2);
+  const again = await harness.restart();
   assert.equal((await refuseRuns(again, 2))?.kind, 'daily-limit');
   assert.equal(await refuseRuns(again, 1), null);
   const refusal = await refuseRuns(again, 1);
@@ -154,9 +154,9 @@ test('the daily count comes from the store, even after a restart', async (t) => 
 });
 
 test('concurrent runs cannot exceed the plan', async (t) => {
-  const world = await open(t, { plan: 'small' });
-  await world.start(1);
-  const { limits } = world;
+  const harness = await open(t, { plan: 'small' });
+  await harness.start(1);
+  const { limits } = harness;
   const refusals = await Promise.all(Array.from({ length: 20 }, () => refuseRuns(limits, 1)));
   assert.equal(refusals.filter((refusal) => refusal === null).length, 2);
 });
@@ -174,16 +174,16 @@ test('runs that were admitted but not started do not count for the day', async (
 });
 
 test('runs started while no plan limited them count when a plan does', async (t) => {
-  const world = await open(t, { plan: 'small' });
-  assert.equal(await refuseRuns(world.limits, 1), null);
-  await world.start(1);
-  await world.change({ plan: 'large' });
-  await world.limits.forget(INSTANCE);
-  assert.equal(await refuseRuns(world.limits, 2), null);
-  await world.start(2);
-  await world.change({ plan: 'small' });
-  await world.limits.forget(INSTANCE);
-  assert.equal((await refuseRuns(world.limits, 1))?.kind, 'daily-limit');
+  const harness = await open(t, { plan: 'small' });
+  assert.equal(await refuseRuns(harness.limits, 1), null);
+  await harness.start(1);
+  await harness.change({ plan: 'large' });
+  await harness.limits.forget(INSTANCE);
+  assert.equal(await refuseRuns(harness.limits, 2), null);
+  await harness.start(2);
+  await harness.change({ plan: 'small' });
+  await harness.limits.forget(INSTANCE);
+  assert.equal((await refuseRuns(harness.limits, 1))?.kind, 'daily-limit');
 });
 
 test("a scheduled run with a body over the plan's limit is refused and does not count for the day", async (t) => {
@@ -198,51 +198,51 @@ test("a scheduled run with a body over the plan's limit is refused and does not 
 });
 
 test('during the refresh of a changed instance the old limits apply, and then listeners are notified', async (t) => {
-  const world = await open(t, { plan: 'small' });
+  const harness = await open(t, { plan: 'small' });
   const notified: string[] = [];
-  world.limits.onChange((instanceId) => notified.push(`${instanceId} ${world.limits.maxParallelism(instanceId)}`));
-  await world.change({ plan: 'large' });
-  const known = world.limits.forget(INSTANCE);
-  assert.equal(world.limits.maxParallelism(INSTANCE), 4);
+  harness.limits.onChange((instanceId) => notified.push(`${instanceId} ${harness.limits.maxParallelism(instanceId)}`));
+  await harness.change({ plan: 'large' });
+  const known = harness.limits.forget(INSTANCE);
+  assert.equal(harness.limits.maxParallelism(INSTANCE), 4);
   await known;
-  assert.equal(world.limits.maxParallelism(INSTANCE), null);
+  assert.equal(harness.limits.maxParallelism(INSTANCE), null);
   assert.deepEqual(notified, [`${INSTANCE} null`]);
 });
 
 test('a spent budget refuses runs and other spending, with advice in the error', async (t) => {
-  const world = await open(t, { budgetDollars: 20 });
-  assert.deepEqual(await world.limits.refusedNow(INSTANCE), []);
-  await world.send(2_000_000);
-  world.at += 500;
-  const refusal = await refuseRuns(world.limits, 1);
+  const harness = await open(t, { budgetDollars: 20 });
+  assert.deepEqual(await harness.limits.refusedNow(INSTANCE), []);
+  await harness.send(2_000_000);
+  harness.at += 500;
+  const refusal = await refuseRuns(harness.limits, 1);
   assert.ok(refusal?.kind === 'budget-exceeded');
   for (const part of ['$20.00 of $20 for 2026-11', '2026-12-01T00:00:00Z (UTC)', 'owner, admin or finance member']) {
     assert.ok(refusal.message.includes(part), refusal.message);
   }
-  assert.deepEqual(await world.limits.refuseSpending(INSTANCE), refusal);
-  assert.deepEqual(await refuseTick(world.limits, 0), { kind: 'tick-budget-exceeded', message: refusal.message });
-  assert.deepEqual(await world.limits.refusedNow(INSTANCE), [refusal.message]);
-  world.at = DECEMBER;
-  assert.equal(await refuseRuns(world.limits, 1), null);
+  assert.deepEqual(await harness.limits.refuseSpending(INSTANCE), refusal);
+  assert.deepEqual(await refuseTick(harness.limits, 0), { kind: 'tick-budget-exceeded', message: refusal.message });
+  assert.deepEqual(await harness.limits.refusedNow(INSTANCE), [refusal.message]);
+  harness.at = DECEMBER;
+  assert.equal(await refuseRuns(harness.limits, 1), null);
 });
 
 test('runs refused by the budget do not count for the day', async (t) => {
-  const world = await open(t, { plan: 'small', budgetDollars: 20 });
-  await world.send(2_000_000);
-  for (let i = 0; i < 5; i++) assert.equal((await refuseRuns(world.limits, 1))?.kind, 'budget-exceeded');
-  await world.change({ budgetDollars: 0 });
-  world.limits.forget(INSTANCE);
-  assert.equal(await refuseRuns(world.limits, 3), null);
+  const harness = await open(t, { plan: 'small', budgetDollars: 20 });
+  await harness.send(2_000_000);
+  for (let i = 0; i < 5; i++) assert.equal((await refuseRuns(harness.limits, 1))?.kind, 'budget-exceeded');
+  await harness.change({ budgetDollars: 0 });
+  harness.limits.forget(INSTANCE);
+  assert.equal(await refuseRuns(harness.limits, 3), null);
 });
 
 test('counted messages of an instance with a budget are reported, and so are changes to an instance', async (t) => {
-  const world = await open(t, {});
-  world.limits.messagesCounted(INSTANCE);
-  assert.deepEqual(world.spending, []);
-  await world.change({ budgetDollars: 20 });
-  world.limits.forget(INSTANCE);
-  assert.deepEqual(world.spending, [INSTANCE]);
-  await world.limits.refuseSpending(INSTANCE);
-  world.limits.messagesCounted(INSTANCE);
-  assert.deepEqual(world.spending, [INSTANCE, INSTANCE]);
+  const harness = await open(t, {});
+  harness.limits.messagesCounted(INSTANCE);
+  assert.deepEqual(harness.spending, []);
+  await harness.change({ budgetDollars: 20 });
+  harness.limits.forget(INSTANCE);
+  assert.deepEqual(harness.spending, [INSTANCE]);
+  await harness.limits.refuseSpending(INSTANCE);
+  harness.limits.messagesCounted(INSTANCE);
+  assert.deepEqual(harness.spending, [INSTANCE, INSTANCE]);
 });

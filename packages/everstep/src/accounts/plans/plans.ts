@@ -25,7 +25,7 @@ const GIB = 1024 ** 3;
 type LimitName = Exclude<keyof Plan, 'name' | 'pricePer100kMessages'>;
 
 /** Minimum and maximum of each limit. */
-const RANGES: Readonly<Record<LimitName, readonly [least: number, most: number]>> = {
+const RANGES: Readonly<Record<LimitName, readonly [min: number, max: number]>> = {
   maxMessageBytes: [1, LIMITS.maxBodyBytes],
   logRetentionMs: [MINUTE_MS, LIMITS.maxRetentionAgeMs],
   deadLetterRetentionMs: [MINUTE_MS, LIMITS.maxRetentionAgeMs],
@@ -134,9 +134,9 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 function readLimit(entry: Readonly<Record<string, unknown>>, limit: LimitName, problem: (text: string) => void): number | null {
   const value = entry[limit] ?? null;
   if (value === null) return null;
-  const [least, most] = RANGES[limit];
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
-  problem(`${limit} must be a whole number from ${least} to ${most}, or null for no limit`);
+  const [min, max] = RANGES[limit];
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+  problem(`${limit} must be a whole number from ${min} to ${max}, or null for no limit`);
   return null;
 }
 

@@ -7,17 +7,17 @@ import { DECEMBER, INSTANCE, openSpending } from '../spending.fixture.js';
 import { Refusals } from './refusals.js';
 
 async function open(t: TestContext) {
-  const world = await openSpending(t);
+  const harness = await openSpending(t);
   const clock = new ManualClock();
   let writes = 0;
   let faulty = false;
   const countOfDay = async (counts: readonly Omit<CountOfDay, 'kind'>[]) => {
     writes++;
     if (faulty) throw new Error('the disk is full');
-    await world.store.accounts.countOfDay(counts);
+    await harness.store.accounts.countOfDay(counts);
   };
-  return Object.assign(world, {
-    refusals: new Refusals({ accounts: { countOfDay }, now: () => world.at, clock, log: quiet }),
+  return Object.assign(harness, {
+    refusals: new Refusals({ accounts: { countOfDay }, now: () => harness.at, clock, log: quiet }),
     writes: () => writes,
     fail: (fails: boolean) => {
       faulty = fails;
@@ -27,50 +27,50 @@ async function open(t: TestContext) {
       await settle();
     },
     counts: async () =>
-      (await world.store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 })).map(
+      (await harness.store.accounts.countsByDay({ instanceId: INSTANCE, fromDay: 0 })).map(
         ({ what, count, lastAt }) => [what, count, lastAt] as const,
       ),
   });
 }
 
 test('a thousand refusals within a second cause one write at the end of the second', async (t) => {
-  const world = await open(t);
-  const before = world.at;
-  for (let i = 0; i < 1_000; i++) world.refusals.count(INSTANCE, 'rate-limited');
-  world.at += 7;
-  world.refusals.count(INSTANCE, 'body-too-large');
-  await world.pass(999);
-  assert.deepEqual([world.writes(), await world.counts()], [0, []]);
-  await world.pass(1);
-  assert.equal(world.writes(), 1);
-  assert.deepEqual(await world.counts(), [
+  const harness = await open(t);
+  const before = harness.at;
+  for (let i = 0; i < 1_000; i++) harness.refusals.count(INSTANCE, 'rate-limited');
+  harness.at += 7;
+  harness.refusals.count(INSTANCE, 'body-too-large');
+  await harness.pass(999);
+  assert.deepEqual([harness.writes(), await harness.counts()], [0, []]);
+  await harness.pass(1);
+  assert.equal(harness.writes(), 1);
+  assert.deepEqual(await harness.counts(), [
     ['rate-limited', 1_000, before],
     ['body-too-large', 1, before + 7],
   ]);
-  await world.pass(60_000);
-  assert.equal(world.writes(), 1);
+  await harness.pass(60_000);
+  assert.equal(harness.writes(), 1);
 });
 
 test('each refusal counts for its own day, and pending counts are written when the service stops', async (t) => {
-  const world = await open(t);
-  const before = world.at;
-  world.refusals.count(INSTANCE, 'budget-exceeded');
-  world.at = DECEMBER;
-  world.refusals.count(INSTANCE, 'budget-exceeded');
-  await world.refusals.write();
-  assert.deepEqual(await world.counts(), [
+  const harness = await open(t);
+  const before = harness.at;
+  harness.refusals.count(INSTANCE, 'budget-exceeded');
+  harness.at = DECEMBER;
+  harness.refusals.count(INSTANCE, 'budget-exceeded');
+  await harness.refusals.write();
+  assert.deepEqual(await harness.counts(), [
     ['budget-exceeded', 1, DECEMBER],
     ['budget-exceeded', 1, before],
   ]);
 });
 
 test('counts that could not be written are written with the next ones', async (t) => {
-  const world = await open(t);
-  world.fail(true);
-  world.refusals.count(INSTANCE, 'rate-limited');
-  await world.pass(1_000);
-  world.fail(false);
-  world.refusals.count(INSTANCE, 'rate-limited');
-  await world.pass(1_000);
-  assert.deepEqual(await world.counts(), [['rate-limited', 2, world.at]]);
+  const harness = await open(t);
+  harness.fail(true);
+  harness.refusals.count(INSTANCE, 'rate-limited');
+  await harness.pass(1_000);
+  harness.fail(false);
+  harness.refusals.count(INSTANCE, 'rate-limited');
+  await harness.pass(1_000);
+  assert.deepEqual(await harness.counts(), [['rate-limited', 2, harness.at]]);
 });

@@ -15,7 +15,7 @@ export interface SharedDailyStartsOptions {
 
 interface Waiting {
   readonly runs: number;
-  readonly most: number;
+  readonly max: number;
   readonly decide: (decision: DayDecision) => void;
   readonly fail: (error: unknown) => void;
 }
@@ -28,17 +28,17 @@ export class SharedDailyStarts {
     this.options = options;
   }
 
-  /** Counts the runs unless the total would exceed `most`. */
-  admit(instanceId: string, runs: number, most: number): Promise<DayDecision> {
+  /** Counts the runs unless the total would exceed `max`. */
+  admit(instanceId: string, runs: number, max: number): Promise<DayDecision> {
     return new Promise((decide, fail) => {
-      const one = { runs, most, decide, fail };
+      const one = { runs, max, decide, fail };
       const waiting = this.waiting.get(instanceId);
       if (waiting) {
         waiting.push(one);
         return;
       }
       this.waiting.set(instanceId, []);
-      void this.takeAll(instanceId, [one]);
+      void this.decideAll(instanceId, [one]);
     });
   }
 
@@ -54,13 +54,13 @@ export class SharedDailyStarts {
   /** Does nothing, because no count is cached. */
   forget(_instanceId: string): void {}
 
-  private async takeAll(instanceId: string, first: readonly Waiting[]): Promise<void> {
+  private async decideAll(instanceId: string, first: readonly Waiting[]): Promise<void> {
     for (let batch = first; batch.length > 0; batch = this.next(instanceId)) {
-      const most = Math.min(...batch.map((one) => one.most));
+      const max = Math.min(...batch.map((one) => one.max));
       const runs = batch.reduce((sum, one) => sum + one.runs, 0);
-      if (await this.take(instanceId, batch, runs, most)) continue;
+      if (await this.tryCount(instanceId, batch, runs, max)) continue;
       // The batch exceeds the limit, so the runs are admitted one by one in their order.
-      for (const one of batch) await this.take(instanceId, [one], one.runs, one.most);
+      for (const one of batch) await this.tryCount(instanceId, [one], one.runs, one.max);
     }
     this.waiting.delete(instanceId);
   }
@@ -71,10 +71,10 @@ export class SharedDailyStarts {
   }
 
   /** Returns false, without a decision, if a batch of several exceeds the limit. */
-  private async take(instanceId: string, batch: readonly Waiting[], runs: number, most: number): Promise<boolean> {
+  private async tryCount(instanceId: string, batch: readonly Waiting[], runs: number, max: number): Promise<boolean> {
     const at = this.options.now();
     try {
-      const { taken, used } = await this.options.days.take({ instanceId, day: dayOf(at), runs, most });
+      const { taken, used } = await this.options.days.take({ instanceId, day: dayOf(at), runs, max });
       if (!taken && batch.length > 1) return false;
       for (const { decide } of batch) decide(taken ? { kind: 'admitted', at } : { kind: 'full', at, startedToday: used });
     } catch (error) {

@@ -18,8 +18,8 @@ const PLANS = JSON.stringify({
 
 /** Opens an account with two instances. */
 async function open(t: TestContext, documents = 0) {
-  const world = await openSpending(t);
-  const { store } = world;
+  const harness = await openSpending(t);
+  const { store } = harness;
   const keys = { currentSigningKey: 'a', nextSigningKey: 'b' };
   await store.accounts.createInstance({
     instanceId: SECOND,
@@ -35,7 +35,7 @@ async function open(t: TestContext, documents = 0) {
   const limits = await createLimits({
     accounts,
     plans: read.plans,
-    now: () => world.at,
+    now: () => harness.at,
     documentBytes: async (accountId) => (accountId === OWNER ? documents : 0),
   });
   let runs = 0;
@@ -45,14 +45,14 @@ async function open(t: TestContext, documents = 0) {
       const payload = { body: new Uint8Array(1_000 - 512 - 2), contentType: null, forwardHeaders: {} };
       await store.commit([{ guards: [], writes: [creation(sampleRun(++runs, { instanceId }), payload)] }]);
     }
-    world.at += 1_000;
+    harness.at += 1_000;
   }
   async function setPlan(instanceId: string, plan: string): Promise<void> {
     await accounts.changeInstance({ instanceId, change: { plan } });
     await limits.forget(instanceId);
   }
   const kindOf = async (instanceId: string, bytes = 0) => (await limits.refuseStorage(instanceId, bytes))?.kind ?? null;
-  return { ...world, store, limits, start, setPlan, kindOf };
+  return { ...harness, store, limits, start, setPlan, kindOf };
 }
 
 const FULL = 'storage-quota-exceeded';

@@ -51,7 +51,7 @@ export function createRecovery({ rules, countFailure }: RecoveryOptions): Pick<A
         const record: ApiKeyRecord = { apiKeyId, userId, name: 'recovered', keyHash: hashOfApiKey(apiKey), createdAt: at };
         const change = { action: 'user.recover', subject: userId, details: { apiKeyId }, accountIds: [userId] };
         const audit = rules.audit({ user, address }, change);
-        const taken = await accounts.takeRecovery({ secretHash, at, apiKey: record, audit });
+        const taken = await accounts.useRecoveryLink({ secretHash, at, apiKey: record, audit });
         return taken ? done({ email: user.email, apiKey, record }) : NO_LINK;
       }),
   };

@@ -6,7 +6,7 @@ import type { AccountService, Outcome, Principal, PutMember } from '../account-s
 import { hashOfInvitation, isPending } from './pending-invitations.js';
 
 export interface Invitations extends Pick<AccountService, 'listInvitations' | 'revokeInvitation'> {
-  /** For a caller who may manage the team's members and grant the role. Called in turn. */
+  /** Invites an email address. The caller must be allowed to manage the members and to grant the role. Called in turn. */
   invite(
     principal: Principal,
     request: { readonly teamId: string; readonly email: string; readonly role: Role },
@@ -15,13 +15,13 @@ export interface Invitations extends Pick<AccountService, 'listInvitations' | 'r
 
 export function createInvitations(rules: AccountRules): Invitations {
   const { accounts, now } = rules;
-  const pending = (invitations: readonly InvitationRecord[]) => invitations.filter((each) => isPending(each, now()));
+  const pending = (invitations: readonly InvitationRecord[]) => invitations.filter((invitation) => isPending(invitation, now()));
 
   return {
     async invite(principal, { teamId, email, role }) {
       const { userId } = principal.user;
       const ofTeam = pending(await accounts.listInvitations({ teamId }));
-      const isRepeated = ofTeam.some((each) => each.email === email);
+      const isRepeated = ofTeam.some((invitation) => invitation.email === email);
       if (!isRepeated && ofTeam.length >= LIMITS.maxTeamInvitations)
         return refuse(
           'conflict',

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../config/limits.js';
 import type { InvitationRecord } from '../../ports/stores/account-store.js';
-import { type AccountRules, type NotDone, refuse } from '../account-rules.js';
-import { type Joined, RIGHTS } from '../account-service.js';
+import { type AccountRules, type Refusal, refuse } from '../account-rules.js';
+import { type AcceptedInvitation, RIGHTS } from '../account-service.js';
 import type { LimitOf } from '../quotas/account-limits.js';
 
 const SECRET = /^inv_[A-Za-z0-9_-]{43}$/;
@@ -30,7 +30,7 @@ export interface PendingInvitations {
   checkCapacity(
     invitation: InvitationRecord,
     userId: string,
-  ): Promise<{ readonly kind: 'room'; readonly joined: Joined } | NotDone>;
+  ): Promise<{ readonly kind: 'room'; readonly joined: AcceptedInvitation } | Refusal>;
 }
 
 export function createPendingInvitations({ rules, limitOf, countFailure }: InvitationOptions): PendingInvitations {
@@ -52,13 +52,13 @@ export function createPendingInvitations({ rules, limitOf, countFailure }: Invit
   async function checkCapacity(
     { teamId, email, role }: InvitationRecord,
     userId: string,
-  ): Promise<{ readonly kind: 'room'; readonly joined: Joined } | NotDone> {
+  ): Promise<{ readonly kind: 'room'; readonly joined: AcceptedInvitation } | Refusal> {
     const team = await accounts.findTeam({ teamId });
     if (!team) return NO_INVITATION;
     const members = await accounts.listMembers({ teamId });
     if (members.some((member) => member.userId === userId)) return refuse('conflict', 'you are already a member of this team');
-    const most = Math.min(LIMITS.maxTeamMembers, await limitOf('maxTeamMembers', teamId, userId));
-    if (members.length >= most) return refuse('conflict', `this team can have at most ${most} members`);
+    const max = Math.min(LIMITS.maxTeamMembers, await limitOf('maxTeamMembers', teamId, userId));
+    if (members.length >= max) return refuse('conflict', `this team can have at most ${max} members`);
     return { kind: 'room', joined: { team, member: { teamId, userId, email, role, addedAt: now() } } };
   }
 

@@ -1,7 +1,7 @@
-/** Teams and their members. */
+/** Creates and deletes teams, and adds, changes and removes their members, if the caller has the right. */
 import { LIMITS } from '../../config/limits.js';
 import type { MemberRecord, Role, TeamRecord } from '../../ports/stores/account-store.js';
-import { type AccountRules, type Allowed, done, type NotDone, notFound, refuse } from '../account-rules.js';
+import { type AccountRules, done, notFound, type Refusal, type RightCheck, refuse } from '../account-rules.js';
 import type { AccountService, Principal, Right } from '../account-service.js';
 import type { LimitOf } from '../quotas/account-limits.js';
 import type { Invitations } from './invitations.js';
@@ -13,25 +13,25 @@ const LAST_OWNER = refuse('conflict', 'a team must have at least one owner; make
 /** Only an owner changes owners. Otherwise an admin could take over the team. */
 const changesOwner = (own: Role, ...roles: (Role | undefined)[]): boolean => own !== 'owner' && roles.includes('owner');
 
-function tooManyTeams(teams: readonly { readonly role: Role }[], most: number): NotDone | null {
+function tooManyTeams(teams: readonly { readonly role: Role }[], max: number): Refusal | null {
   if (teams.length >= LIMITS.maxTeams)
     return refuse('conflict', `a user can be in at most ${LIMITS.maxTeams} teams; leave or delete one first`);
-  if (teams.filter(({ role }) => role === 'owner').length < most) return null;
-  return refuse('conflict', `a user can own at most ${most} teams (maxTeams of its plan); delete one first`);
+  if (teams.filter(({ role }) => role === 'owner').length < max) return null;
+  return refuse('conflict', `a user can own at most ${max} teams (maxTeams of its plan); delete one first`);
 }
 
-function fullTeam(members: number, most: number): NotDone | null {
+function fullTeam(members: number, max: number): Refusal | null {
   if (members >= LIMITS.maxTeamMembers)
     return refuse('conflict', `a team can have at most ${LIMITS.maxTeamMembers} members; remove one first`);
-  if (members < most) return null;
-  return refuse('conflict', `this team can have at most ${most} members (maxTeamMembers of its plan); remove one first`);
+  if (members < max) return null;
+  return refuse('conflict', `this team can have at most ${max} members (maxTeamMembers of its plan); remove one first`);
 }
 
 export function createTeamRules(rules: AccountRules, invitations: Pick<Invitations, 'invite'>, limitOf: LimitOf): TeamPart {
   const { accounts, now } = rules;
 
   /** A personal account is not a team, not even the user's own. */
-  async function inTeam(principal: Principal, teamId: string, right: Right): Promise<Allowed> {
+  async function inTeam(principal: Principal, teamId: string, right: Right): Promise<RightCheck> {
     if (!(await accounts.findTeam({ teamId }))) return notFound('team');
     return rules.allowed(principal, teamId, right, 'team');
   }

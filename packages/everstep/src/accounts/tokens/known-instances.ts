@@ -5,7 +5,7 @@
 import type { AccountStore, QueueInstance } from '../../ports/stores/account-store.js';
 import { CACHED_MS, type Sharing } from '../sharing.js';
 
-interface Known {
+interface CachedInstance {
   readonly instance: QueueInstance;
   /** Age of the entry, and the order in which reads started, so that an earlier read does not replace a later one. */
   readonly readAt: number;
@@ -38,18 +38,18 @@ export function createKnownInstances(
   sharing: Sharing | undefined,
 ): KnownInstances {
   const elapsedMs = sharing?.elapsedMs ?? (() => 0);
-  const instances = new Map<string, Known>();
+  const instances = new Map<string, CachedInstance>();
   let readings = 0;
 
   const beginReading = () => ({ readAt: elapsedMs(), reading: ++readings });
 
-  function learn(instance: QueueInstance, when: Omit<Known, 'instance'>): void {
+  function learn(instance: QueueInstance, when: Omit<CachedInstance, 'instance'>): void {
     const known = instances.get(instance.instanceId);
     if (!known || known.reading <= when.reading) instances.set(instance.instanceId, { instance, ...when });
   }
 
   /** Removes a deleted instance. */
-  function unlearn(instanceId: string, { reading }: Omit<Known, 'instance'>): void {
+  function unlearn(instanceId: string, { reading }: Omit<CachedInstance, 'instance'>): void {
     const known = instances.get(instanceId);
     if (known && known.reading <= reading) instances.delete(instanceId);
   }

@@ -17,7 +17,7 @@ const REMEMBERED_TOKENS = 10_000;
 const USE_NOTED_EVERY_MS = 10 * 60_000;
 
 /** A valid token in the cache. */
-interface Verified {
+interface VerifiedToken {
   readonly tokenId: string;
   readonly caller: Caller;
   /** Time at which it must be verified again. */
@@ -67,7 +67,7 @@ function createUseNotes({ accounts, now }: Pick<TokenCallersOptions, 'accounts' 
 export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
   const { accounts, ring, instances, now, sharing } = options;
   const elapsedMs = sharing?.elapsedMs ?? (() => 0);
-  const verified = new RecentTokens<Verified>(REMEMBERED_TOKENS);
+  const verified = new RecentTokens<VerifiedToken>(REMEMBERED_TOKENS);
   const noteUse = createUseNotes(options);
   /** Counts changes, so that a verification that started before a change is not cached. */
   let changes = 0;

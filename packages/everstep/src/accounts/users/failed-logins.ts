@@ -102,8 +102,8 @@ export class FailedLogins {
   }
 }
 
-function forgetOldest(map: Map<string, unknown>, most: number): void {
-  while (map.size > most) {
+function forgetOldest(map: Map<string, unknown>, max: number): void {
+  while (map.size > max) {
     const oldest = map.keys().next();
     if (oldest.done) break;
     map.delete(oldest.value);

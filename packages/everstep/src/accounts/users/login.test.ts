@@ -27,7 +27,7 @@ let warned: unknown[] = [];
 /** Starts another process on the same store. */
 let restart: () => void;
 
-const askedFor = (method: string) => asked.filter((each) => each.method === method).map(({ query }) => query);
+const askedFor = (method: string) => asked.filter((request) => request.method === method).map(({ query }) => query);
 
 beforeEach(async () => {
   at = 1_700_000_000_000;
@@ -245,13 +245,13 @@ test('a failed login is in the audit log of the account, without the submitted c
 test('the memory for failures is limited, and the oldest entries are dropped first', () => {
   const failed = new FailedLogins({ perAccountAndAddress: 1, perAccountOrAddress: 1, windowMs: 1_000, remembered: 6 });
   const attempts = ['a', 'b', 'c'].map((name) => ({ email: name, address: name }));
-  for (const each of attempts) failed.record(each, 0);
+  for (const attempt of attempts) failed.record(attempt, 0);
   assert.equal(failed.size, 6);
-  for (const each of attempts) failed.recordSuccess(each);
+  for (const attempt of attempts) failed.recordSuccess(attempt);
   for (let n = 0; n < 20; n++) failed.recordSuccess({ email: `u${n}`, address: `198.51.100.${n}` });
   assert.ok(failed.size <= 12);
   assert.deepEqual(
-    attempts.map((each) => failed.waitMs(each, false, 400)),
+    attempts.map((attempt) => failed.waitMs(attempt, false, 400)),
     [0, 600, 600],
   );
 });

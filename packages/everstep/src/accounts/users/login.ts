@@ -17,8 +17,8 @@ const NO_HASH = '0'.repeat(64);
 function oneOf(hashes: readonly string[], hash: string): boolean {
   const given = Buffer.from(hash, 'hex');
   let equal = 0;
-  for (const each of [NO_HASH, ...hashes]) {
-    const kept = Buffer.from(each, 'hex');
+  for (const hash of [NO_HASH, ...hashes]) {
+    const kept = Buffer.from(hash, 'hex');
     equal += kept.length === given.length && timingSafeEqual(kept, given) ? 1 : 0;
   }
   return equal > 0;

@@ -1,6 +1,6 @@
 /** Users: disabling and deleting them, revoking their keys, ending their sessions, and the operator role. */
 import type { UserRecord } from '../../ports/stores/account-store.js';
-import { type AccountRules, done, type NotDone, notFound, refuse } from '../account-rules.js';
+import { type AccountRules, done, notFound, type Refusal, refuse } from '../account-rules.js';
 import type { AccountService, Outcome, Principal } from '../account-service.js';
 
 type UserPart = Pick<
@@ -49,7 +49,7 @@ export function createUserRules(rules: AccountRules): UserPart {
     { user: asking }: Principal,
     userId: string,
     self: 'self' | 'operator',
-  ): Promise<{ readonly kind: 'found'; readonly user: UserRecord } | NotDone> {
+  ): Promise<{ readonly kind: 'found'; readonly user: UserRecord } | Refusal> {
     const isAllowed = (self === 'self' && asking.userId === userId) || (await isOperator(rules, asking.userId));
     const user = isAllowed ? await accounts.findUser({ userId }) : null;
     return user ? { kind: 'found', user } : notFound(USER);

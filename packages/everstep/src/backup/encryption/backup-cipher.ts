@@ -57,7 +57,7 @@ export function cipherFor(encryption: Encryption, secret: BackupSecret | null): 
     return cipherOf(encryption, stretched(secret.passphrase, Buffer.from(encryption.salt, 'base64url')));
   }
   const keys = secret?.kind === 'key' ? secret.keys : [];
-  const key = keys.find((each) => keyIdOf(each) === encryption.keyId);
+  const key = keys.find((candidate) => keyIdOf(candidate) === encryption.keyId);
   if (!key)
     throw new BackupError(
       `The backup is encrypted under the key ${encryption.keyId}. Provide it in EVERSTEP_SECRETS_KEY_FILE. (secrets-key-wrong)`,

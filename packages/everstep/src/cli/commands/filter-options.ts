@@ -1,6 +1,6 @@
 /** Options that filter runs and dead letters. They are derived from the tables of filters. */
 import { type Command, Option } from 'commander';
-import { type AskedFilters, type Filter, type FilterTable, hasOneValue } from '../../contract/filters/filter.js';
+import { type Filter, type FilterTable, hasOneValue, type RequestFilters } from '../../contract/filters/filter.js';
 import { choice, length, moment, wholeNumber } from '../arguments.js';
 
 type Parser = (text: string, before: unknown) => unknown;
@@ -42,13 +42,13 @@ export function withFilters(command: Command, table: FilterTable, what: string):
 }
 
 /** Returns the filters that were given. */
-export function filtersOf<Table extends FilterTable>(table: Table, command: Command): AskedFilters<Table> {
+export function filtersOf<Table extends FilterTable>(table: Table, command: Command): RequestFilters<Table> {
   const options: Readonly<Record<string, unknown>> = command.opts();
   const given = Object.entries(table).map(
     ([name, { option }]) => [name, option && options[new Option(option.flag).attributeName()]] as const,
   );
   // Each option was parsed as the kind of its filter requires.
-  return Object.fromEntries(given.filter(([, value]) => value !== undefined)) as AskedFilters<Table>;
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined)) as RequestFilters<Table>;
 }
 
 export const hasFilter = (filter: object): boolean => Object.values(filter).some((value) => value !== undefined);

@@ -1,4 +1,4 @@
-/** Judges what `everstep doctor` finds on the machine: disk, files, backups, limits. Pure functions. */
+/** Assesses what `everstep doctor` finds on the machine: disk, files, backups, limits. Pure functions. */
 import { connectionLimitsFor } from '../../config/connection-limits.js';
 import { LIMITS } from '../../config/limits.js';
 import { duration } from '../output.js';
@@ -8,7 +8,7 @@ const MIB = 2 ** 20;
 const MIN_FREE_BYTES = 256 * MIB;
 const MIN_FREE_SHARE = 0.05;
 const LOW_FREE_SHARE = 0.15;
-/** With fewer descriptors, a few hundred clients and apps use them up. */
+/** Minimum number of file descriptors. With fewer, a few hundred clients and apps would use them up. */
 const ENOUGH_DESCRIPTORS = 4_096;
 const MIN_MEMORY_BYTES = 512 * MIB;
 /** Code, stack, page cache of the store, connections. */
@@ -54,7 +54,7 @@ export interface FileFacts {
   readonly isUsable: boolean;
 }
 
-const OTHERS = 0o077;
+const GROUP_AND_OTHERS_MODE = 0o077;
 
 /** All files contain secrets or payloads, so only their owner may use them. */
 export function assessFiles(files: readonly FileFacts[]): readonly Finding[] {
@@ -68,7 +68,7 @@ export function assessFiles(files: readonly FileFacts[]): readonly Finding[] {
           `Run this command as the user that runs the server, or change the owner of ${path}.`,
         ),
       ];
-    if ((mode & OTHERS) === 0) return [];
+    if ((mode & GROUP_AND_OTHERS_MODE) === 0) return [];
     const shown = (mode & 0o777).toString(8).padStart(3, '0');
     return [problem(`other users can access ${path} (mode ${shown})`, `chmod ${isDirectory ? '700' : '600'} ${path}`)];
   });
@@ -100,7 +100,7 @@ export function assessBackups(
   return problem(`${text} (allowed: ${duration(maxAgeMs)})`, 'Make a backup now, and find out why the scheduled ones fail.');
 }
 
-/** Judges the limit of open files. `limit`: file descriptors of a process; null if unknown or unlimited. */
+/** Assesses the limit of open files. `limit`: file descriptors of a process; null if unknown or unlimited. */
 export function assessDescriptors(limit: number | null): Finding {
   const { ok, skipped, warning } = findingsOf('descriptors');
   if (limit === null) return skipped('the limit of open files is unknown here, or there is none');

@@ -1,4 +1,4 @@
-/** Judges the responses of servers: whether they run and are ready, their versions, clocks, certificates and addresses. */
+/** Assesses the responses of servers: whether they run and are ready, their versions, clocks, certificates and addresses. */
 import { duration, instant } from '../output.js';
 import { type Finding, findingsOf } from './findings.js';
 import type { Certificate, NoReply, Reply } from './service-probe.js';
@@ -39,7 +39,7 @@ export function assessService(url: string, health: Reply | NoReply, ready: Reply
   );
 }
 
-/** Judges the versions of this command and of the server. `server`: version of the server; null if it did not respond. */
+/** Assesses the versions of this command and of the server. `server`: version of the server; null if it did not respond. */
 export function assessVersions(own: string, server: string | null): Finding {
   const { ok, skipped, warning } = findingsOf('versions');
   if (server === null) return skipped('the version of the server is unknown, because the server does not respond');
@@ -60,7 +60,10 @@ export function assessClock(whose: string, skewMs: number, uncertainMs: number):
   return certainMs < SKEW_PROBLEM_MS ? warning(message, fix) : problem(message, fix);
 }
 
-/** Returns the time of the Date header, which is rounded down to a second. Null without a reply or a date. */
+/**
+ * Assesses the clock of the server by the Date header of its response, which is rounded down to a second. Returns null without a
+ * response or a date.
+ */
 export function assessServerClock(url: string, reply: Reply | NoReply): Finding | null {
   if (reply.kind === 'failed' || reply.date === null) return null;
   const readAt = reply.at - reply.roundTripMs / 2;
@@ -81,7 +84,7 @@ export function assessCertificate(where: string, { validFrom, validTo }: Certifi
   return ok(`the certificate of ${where} is valid until ${until}`);
 }
 
-/** Judges an address at which others reach the server. `name` is the setting. */
+/** Assesses an address at which others reach the server. `name` is the setting. */
 export function assessAddress(name: string, url: string, health: Reply | NoReply, own: string | null): Finding {
   const { ok, warning, problem } = findingsOf('addresses');
   if (health.kind === 'failed')

@@ -54,7 +54,7 @@ export function checkFile(storeFile: string, dataDir: string, isRunning: boolean
   }
 }
 
-/** Judges a PostgreSQL store. `now`: time of this machine in Unix ms when the facts were read. */
+/** Assesses a PostgreSQL store. `now`: time of this machine in Unix ms when the facts were read. */
 export function assessDatabase(facts: DatabaseExamination, now: number): readonly Finding[] {
   const { version, hasFsync, roundTripMs, schema, currentSchema } = facts;
   const found: (Finding | null)[] = [
@@ -71,7 +71,7 @@ export function assessDatabase(facts: DatabaseExamination, now: number): readonl
           'Run the server in the region of its database: each step waits for several round trips.',
         ),
   ];
-  const findings = found.filter((each) => each !== null);
+  const findings = found.filter((finding) => finding !== null);
   const clock = assessClock('the database', facts.now - (now - roundTripMs / 2), roundTripMs / 2);
   return [
     ...(findings.length > 0 ? findings : [ok(`PostgreSQL ${version} responds within ${Math.ceil(roundTripMs)} ms`)]),

@@ -1,12 +1,12 @@
 /** Test fixture: runs commands in this process, which is faster than a process per command. */
 import { runCli } from '../program.js';
-import type { Ended } from './spawned-cli.js';
+import type { EndedProcess } from './spawned-cli.js';
 
 /** Runs a command until it ends. It sees no environment variables but those in `env`. */
 export async function runInProcess(
   args: readonly string[],
   { cwd, env = {} }: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
-): Promise<Ended> {
+): Promise<EndedProcess> {
   let stdout = '';
   let stderr = '';
   const code = await runCli(args, {

@@ -11,7 +11,7 @@ const PRELOAD = /--require="[^"]*preload\.cjs"/;
 const POLL_INTERVAL_MS = 20;
 const TIMEOUT_MS = 30_000;
 
-export interface Ended {
+export interface EndedProcess {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -36,7 +36,7 @@ export async function endAll(): Promise<void> {
 
 export class SpawnedCli {
   readonly child: ChildProcess;
-  readonly ended: Promise<Ended>;
+  readonly ended: Promise<EndedProcess>;
   stdout = '';
   stderr = '';
   private isOver = false;
@@ -77,7 +77,7 @@ export class SpawnedCli {
   }
 
   /** Sends the signal and waits for the process to end. */
-  end(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
+  end(signal: NodeJS.Signals = 'SIGTERM'): Promise<EndedProcess> {
     this.child.kill(signal);
     return this.ended;
   }
@@ -87,7 +87,7 @@ export class SpawnedCli {
 export function runCommand(
   args: readonly string[],
   options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
-): Promise<Ended> {
+): Promise<EndedProcess> {
   return new SpawnedCli(args, options).ended;
 }
 

@@ -1,4 +1,4 @@
-/** A small seeded generator (mulberry32): the same seed creates the same world. */
+/** A small seeded generator (mulberry32): the same seed yields the same numbers. */
 import type { Random } from '../../ports/random.js';
 
 export class SeededRandom implements Random {

@@ -73,11 +73,10 @@ class Reader {
 }
 
 const wholeNumber =
-  (least: number, most: number) =>
+  (min: number, max: number) =>
   (text: string): number => {
     const value = Number(text);
-    if (!/^\d{1,9}$/.test(text) || value < least || value > most)
-      throw new Error(`must be a whole number from ${least} to ${most}`);
+    if (!/^\d{1,9}$/.test(text) || value < min || value > max) throw new Error(`must be a whole number from ${min} to ${max}`);
     return value;
   };
 
@@ -143,7 +142,7 @@ export function readTracing(env: Environment, problem: (sentence: string) => voi
   const named = reader.read(['OTEL_RESOURCE_ATTRIBUTES'], {}, parseList);
   const serviceName = reader.text('OTEL_SERVICE_NAME')?.text ?? named['service.name'] ?? DEFAULT_SERVICE_NAME;
   const maxQueuedSpans = reader.read(['OTEL_BSP_MAX_QUEUE_SIZE'], 2_048, wholeNumber(1, 1_000_000));
-  const most = wholeNumber(1, 10_000);
+  const max = wholeNumber(1, 10_000);
   return {
     url: urlOf(reader),
     headers: {
@@ -161,7 +160,7 @@ export function readTracing(env: Environment, problem: (sentence: string) => voi
     sampler: reader.read(['OTEL_TRACES_SAMPLER'], 'parentbased_always_on', oneOf(SAMPLERS)),
     ratio: reader.read(['OTEL_TRACES_SAMPLER_ARG'], 1, parseRatio),
     maxQueuedSpans,
-    maxBatchSpans: Math.min(maxQueuedSpans, reader.read(['OTEL_BSP_MAX_EXPORT_BATCH_SIZE'], 512, most)),
+    maxBatchSpans: Math.min(maxQueuedSpans, reader.read(['OTEL_BSP_MAX_EXPORT_BATCH_SIZE'], 512, max)),
     delayMs: reader.read(['OTEL_BSP_SCHEDULE_DELAY'], 5_000, wholeNumber(1, 600_000)),
   };
 }

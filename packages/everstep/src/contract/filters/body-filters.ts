@@ -2,7 +2,7 @@
 import Type, { type TOptional, type TSchema, type TUnsafe } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { like } from '../patterns.js';
-import { type AskedFilters, type Filter, type FilterTable, hasOneValue, type OneOrMoreFilters } from './filter.js';
+import { type Filter, type FilterTable, hasOneValue, type OneOrMoreFilters, type RequestFilters } from './filter.js';
 
 /** Schema of one value of the filter. */
 export function valueSchema(filter: Filter, options: { readonly description?: string } = {}): TSchema {
@@ -43,8 +43,8 @@ export const propertiesOf = <Asked extends object>(
   ) as FilterProperties<Asked>;
 
 /** Properties of a body. A filter with several values is an array. */
-export const bodyFilters = <Table extends FilterTable>(table: Table): FilterProperties<AskedFilters<Table>> =>
-  propertiesOf<AskedFilters<Table>>(table, (filter) => {
+export const bodyFilters = <Table extends FilterTable>(table: Table): FilterProperties<RequestFilters<Table>> =>
+  propertiesOf<RequestFilters<Table>>(table, (filter) => {
     const { description } = filter;
     if (hasOneValue(filter)) return valueSchema(filter, { description });
     return Type.Array(valueSchema(filter), {

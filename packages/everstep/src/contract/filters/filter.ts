@@ -73,22 +73,24 @@ type OneValue<F> = F extends { readonly kind: 'time' | 'duration' | 'numbers' }
     : string;
 
 /** Value of a filter in a request. */
-type Asked<F> = F extends { readonly kind: 'time' | 'duration' | 'text' } | { readonly one: true } ? OneValue<F> : OneValue<F>[];
+type RequestValue<F> = F extends { readonly kind: 'time' | 'duration' | 'text' } | { readonly one: true }
+  ? OneValue<F>
+  : OneValue<F>[];
 
 /** Value of a filter in a store filter. */
-type Stored<F> = F extends { readonly kind: 'time' | 'duration' | 'text' }
+type StoreValue<F> = F extends { readonly kind: 'time' | 'duration' | 'text' }
   ? OneValue<F>
   : readonly (F extends { readonly stored: Readonly<Record<string, infer Value>> } ? Value : OneValue<F>)[];
 
 /** Filters of a request. */
-export type AskedFilters<Table extends FilterTable> = { -readonly [Name in keyof Table]?: Asked<Table[Name]> };
+export type RequestFilters<Table extends FilterTable> = { -readonly [Name in keyof Table]?: RequestValue<Table[Name]> };
 
 /** Filters of a request in which one value may be given instead of a list. */
 export type OneOrMoreFilters<Table extends FilterTable> = {
-  -readonly [Name in keyof Table]?: Asked<Table[Name]> | OneValue<Table[Name]>;
+  -readonly [Name in keyof Table]?: RequestValue<Table[Name]> | OneValue<Table[Name]>;
 };
 
 /** Store filter of a request. */
 export type StoredFilters<Table extends FilterTable> = {
-  readonly [Name in keyof Table as Table[Name]['field']]?: Stored<Table[Name]>;
+  readonly [Name in keyof Table as Table[Name]['field']]?: StoreValue<Table[Name]>;
 };

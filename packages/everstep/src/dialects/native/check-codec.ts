@@ -2,7 +2,7 @@
 import { NATIVE_PREFIX, PROTOCOL_HEADER, PROTOCOL_VERSION, parseJson } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { ReplayCheck, ReplayVerdict } from '../../ports/step-caller.js';
-import { type EndpointAnswer, endpointFailure } from '../../responses/endpoint-failure.js';
+import { type EndpointResponse, endpointFailure } from '../../responses/endpoint-failure.js';
 import { headerOf } from '../../responses/retry-advice.js';
 import type { CheckCodec, StepEnvelope } from '../dialect.js';
 import { cacheForwarded, headerValue } from '../header-text.js';
@@ -36,7 +36,7 @@ function headers({ request, forwardHeaders }: ReplayCheck, { url, userAgent, sig
   ];
 }
 
-function frameOf({ body }: EndpointAnswer): Readonly<Record<string, unknown>> {
+function frameOf({ body }: EndpointResponse): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = parseJson(body.toString('utf8'));
     return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
@@ -62,18 +62,18 @@ export function readVerdict(frame: Readonly<Record<string, unknown>>, { request 
   return null;
 }
 
-function read(answer: EndpointAnswer, check: ReplayCheck, now: number): ReplayVerdict {
+function read(response: EndpointResponse, check: ReplayCheck, now: number): ReplayVerdict {
   const { hidesData } = check;
-  const other = otherSdkProblem(answer.headers, 'native');
+  const other = otherSdkProblem(response.headers, 'native');
   if (other !== null) return cannotTell(other);
   const verdict =
-    headerOf(answer.headers, NATIVE_PREFIX + PROTOCOL_HEADER) === undefined ? null : readVerdict(frameOf(answer), check);
+    headerOf(response.headers, NATIVE_PREFIX + PROTOCOL_HEADER) === undefined ? null : readVerdict(frameOf(response), check);
   if (verdict) return verdict;
-  if (answer.status >= 200 && answer.status < 300)
+  if (response.status >= 200 && response.status < 300)
     return cannotTell(
-      `the endpoint answered ${answer.status} with an unexpected body; check that it is a workflow endpoint with @everstep/sdk`,
+      `the endpoint answered ${response.status} with an unexpected body; check that it is a workflow endpoint with @everstep/sdk`,
     );
-  return cannotTell(endpointFailure(answer, { hidesData, now }).message);
+  return cannotTell(endpointFailure(response, { hidesData, now }).message);
 }
 
 export const nativeChecks: CheckCodec = {

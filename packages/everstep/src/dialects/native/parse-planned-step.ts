@@ -14,27 +14,27 @@ import { type Fields, fields, id, integer, list, milliseconds, optional, Problem
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-function body(value: unknown, where: string, most: number): EncodedBody {
+function body(value: unknown, where: string, max: number): EncodedBody {
   const given = fields(value, where);
   const { encoding } = given;
   if (encoding !== 'utf8' && encoding !== 'base64')
     throw new Problem(`${where}.encoding must be "utf8" or "base64"`, shown(encoding));
   const data = text(given.data, `${where}.data`);
   const bytes = Buffer.byteLength(data, encoding);
-  if (bytes > most) throw new Problem(`${where} has ${bytes} bytes, over the limit of ${most}`);
+  if (bytes > max) throw new Problem(`${where} has ${bytes} bytes, over the limit of ${max}`);
   return { encoding, data };
 }
 
-function httpUrl(value: unknown, where: string, most: number): string {
-  const url = word(value, where, most);
+function httpUrl(value: unknown, where: string, max: number): string {
+  const url = word(value, where, max);
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return url;
   throw new Problem(`${where} must be an http or https URL`, shown(url));
 }
 
-function workflowUrl(value: unknown, where: string, most: number): string {
-  const url = word(value, where, most);
-  return parseWorkerUrl(url) === null ? httpUrl(value, where, most) : url;
+function workflowUrl(value: unknown, where: string, max: number): string {
+  const url = word(value, where, max);
+  return parseWorkerUrl(url) === null ? httpUrl(value, where, max) : url;
 }
 
 function headers(value: unknown, where: string): Readonly<Record<string, string>> {
@@ -164,8 +164,8 @@ export function plannedStep(
     case 'SleepFor':
       return { ...head, type, sleepMs: milliseconds(step.sleepMs, `${where}.sleepMs`, 0, LIMITS.maxSleepMs) };
     case 'SleepUntil': {
-      const most = now + LIMITS.maxSleepMs;
-      const wakeAt = milliseconds(step.wakeAt, `${where}.wakeAt`, Number.MIN_SAFE_INTEGER, most);
+      const max = now + LIMITS.maxSleepMs;
+      const wakeAt = milliseconds(step.wakeAt, `${where}.wakeAt`, Number.MIN_SAFE_INTEGER, max);
       return { ...head, type, wakeAt: Math.max(0, wakeAt) };
     }
     case 'Wait':

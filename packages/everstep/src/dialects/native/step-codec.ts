@@ -1,8 +1,8 @@
 /** The native step protocol over HTTP: the bodies of the request and of its response are frames. */
 import { NATIVE_PREFIX, NON_RETRYABLE_STATUS, PROTOCOL_HEADER, PROTOCOL_VERSION, type StepRequest } from '@everstep/sdk/protocol';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
-import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
-import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../responses/endpoint-failure.js';
+import type { StepCall, StepOutcome } from '../../ports/step-caller.js';
+import { describeBody, type EndpointResponse, endpointFailure, valuesOf } from '../../responses/endpoint-failure.js';
 import { headerOf, keptOf } from '../../responses/retry-advice.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
 import { cacheForwarded, headerValue, tracePairs } from '../header-text.js';
@@ -41,10 +41,10 @@ function headers({ request, forwardHeaders }: StepCall, { url, userAgent, signat
   ];
 }
 
-function read(answer: EndpointAnswer, { request, hidesData }: StepCall, now: number): StepAnswer {
-  const { status, headers, body } = answer;
+function read(response: EndpointResponse, { request, hidesData }: StepCall, now: number): StepOutcome {
+  const { status, headers, body } = response;
   const envelope = { status, responseHeaders: valuesOf(headers), responseBody: keptOf(body) };
-  const failure = (cause: DeliveryFailure['cause'], message: string, retry: DeliveryFailure['retry']): StepAnswer => ({
+  const failure = (cause: DeliveryFailure['cause'], message: string, retry: DeliveryFailure['retry']): StepOutcome => ({
     kind: 'failure',
     failure: { cause, message, retry, ...envelope },
   });
@@ -71,18 +71,18 @@ function read(answer: EndpointAnswer, { request, hidesData }: StepCall, now: num
   if (problem !== undefined && (ok || status === NON_RETRYABLE_STATUS)) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} with ${header}: ${version}, but the body is not a valid reply: ${problem} (${describeBody(answer, hidesData)}). Check that Everstep supports the SDK version at the endpoint`,
+      `the endpoint answered ${status} with ${header}: ${version}, but the body is not a valid reply: ${problem} (${describeBody(response, hidesData)}). Check that Everstep supports the SDK version at the endpoint`,
       NEVER,
     );
   }
   if (ok) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} without the header ${header}, so it is not a workflow endpoint: ${describeBody(answer, hidesData)}. Serve the workflow with the SDK at exactly this URL, and make sure that no proxy answers in its place`,
+      `the endpoint answered ${status} without the header ${header}, so it is not a workflow endpoint: ${describeBody(response, hidesData)}. Serve the workflow with the SDK at exactly this URL, and make sure that no proxy answers in its place`,
       NEVER,
     );
   }
-  const { message, retry } = endpointFailure(answer, { hidesData, now });
+  const { message, retry } = endpointFailure(response, { hidesData, now });
   return failure(
     'http',
     problem === undefined ? message : `${message}; it has the header of the step protocol, but ${problem}`,

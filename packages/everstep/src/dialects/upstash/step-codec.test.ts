@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { StepRequest } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { RecordedStep, StepTask } from '../../engine/runs/run.js';
-import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
+import type { StepCall, StepOutcome } from '../../ports/step-caller.js';
 import { type WireEntry, wireJournal } from './journal.js';
 import { upstashSteps } from './step-codec.js';
 
@@ -205,33 +205,38 @@ test('results of steps that the SDK executes are returned as submitted', () => {
   assert.equal('out' in outcomeOf('SleepFor', undefined), false);
 });
 
-const SPOKEN = { 'upstash-workflow-sdk-version': '1' };
-const read = (status: number, headers: Record<string, string>, body = '', changes: Partial<StepCall> = {}): StepAnswer =>
+const SDK_HEADERS = { 'upstash-workflow-sdk-version': '1' };
+const read = (status: number, headers: Record<string, string>, body = '', changes: Partial<StepCall> = {}): StepOutcome =>
   upstashSteps.read({ status, headers, body: Buffer.from(body) }, callOf(changes), NOW);
 
-function failureOf(answer: StepAnswer) {
-  assert.ok(answer.kind === 'failure');
-  return answer.failure;
+function failureOf(outcome: StepOutcome) {
+  assert.ok(outcome.kind === 'failure');
+  return outcome.failure;
 }
 
 test('a successful response reports no outcome', () => {
-  assert.equal(read(200, SPOKEN, '{"finishCondition":"success"}').kind, 'silent');
+  assert.equal(read(200, SDK_HEADERS, '{"finishCondition":"success"}').kind, 'silent');
 });
 
 test('each failed response has a cause, a retry decision and advice', () => {
   const error = JSON.stringify({ error: 'TypeError', message: 'no luck', stack: 'at x' });
-  const rows: readonly (readonly [StepAnswer, cause: string, retry: string, message: RegExp])[] = [
-    [read(500, SPOKEN, error), 'workflow', 'backoff', /^TypeError: no luck$/],
-    [read(500, { ...SPOKEN, 'upstash-error-step-name': 'pay' }, error), 'step', 'backoff', /^step "pay": TypeError: no luck$/],
-    [read(489, { ...SPOKEN, 'upstash-nonretryable-error': 'true' }, error), 'workflow', 'never', /no luck/],
-    [read(429, { ...SPOKEN, 'retry-after': '7' }, error), 'workflow', 'after', /no luck/],
+  const rows: readonly (readonly [StepOutcome, cause: string, retry: string, message: RegExp])[] = [
+    [read(500, SDK_HEADERS, error), 'workflow', 'backoff', /^TypeError: no luck$/],
     [
-      read(400, SPOKEN, '{"message":"Failed to authenticate Workflow request."}'),
+      read(500, { ...SDK_HEADERS, 'upstash-error-step-name': 'pay' }, error),
+      'step',
+      'backoff',
+      /^step "pay": TypeError: no luck$/,
+    ],
+    [read(489, { ...SDK_HEADERS, 'upstash-nonretryable-error': 'true' }, error), 'workflow', 'never', /no luck/],
+    [read(429, { ...SDK_HEADERS, 'retry-after': '7' }, error), 'workflow', 'after', /no luck/],
+    [
+      read(400, SDK_HEADERS, '{"message":"Failed to authenticate Workflow request."}'),
       'workflow',
       'backoff',
       /Failed to authenticate/,
     ],
-    [read(500, SPOKEN, 'page'), 'workflow', 'backoff', /answered 500 .*begins with "page"/],
+    [read(500, SDK_HEADERS, 'page'), 'workflow', 'backoff', /answered 500 .*begins with "page"/],
     [read(200, {}, '<p>hello</p>'), 'not-protocol', 'never', /not a workflow endpoint.*too old.*@upstash\/workflow 1\.x/],
     [read(500, { 'upstash-workflow-sdk-version': '2' }), 'refused', 'never', /version "2".*version 1: upgrade Everstep/],
     [
@@ -250,18 +255,18 @@ test('each failed response has a cause, a retry decision and advice', () => {
     [read(503, { 'retry-after': '3' }), 'http', 'after', /not available/],
     [read(302, { location: 'http://x/' }), 'http', 'backoff', /redirects are not followed/],
   ];
-  for (const [answer, cause, retry, message] of rows) {
-    const failure = failureOf(answer);
+  for (const [result, cause, retry, message] of rows) {
+    const failure = failureOf(result);
     assert.deepEqual([failure.cause, failure.retry.kind], [cause, retry], failure.message);
     assert.match(failure.message, message);
   }
-  const after = failureOf(read(429, { ...SPOKEN, 'retry-after': '7' }, error)).retry;
+  const after = failureOf(read(429, { ...SDK_HEADERS, 'retry-after': '7' }, error)).retry;
   assert.deepEqual(after, { kind: 'after', delayMs: 7_000 });
 });
 
 test('errors of a run with redaction do not quote the response', () => {
   const secret = JSON.stringify({ error: 'Error', message: 'secret' });
-  for (const answer of [read(500, SPOKEN, secret, { hidesData: true }), read(200, {}, 'secret', { hidesData: true })]) {
-    assert.doesNotMatch(failureOf(answer).message, /secret/);
+  for (const outcome of [read(500, SDK_HEADERS, secret, { hidesData: true }), read(200, {}, 'secret', { hidesData: true })]) {
+    assert.doesNotMatch(failureOf(outcome).message, /secret/);
   }
 });

@@ -6,8 +6,8 @@ import { NON_RETRYABLE_STATUS } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import { detailsOf } from '../../engine/failures/error-details.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
-import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
-import { describeBody, type EndpointAnswer, endpointFailure, valuesOf } from '../../responses/endpoint-failure.js';
+import type { StepCall, StepOutcome } from '../../ports/step-caller.js';
+import { describeBody, type EndpointResponse, endpointFailure, valuesOf } from '../../responses/endpoint-failure.js';
 import { errorIn } from '../../responses/reported-error.js';
 import { headerOf, keptOf, retryAdviceOf } from '../../responses/retry-advice.js';
 import type { StepCodec, StepEnvelope } from '../dialect.js';
@@ -90,14 +90,14 @@ function keptError(body: Buffer): Uint8Array {
 
 /** Describes an error response of the SDK: a step, or the code between steps, failed. */
 function workflowFailure(
-  answer: EndpointAnswer,
+  response: EndpointResponse,
   { hidesData }: StepCall,
   now: number,
 ): Omit<DeliveryFailure, 'status' | 'responseHeaders' | 'responseBody'> {
-  const { status, headers: given } = answer;
+  const { status, headers: given } = response;
   const stepName = headerOf(given, PREFIX + HEADERS.errorStepName);
   const where = stepName === undefined ? '' : `step "${stepName}": `;
-  const reported = errorIn(answer.body);
+  const reported = errorIn(response.body);
   const retry = retryAdviceOf(status, given, now);
   const cause = stepName === undefined ? 'workflow' : 'step';
   const thrown = reported === null ? undefined : detailsOf(reported);
@@ -107,18 +107,18 @@ function workflowFailure(
     return {
       ...(thrown?.source ? { thrown: { source } } : {}),
       cause,
-      message: `${where}the workflow answered ${status} (${describeBody(answer, hidesData)})`,
+      message: `${where}the workflow answered ${status} (${describeBody(response, hidesData)})`,
       retry,
     };
   }
   return { cause, message: `${where}${reported.name}: ${reported.message}`, retry, ...(thrown ? { thrown } : {}) };
 }
 
-function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {
-  const { status, headers: given } = answer;
+function read(received: EndpointResponse, call: StepCall, now: number): StepOutcome {
+  const { status, headers: given } = received;
   const { hidesData } = call;
-  const envelope = { status, responseHeaders: valuesOf(given), responseBody: keptOf(answer.body) };
-  const failure = (cause: DeliveryFailure['cause'], message: string, retry: DeliveryFailure['retry']): StepAnswer => ({
+  const envelope = { status, responseHeaders: valuesOf(given), responseBody: keptOf(received.body) };
+  const failure = (cause: DeliveryFailure['cause'], message: string, retry: DeliveryFailure['retry']): StepOutcome => ({
     kind: 'failure',
     failure: { cause, message, retry, ...envelope },
   });
@@ -130,17 +130,17 @@ function read(answer: EndpointAnswer, call: StepCall, now: number): StepAnswer {
   if (other !== null) return failure('refused', other, NEVER);
   if (version !== undefined && ok) return { kind: 'silent', ...envelope };
   if (version !== undefined || status === NON_RETRYABLE_STATUS) {
-    const responseBody = keptError(answer.body);
-    return { kind: 'failure', failure: { ...workflowFailure(answer, call, now), ...envelope, responseBody } };
+    const responseBody = keptError(received.body);
+    return { kind: 'failure', failure: { ...workflowFailure(received, call, now), ...envelope, responseBody } };
   }
   if (ok) {
     return failure(
       'not-protocol',
-      `the endpoint answered ${status} without the header ${PREFIX}${HEADERS.protocol}. Either this URL is not a workflow endpoint, or its SDK is too old: ${describeBody(answer, hidesData)}. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy answers in its place`,
+      `the endpoint answered ${status} without the header ${PREFIX}${HEADERS.protocol}. Either this URL is not a workflow endpoint, or its SDK is too old: ${describeBody(received, hidesData)}. Serve the workflow with @upstash/workflow 1.x at exactly this URL, and make sure that no proxy answers in its place`,
       NEVER,
     );
   }
-  const { message, retry } = endpointFailure(answer, { hidesData, now });
+  const { message, retry } = endpointFailure(received, { hidesData, now });
   return failure('http', message, retry);
 }
 

@@ -25,7 +25,7 @@ export const HEADERS = Object.freeze({
 
 export const PREFIX = 'Upstash-';
 
-const OWN: ReadonlySet<string> = new Set(
+const OWN_HEADERS: ReadonlySet<string> = new Set(
   [
     HEADERS.protocol,
     HEADERS.unknownSdk,
@@ -42,7 +42,7 @@ const OWN: ReadonlySet<string> = new Set(
 );
 
 /** Returns whether the service sets this header itself. Other headers with the prefix are forwarded to endpoints. */
-export const reserves = (name: string): boolean => OWN.has(name);
+export const reserves = (name: string): boolean => OWN_HEADERS.has(name);
 
 /** Returns an error text for an endpoint or client with another version of the step protocol. */
 export function versionMismatch(who: string, version: string): string {

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AdminClient, acceptInvitation, SearchClient } from '@everstep/sdk';
-import type { DashboardWorld } from './dashboard.fixture.js';
+import type { DashboardHarness } from './dashboard.fixture.js';
 
 /** HTTP server that receives plain messages: `/ok` accepts them, `/down` responds with 503. */
 export class Receiver {
@@ -42,23 +42,23 @@ export interface SeededAccount {
   readonly teamId: string;
 }
 
-export const adminOf = (world: DashboardWorld): AdminClient =>
+export const adminOf = (harness: DashboardHarness): AdminClient =>
   new AdminClient({
-    baseUrl: world.variable('EVERSTEP_MANAGEMENT_URL'),
-    email: world.variable('EVERSTEP_ADMIN_EMAIL'),
-    apiKey: world.variable('EVERSTEP_ADMIN_API_KEY'),
+    baseUrl: harness.variable('EVERSTEP_MANAGEMENT_URL'),
+    email: harness.variable('EVERSTEP_ADMIN_EMAIL'),
+    apiKey: harness.variable('EVERSTEP_ADMIN_API_KEY'),
   });
 
 /** Sends a request; rejects if the server rejects it. */
 export async function sent(
-  world: DashboardWorld,
+  harness: DashboardHarness,
   method: string,
   path: string,
   body?: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const text = body === undefined ? undefined : JSON.stringify(body);
-  const response = await world.service.request(method, path, { 'content-type': 'application/json', ...headers }, text).catch(
+  const response = await harness.service.request(method, path, { 'content-type': 'application/json', ...headers }, text).catch(
     // An empty response body is not JSON.
     (error: unknown) => {
       if (error instanceof SyntaxError) return { status: 200, body: null };
@@ -68,34 +68,34 @@ export async function sent(
   if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(response.body)}`);
 }
 
-export async function seedAccount(world: DashboardWorld, receiver: Receiver): Promise<SeededAccount> {
-  const admin = adminOf(world);
-  const order = world.urls['/order'];
-  const { scheduleId } = await world.client.schedules.create(order, {
+export async function seedAccount(harness: DashboardHarness, receiver: Receiver): Promise<SeededAccount> {
+  const admin = adminOf(harness);
+  const order = harness.urls['/order'];
+  const { scheduleId } = await harness.client.schedules.create(order, {
     cron: '0 9 * * 1-5',
     timezone: 'Europe/Berlin',
     body: { id: 500 },
     labels: ['morning'],
   });
-  await world.client.schedules.create(order, { cron: '*/15 * * * *', scheduleId: 'quarterly', body: { id: 501 } });
-  await world.client.schedules.pause('quarterly');
+  await harness.client.schedules.create(order, { cron: '*/15 * * * *', scheduleId: 'quarterly', body: { id: 501 } });
+  await harness.client.schedules.pause('quarterly');
   for (let id = 600; id < 603; id++)
-    await world.client.trigger(order, { body: { id }, flowControl: { key: 'imports', rate: 1, period: '3600s' } });
-  await world.client.trigger(world.urls['/approval'], { body: { id: 7 } });
-  await sent(world, 'POST', '/v2/destinations/hold', { origin: 'https://shop.example.com', reason: 'moves to a new host' });
+    await harness.client.trigger(order, { body: { id }, flowControl: { key: 'imports', rate: 1, period: '3600s' } });
+  await harness.client.trigger(harness.urls['/approval'], { body: { id: 7 } });
+  await sent(harness, 'POST', '/v2/destinations/hold', { origin: 'https://shop.example.com', reason: 'moves to a new host' });
 
-  await sent(world, 'POST', '/v2/queues', { queueName: 'mail', parallelism: 2, paused: true });
-  await sent(world, 'POST', '/v2/queues', { queueName: 'invoices', parallelism: 1 });
-  for (let mail = 1; mail <= 3; mail++) await sent(world, 'POST', `/v2/enqueue/mail/${receiver.url}/ok`, { mail });
+  await sent(harness, 'POST', '/v2/queues', { queueName: 'mail', parallelism: 2, paused: true });
+  await sent(harness, 'POST', '/v2/queues', { queueName: 'invoices', parallelism: 1 });
+  for (let mail = 1; mail <= 3; mail++) await sent(harness, 'POST', `/v2/enqueue/mail/${receiver.url}/ok`, { mail });
   const endpoints = [
     { name: 'first', url: `${receiver.url}/ok/first` },
     { name: 'second', url: `${receiver.url}/ok/second` },
   ];
-  await sent(world, 'POST', '/v2/topics/partners/endpoints', { endpoints });
-  await sent(world, 'POST', '/v2/publish/partners', { news: 'from the shop' });
-  await sent(world, 'POST', `/v2/publish/${receiver.url}/down`, { order: 1 }, { 'upstash-retries': '0' });
+  await sent(harness, 'POST', '/v2/topics/partners/endpoints', { endpoints });
+  await sent(harness, 'POST', '/v2/publish/partners', { news: 'from the shop' });
+  await sent(harness, 'POST', `/v2/publish/${receiver.url}/down`, { order: 1 }, { 'upstash-retries': '0' });
   await sent(
-    world,
+    harness,
     'POST',
     `/v2/publish/${receiver.url}/down`,
     { order: 2 },
@@ -104,7 +104,7 @@ export async function seedAccount(world: DashboardWorld, receiver: Receiver): Pr
 
   const team = await admin.teams.create('Shop');
   const { invitation_secret: secret = '' } = await admin.teams.members.put(team.id, 'ada@shop.example', 'dev');
-  await acceptInvitation(secret, { baseUrl: world.url });
+  await acceptInvitation(secret, { baseUrl: harness.url });
   await admin.apiKeys.create('laptop');
   const [queue] = await admin.instances.list();
   const index = await admin.searchIndexes.create({ name: 'films', region: queue?.region ?? 'eu-central-1', type: 'payg' });

@@ -5,26 +5,26 @@ import { after, before, describe, test } from 'node:test';
 import { acceptInvitation } from '@everstep/sdk';
 import { each } from '../nodes.fixture.js';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardWorld, Window } from './dashboard.fixture.js';
+import { becomes, DashboardHarness, Window } from './dashboard.fixture.js';
 import { adminOf, Receiver, type SeededAccount, seedAccount } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
 const skip = opened.kind === 'missing' ? opened.missing : false;
 
 describe('account pages', { skip }, () => {
-  let world: DashboardWorld;
+  let harness: DashboardHarness;
   let receiver: Receiver;
   let seeded: SeededAccount;
   let window: Window;
   before(async () => {
     if (opened.kind === 'missing') return;
     receiver = await Receiver.open();
-    world = await DashboardWorld.open(opened.browser);
-    seeded = await seedAccount(world, receiver);
-    window = await world.loggedIn();
+    harness = await DashboardHarness.open(opened.browser);
+    seeded = await seedAccount(harness, receiver);
+    window = await harness.loggedIn();
   });
   after(async () => {
-    await world?.close();
+    await harness?.close();
     await receiver?.close();
     if (opened.kind === 'open') await opened.browser.close();
   });
@@ -39,7 +39,7 @@ describe('account pages', { skip }, () => {
   const card = (name: string) => window.page.getByRole('region', { name, exact: true });
 
   test('every page with data is accessible and has no errors', async (t) => {
-    const own = await world.loggedIn();
+    const own = await harness.loggedIn();
     const pages: Readonly<Record<string, string>> = {
       events: 'events',
       'flow-control': 'flow-control',
@@ -112,7 +112,7 @@ describe('account pages', { skip }, () => {
   test('schedules: a schedule is created, run now, paused and deleted', async () => {
     await window.goTo('schedules');
     await button('New schedule').click();
-    await dialog().getByLabel('Workflow URL').fill(world.urls['/order']);
+    await dialog().getByLabel('Workflow URL').fill(harness.urls['/order']);
     await dialog().getByLabel('Cron expression').fill('0 25 * * *');
     await dialog().locator('.field-error').first().waitFor();
     assert.equal(await dialog().getByRole('button').last().isDisabled(), true);
@@ -254,7 +254,7 @@ describe('account pages', { skip }, () => {
 
   test('instance: tokens are hidden until shown, and the budget is set', async () => {
     await window.goTo('instance');
-    const token = world.variable('EVERSTEP_TOKEN');
+    const token = harness.variable('EVERSTEP_TOKEN');
     assert.equal((await window.page.content()).includes(`>${token}<`), false);
     await button('Show token').click();
     await showsText(token);
@@ -301,7 +301,7 @@ describe('account pages', { skip }, () => {
     await inDialog('Done').click();
     await dialogClosed();
     await row('grace@shop.example').getByText('Invited').waitFor();
-    const invited = await world.window();
+    const invited = await harness.window();
     await invited.page.goto(link);
     await invited.page.getByRole('button', { name: 'Accept invitation', exact: true }).click();
     await invited.page.getByText('Save this API key now').waitFor();
@@ -390,7 +390,7 @@ describe('account pages', { skip }, () => {
   });
 
   test('every page shows a failed request and recovers on retry', async () => {
-    const context = (await world.loggedIn()).page.context();
+    const context = (await harness.loggedIn()).page.context();
     const apiUrls = /\/v2\/(?!session|live|queue\/users)/;
     const message = 'the store does not respond';
     // Pages retry for some seconds before they show an error. Three tabs run at the same time: a browser has six connections per
@@ -421,11 +421,11 @@ describe('account pages', { skip }, () => {
   });
 
   test('disabled buttons explain a read-only role', async () => {
-    const admin = adminOf(world);
+    const admin = adminOf(harness);
     const { invitation_secret: secret = '' } = await admin.teams.members.put(seeded.teamId, 'fin@shop.example', 'finance');
-    const { api_key: apiKey = '' } = await acceptInvitation(secret, { baseUrl: world.url });
+    const { api_key: apiKey = '' } = await acceptInvitation(secret, { baseUrl: harness.url });
     const { id } = await admin.instances.create({ name: 'for-all', region: 'eu-central-1', teamId: seeded.teamId });
-    const own = await world.window();
+    const own = await harness.window();
     await own.page.goto('/');
     await own.logIn('fin@shop.example', apiKey);
     for (const [page, name] of [

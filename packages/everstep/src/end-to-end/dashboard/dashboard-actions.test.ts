@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { acceptInvitation, Client } from '@everstep/sdk';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardWorld, type Window } from './dashboard.fixture.js';
+import { becomes, DashboardHarness, type Window } from './dashboard.fixture.js';
 import { adminOf, Receiver } from './dashboard-account.fixture.js';
 import { Incident } from './incident.fixture.js';
 
@@ -16,7 +16,7 @@ const RUNS = 60;
 const READ_ONLY_USER = 'fin@shop.example';
 
 describe('less common dashboard actions', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
-  let world: DashboardWorld;
+  let harness: DashboardHarness;
   let incident: Incident;
   let receiver: Receiver;
   let window: Window;
@@ -25,18 +25,18 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
   let indexId = '';
   before(async () => {
     if (opened.kind === 'missing') return;
-    [incident, receiver, world] = await Promise.all([Incident.open(), Receiver.open(), DashboardWorld.open(opened.browser)]);
-    const admin = adminOf(world);
+    [incident, receiver, harness] = await Promise.all([Incident.open(), Receiver.open(), DashboardHarness.open(opened.browser)]);
+    const admin = adminOf(harness);
     ({ id: teamId } = await admin.teams.create('Shop'));
     const { invitation_secret: secret = '' } = await admin.teams.members.put(teamId, READ_ONLY_USER, 'finance');
-    ({ api_key: apiKey } = await acceptInvitation(secret, { baseUrl: world.url }));
+    ({ api_key: apiKey } = await acceptInvitation(secret, { baseUrl: harness.url }));
     const [queue] = await admin.instances.list();
     ({ id: indexId } = await admin.searchIndexes.create({ name: 'films', region: queue?.region ?? '', type: 'payg' }));
-    await incident.fail(world.client, RUNS);
-    window = await world.loggedIn();
+    await incident.fail(harness.client, RUNS);
+    window = await harness.loggedIn();
   });
   after(async () => {
-    await world?.close();
+    await harness?.close();
     await Promise.all([incident?.stop(), receiver?.close()]);
     if (opened.kind === 'open') await opened.browser.close();
   });
@@ -72,8 +72,8 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     await rows('Dead letters').first().focus();
     await page.keyboard.press('End');
     await showsText(`${RUNS} dead letters shown`);
-    const { messages } = await world.client.dlq.list({ count: 100 });
-    await world.client.dlq.delete(messages.at(-1)?.dlqId ?? '');
+    const { messages } = await harness.client.dlq.list({ count: 100 });
+    await harness.client.dlq.delete(messages.at(-1)?.dlqId ?? '');
     await showsText(/^Only the first 50 update automatically/);
     assert.deepEqual(await window.findings(), []);
     await button('Refresh').click();
@@ -92,13 +92,13 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     await window.page.waitForURL('**/runs/**');
     await showsText('Resumed from');
     await showsText('Succeeded');
-    assert.equal(await incident.letters(world.client), RUNS - 2);
+    assert.equal(await incident.letters(harness.client), RUNS - 2);
     assert.deepEqual(window.problems, []);
   });
 
   test('a pending failure callback is canceled and sent again', async () => {
     incident.break();
-    const { workflowRunId } = await world.client.trigger(incident.urls['/checkout'], {
+    const { workflowRunId } = await harness.client.trigger(incident.urls['/checkout'], {
       body: { id: 1001 },
       // This also applies to the failure callback.
       retries: 3,
@@ -106,7 +106,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
       failureCallback: `${receiver.url}/down`,
       retryDelay: '3600000',
     });
-    await world.ended(workflowRunId);
+    await harness.ended(workflowRunId);
     await window.goTo(`dead-letters?view=entries&workflowRunId=${workflowRunId}`);
     await rows('Dead letters').first().click();
     await button('Cancel').click();
@@ -119,7 +119,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
 
   test('the rate of a running repair is changed, and its results are filtered by state', async () => {
     incident.fix();
-    const left = await incident.letters(world.client);
+    const left = await incident.letters(harness.client);
     await window.goTo('repairs/new');
     await button('Create plan').click();
     await window.page.getByLabel('Max starts per second', { exact: true }).fill('2');
@@ -144,9 +144,9 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
 
   test('dead letters with a pending deletion show it in the list and on their page until it is undone', async () => {
     incident.break();
-    await incident.fail(world.client, 5);
+    await incident.fail(harness.client, 5);
     await window.goTo('dead-letters?view=entries');
-    const watching = await world.loggedIn({ width: 390, height: 844, theme: 'dark' });
+    const watching = await harness.loggedIn({ width: 390, height: 844, theme: 'dark' });
     await watching.goTo('dead-letters?view=entries');
     await window.goTo('repairs/new?action=delete');
     await window.page.getByRole('radio', { name: /^Delete/ }).check();
@@ -188,10 +188,10 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
     await inDialog('Rotate tokens').click();
     await showsText('Rotated the tokens');
     await dialogClosed();
-    await assert.rejects(world.client.dlq.list(), /token is not valid/);
+    await assert.rejects(harness.client.dlq.list(), /token is not valid/);
     await button('Show token').click();
     const token = await card('Tokens').getByText(/^ey/).innerText();
-    const client = new Client({ baseUrl: world.url, token });
+    const client = new Client({ baseUrl: harness.url, token });
     assert.equal((await client.dlq.list()).messages.length, 5);
     assert.deepEqual(window.problems, []);
   });
@@ -221,7 +221,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
       window.page.evaluate<string>(`fetch('/v2/workflows/repairs', { headers: { 'x-everstep-queue': '${instancePath.split('/')[2]}' } })
         .then((response) => response.json()).then(({ repairs }) => repairs[0].repairId)`),
     ]);
-    const own = await world.window();
+    const own = await harness.window();
     await own.page.goto('/');
     await own.logIn(READ_ONLY_USER, apiKey ?? '');
     const pages: readonly (readonly [page: string, ...disabled: string[]])[] = [

@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Locator } from 'playwright-core';
 import { listen } from '../nodes.fixture.js';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardWorld, type Window } from './dashboard.fixture.js';
+import { becomes, DashboardHarness, type Window } from './dashboard.fixture.js';
 import { Incident } from './incident.fixture.js';
 import { Keyboard } from './keyboard.fixture.js';
 
@@ -16,16 +16,16 @@ const opened = await openBrowser();
 const RUNS = 500;
 
 describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
-  let world: DashboardWorld;
+  let harness: DashboardHarness;
   let incident: Incident;
   before(async () => {
     if (opened.kind === 'missing') return;
-    world = await DashboardWorld.open(opened.browser);
+    harness = await DashboardHarness.open(opened.browser);
     incident = await Incident.open();
-    await incident.fail(world.client, RUNS);
+    await incident.fail(harness.client, RUNS);
   });
   after(async () => {
-    await world?.close();
+    await harness?.close();
     await incident?.stop();
     if (opened.kind === 'open') await opened.browser.close();
   });
@@ -38,7 +38,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     page.locator('dl.figures > div').evaluateAll((parts) => parts.map((part) => part.textContent ?? ''));
 
   test('500 failed runs with three errors are repaired with the mouse after a failed canary', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
     await page.getByRole('link', { name: 'Dead letters' }).click();
 
@@ -81,14 +81,14 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('form').getByText('2.5 s').waitFor();
     await window.screenshot('plan-1440-light', true);
     assert.deepEqual(await window.findings(), []);
-    assert.equal(await incident.letters(world.client), RUNS);
+    assert.equal(await incident.letters(harness.client), RUNS);
 
     // The app is not fixed yet: the canary fails and the other entries are not processed.
     await page.getByRole('button', { name: 'Resume 10 and wait' }).click();
     await page.getByText(/^Stopped automatically: \d+ of the first 10 failed again/).waitFor();
     await window.settled();
     await window.screenshot('stopped-1440-light', true);
-    assert.equal(await incident.letters(world.client), RUNS);
+    assert.equal(await incident.letters(harness.client), RUNS);
 
     // The app is fixed: the canary passes and the other entries follow.
     incident.fix();
@@ -108,7 +108,7 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     // No dead letters are left, and the report stays.
     await page.getByRole('link', { name: 'View dead letters' }).click();
     await page.getByText('No dead letters', { exact: true }).waitFor();
-    assert.equal(await incident.letters(world.client), 0);
+    assert.equal(await incident.letters(harness.client), 0);
     await page.getByRole('link', { name: 'Repairs', exact: true }).click();
     await page.getByRole('row').filter({ hasText: 'Done' }).click();
     await page.getByText('Done: 500 succeeded of 500.').waitFor();
@@ -120,14 +120,14 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
 
   test('the same repair works with the keyboard only, and errors that occur again after a repair are regressed', async () => {
     incident.break();
-    await incident.fail(world.client, RUNS);
-    const window = await world.window();
+    await incident.fail(harness.client, RUNS);
+    const window = await harness.window();
     const { page } = window;
     const keyboard = new Keyboard(page);
     await page.goto('/');
     await page.getByRole('heading', { name: 'Log in' }).waitFor();
-    await keyboard.write('textbox', 'Email', world.variable('EVERSTEP_ADMIN_EMAIL'));
-    await keyboard.write('textbox', 'API key', world.variable('EVERSTEP_ADMIN_API_KEY'));
+    await keyboard.write('textbox', 'Email', harness.variable('EVERSTEP_ADMIN_EMAIL'));
+    await keyboard.write('textbox', 'API key', harness.variable('EVERSTEP_ADMIN_API_KEY'));
     await keyboard.press('Enter');
     await page.waitForURL('**/q/**');
     await window.settled();
@@ -169,15 +169,15 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByText('Done: 500 succeeded of 500.').waitFor({ timeout: 120_000 });
     await keyboard.enter('link', 'View dead letters');
     await page.getByText('No dead letters', { exact: true }).waitFor();
-    assert.equal(await incident.letters(world.client), 0);
+    assert.equal(await incident.letters(harness.client), 0);
     assert.deepEqual(window.problems, []);
   });
 
   test('a running repair is paused, continued and aborted, and pending entries stay in the queue', async () => {
     incident.break();
-    await incident.fail(world.client, 30);
+    await incident.fail(harness.client, 30);
     incident.fix();
-    const window = await world.loggedIn({ theme: 'dark' });
+    const window = await harness.loggedIn({ theme: 'dark' });
     const { page } = window;
     await window.goTo('repairs/new');
     await page.getByRole('button', { name: 'Create plan' }).click();
@@ -199,14 +199,14 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
       .waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Abort repair' }).click();
     await page.getByText(/^Aborted: \d+ succeeded\. \d+ dead letters were not processed/).waitFor();
-    const left = await incident.letters(world.client);
+    const left = await incident.letters(harness.client);
     assert.ok(left > 0 && left < 30, `${left} are left`);
     assert.deepEqual(window.problems, []);
   });
 
   test('the link in the notice of an alert leads to exactly its dead letters, which are repaired with five clicks', async (t) => {
-    const before = await incident.letters(world.client);
-    const { alerts } = world.client;
+    const before = await incident.letters(harness.client);
+    const { alerts } = harness.client;
     const concerned = 12;
     const notices: { readonly type: string; readonly dashboardUrl: string }[] = [];
     const receiver = await listen((request, response) => {
@@ -220,12 +220,12 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     const workflowUrl = incident.urls['/checkout'];
     await alerts.rules.put('incident', { condition: { kind: 'run-failed', workflowUrl }, destinations: ['people'] });
     incident.break();
-    await incident.fail(world.client, 20);
-    await becomes(() => incident.letters(world.client), before + 20);
+    await incident.fail(harness.client, 20);
+    await becomes(() => incident.letters(harness.client), before + 20);
     incident.fix();
     await becomes(async () => notices.length, 1);
     await alerts.rules.delete('incident');
-    const window = await world.loggedIn({ width: 390, height: 844, theme: 'dark' });
+    const window = await harness.loggedIn({ width: 390, height: 844, theme: 'dark' });
     const { page } = window;
     await page.goto(notices[0]?.dashboardUrl ?? '');
     await page.getByText('None selected: a repair applies to all that match the filters').waitFor();
@@ -236,13 +236,13 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('checkbox', { name: 'Then continue with the rest automatically' }).check();
     await page.getByRole('button', { name: `Resume 10 first, then all ${concerned}` }).click();
     await page.getByText(`Done: ${concerned} succeeded of ${concerned}.`).waitFor({ timeout: 120_000 });
-    assert.equal(await incident.letters(world.client), before + 20 - concerned);
+    assert.equal(await incident.letters(harness.client), before + 20 - concerned);
     assert.deepEqual(window.problems, []);
   });
 
   test('a bulk delete counts down and is undone', async () => {
-    const left = await incident.letters(world.client);
-    const window = await world.loggedIn({ width: 390, height: 844 });
+    const left = await incident.letters(harness.client);
+    const window = await harness.loggedIn({ width: 390, height: 844 });
     const { page } = window;
     await window.goTo('dead-letters');
     await groups(window).nth(1).waitFor();
@@ -264,15 +264,15 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     assert.deepEqual(await window.findings(), []);
     await page.getByRole('button', { name: 'Undo deletion' }).click();
     await page.getByText('Undone: nothing was deleted.').waitFor();
-    assert.equal(await incident.letters(world.client), left);
+    assert.equal(await incident.letters(harness.client), left);
     assert.deepEqual(window.problems, []);
   });
 
   test('every place that shows an error shows its message, own frames and causes', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
     const copied = (): Promise<string> => page.evaluate('navigator.clipboard.readText()');
-    const { messages } = await world.client.dlq.list();
+    const { messages } = await harness.client.dlq.list();
     const [charged, mailed] = ['answered 503', 'the template'].map((text) => messages.find(({ error }) => error.includes(text)));
     assert.ok(charged?.fingerprint && mailed?.fingerprint);
 
@@ -308,8 +308,8 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
   });
 
   test('a single dead letter shows its error and is restarted or deleted', async () => {
-    const left = await incident.letters(world.client);
-    const window = await world.loggedIn({ width: 900 });
+    const left = await incident.letters(harness.client);
+    const window = await harness.loggedIn({ width: 900 });
     const { page } = window;
     await window.goTo('dead-letters?view=entries');
     await page.getByRole('row').nth(1).waitFor();
@@ -333,15 +333,15 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete 1 dead letter' }).click();
     await page.waitForURL('**/dead-letters?view=entries');
-    assert.equal(await incident.letters(world.client), left - 2);
+    assert.equal(await incident.letters(harness.client), left - 2);
     assert.deepEqual(window.problems, []);
   });
 
   test('an acknowledged group is known, and a plan shows incompatible runs', async () => {
     incident.break();
-    await incident.fail(world.client, 20);
+    await incident.fail(harness.client, 20);
     incident.rename();
-    const window = await world.loggedIn({ width: 390, height: 844, theme: 'dark' });
+    const window = await harness.loggedIn({ width: 390, height: 844, theme: 'dark' });
     const { page } = window;
     await window.goTo('dead-letters?state=regressed');
     const row = groupRow(window, /template of refund/);

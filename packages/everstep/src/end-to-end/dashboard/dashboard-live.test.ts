@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { DashboardWorld, type Seeded, type Window } from './dashboard.fixture.js';
+import { DashboardHarness, type Seeded, type Window } from './dashboard.fixture.js';
 import { Receiver, seedAccount, sent } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
@@ -42,36 +42,36 @@ const MOVED = `
 `;
 
 describe('live pages', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
-  let world: DashboardWorld;
+  let harness: DashboardHarness;
   let receiver: Receiver;
   let seeded: Seeded;
   let repairId = '';
   const windows = new Map<string, Window>();
   before(async () => {
     if (opened.kind === 'missing') return;
-    world = await DashboardWorld.open(opened.browser);
-    seeded = await world.seed({ steps: 10, letters: 4 });
+    harness = await DashboardHarness.open(opened.browser);
+    seeded = await harness.seed({ steps: 10, letters: 4 });
     receiver = await Receiver.open();
-    await seedAccount(world, receiver);
+    await seedAccount(harness, receiver);
     // The repair contains all groups except one. It is slow enough to run until the rate is raised.
-    const { messages } = await world.client.dlq.list();
+    const { messages } = await harness.client.dlq.list();
     const dlqIds = messages.filter(({ error }) => !error?.includes('address')).map(({ dlqId }) => dlqId);
-    ({ repairId } = await world.client.repairs.plan('restart', { filter: { dlqIds } }));
-    const first = await world.loggedIn();
-    await world.client.repairs.start(repairId, { ratePerSecond: 0.1 });
+    ({ repairId } = await harness.client.repairs.plan('restart', { filter: { dlqIds } }));
+    const first = await harness.loggedIn();
+    await harness.client.repairs.start(repairId, { ratePerSecond: 0.1 });
     // The repair must not end while the pages are loading.
-    await world.client.repairs.pause(repairId);
+    await harness.client.repairs.pause(repairId);
     for (const page of PAGES) {
-      const window = await world.window({ like: first });
+      const window = await harness.window({ like: first });
       windows.set(page, window);
       await window.page.goto(new URL(first.page.url()).pathname.replace(/\/overview$/, '/') + addressOf(page));
       await window.settled();
     }
-    await world.client.repairs.continue(repairId, { ratePerSecond: 0.1 });
+    await harness.client.repairs.continue(repairId, { ratePerSecond: 0.1 });
     await repairPage().getByRole('button', { name: 'Pause', exact: true }).waitFor();
   });
   after(async () => {
-    await world?.close();
+    await harness?.close();
     await receiver?.close();
     if (opened.kind === 'open') await opened.browser.close();
   });
@@ -81,21 +81,21 @@ describe('live pages', { skip: opened.kind === 'missing' ? opened.missing : fals
 
   /** Changes something on each of the pages. */
   async function changeAll(): Promise<void> {
-    const { client, urls, faults } = world;
+    const { client, urls, faults } = harness;
     await client.repairs.pause(repairId);
     await repairPage().getByRole('button', { name: 'Continue', exact: true }).waitFor();
     await client.repairs.continue(repairId, { ratePerSecond: 10 });
     await client.trigger(urls['/order'], { body: { id: 703 }, flowControl: { key: 'imports', rate: 1, period: '3600s' } });
     await client.trigger(urls['/approval'], { body: { id: 704 } });
-    await sent(world, 'POST', '/v2/queues', { queueName: 'another', parallelism: 1 });
-    await sent(world, 'POST', `/v2/publish/${receiver.url}/down`, { order: 3 }, { 'upstash-retries': '0' });
+    await sent(harness, 'POST', '/v2/queues', { queueName: 'another', parallelism: 1 });
+    await sent(harness, 'POST', `/v2/publish/${receiver.url}/down`, { order: 3 }, { 'upstash-retries': '0' });
     for (const fault of ['payments', 'stock'] as const) {
       faults[fault] = true;
-      await world.ended((await client.trigger(urls['/order'], { body: { id: 705 }, retries: 0 })).workflowRunId);
+      await harness.ended((await client.trigger(urls['/order'], { body: { id: 705 }, retries: 0 })).workflowRunId);
       faults[fault] = false;
     }
     await client.notify({ eventId: 'approval/5' });
-    await world.ended(seeded.waiting);
+    await harness.ended(seeded.waiting);
     while ((await client.repairs.get(repairId)).state !== 'done') await windows.get('repairs')?.page.waitForTimeout(200);
   }
 

@@ -5,27 +5,27 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardWorld, type Seeded, VIEWPORTS } from './dashboard.fixture.js';
+import { becomes, DashboardHarness, type Seeded, VIEWPORTS } from './dashboard.fixture.js';
 import { addressOf, PAGES } from './pages.fixture.js';
 
 const opened = await openBrowser();
 
 describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
-  let world: DashboardWorld;
+  let harness: DashboardHarness;
   let seeded: Seeded;
   before(async () => {
     if (opened.kind === 'missing') return;
-    world = await DashboardWorld.open(opened.browser);
-    seeded = await world.seed();
+    harness = await DashboardHarness.open(opened.browser);
+    seeded = await harness.seed();
   });
   after(async () => {
-    await world?.close();
+    await harness?.close();
     if (opened.kind === 'open') await opened.browser.close();
   });
 
   for (const [viewport, size] of Object.entries(VIEWPORTS))
     test(`${viewport}: login page`, async () => {
-      const window = await world.window(size);
+      const window = await harness.window(size);
       await window.page.goto('/');
       await window.settled();
       await window.page.getByLabel('Email').waitFor();
@@ -35,10 +35,10 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     });
 
   test('every page in each viewport', async (t) => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     for (const [name, page] of Object.entries(PAGES))
       await t.test(name, () =>
-        window.inEachViewport(addressOf(page, world, seeded), async (viewport) => {
+        window.inEachViewport(addressOf(page, harness, seeded), async (viewport) => {
           await window.screenshot(`${name}-${viewport}`);
           assert.deepEqual(await window.faults(), [], viewport);
         }),
@@ -46,7 +46,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
   });
 
   test('a histogram above a list zooms by dragging and with the keyboard, and top values set filters', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
     await window.goTo('runs?state=RUN_FAILED');
     const histogram = page.getByRole('region', { name: 'Runs by creation' });
@@ -76,14 +76,14 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
   });
 
   test('the overview leads to what needs attention and to the pages of workflows', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
     await page.getByLabel('Time range').selectOption('1h');
     await becomes(() => window.parameters(), { window: '1h' });
     const started = page.locator('dl.insight-figures > div').filter({ hasText: 'Started' });
     await becomes(() => started.innerText(), 'Started\n15');
     await page.getByRole('grid', { name: 'Top workflows' }).getByRole('row').filter({ hasText: '/order' }).click();
-    await becomes(() => window.parameters(), { url: world.urls['/order'], window: '1h' });
+    await becomes(() => window.parameters(), { url: harness.urls['/order'], window: '1h' });
     const steps = page.getByRole('grid', { name: 'Steps' });
     await page.getByLabel('Order of steps').selectOption('failing');
     const failures = (row: number) => steps.getByRole('row').nth(row).getByRole('gridcell').nth(2).innerText();
@@ -92,7 +92,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     await page.waitForURL('**/dead-letters/dlq_*');
     await page.goBack();
     await page.getByRole('link', { name: 'View runs' }).click();
-    await becomes(() => window.parameters(), { url: world.urls['/order'] });
+    await becomes(() => window.parameters(), { url: harness.urls['/order'] });
     await page.getByRole('grid', { name: 'Runs' }).getByRole('link', { name: '/order' }).first().click();
     await page.getByRole('heading', { name: 'Workflow order' }).waitFor();
     await page.getByRole('link', { name: 'Overview', exact: true }).click();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { acceptInvitation } from '@everstep/sdk';
 import { openBrowser } from './chromium.fixture.js';
-import { DashboardWorld, type Window } from './dashboard.fixture.js';
+import { DashboardHarness, type Window } from './dashboard.fixture.js';
 import { adminOf } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
@@ -11,21 +11,21 @@ const skip = opened.kind === 'missing' ? opened.missing : false;
 const ADA = 'ada@shop.example';
 
 describe('users and credentials', { skip }, () => {
-  let world: DashboardWorld;
+  let harness: DashboardHarness;
   let window: Window;
   let adaKey = '';
   before(async () => {
     if (opened.kind === 'missing') return;
-    world = await DashboardWorld.open(opened.browser);
-    const admin = adminOf(world);
+    harness = await DashboardHarness.open(opened.browser);
+    const admin = adminOf(harness);
     const team = await admin.teams.create('shop');
     const { invitation_secret: secret = '' } = await admin.teams.members.put(team.id, ADA, 'dev');
-    adaKey = (await acceptInvitation(secret, { baseUrl: world.url })).api_key ?? '';
+    adaKey = (await acceptInvitation(secret, { baseUrl: harness.url })).api_key ?? '';
     await admin.instances.create({ name: 'of the shop', region: 'eu-central-1', teamId: team.id });
-    window = await world.loggedIn();
+    window = await harness.loggedIn();
   });
   after(async () => {
-    await world?.close();
+    await harness?.close();
     if (opened.kind === 'open') await opened.browser.close();
   });
   const row = (text: string | RegExp) => window.page.getByRole('row').filter({ hasText: text });
@@ -69,7 +69,7 @@ describe('users and credentials', { skip }, () => {
     assert.equal(await inDialog('Delete').isDisabled(), true);
     await inDialog('Cancel').click();
     await dialogClosed();
-    const recovered = await world.window();
+    const recovered = await harness.window();
     await recovered.page.goto(link);
     await recovered.page.getByRole('button', { name: 'Create API key', exact: true }).click();
     await recovered.page.getByText('Your new API key').first().waitFor();
@@ -77,7 +77,7 @@ describe('users and credentials', { skip }, () => {
   });
 
   test('a user lists sessions and ends all others', async () => {
-    const other = await world.loggedIn();
+    const other = await harness.loggedIn();
     await window.goTo('account');
     await row('This browser').waitFor();
     await row('Other').waitFor();
@@ -90,8 +90,8 @@ describe('users and credentials', { skip }, () => {
   });
 
   test('a named token is created, shown once and revoked, and an instance is deleted', async () => {
-    const { id } = await adminOf(world).instances.create({ name: 'old app', region: 'eu-central-1' });
-    await window.page.goto(`${world.url}/q/${id}/instance`);
+    const { id } = await adminOf(harness).instances.create({ name: 'old app', region: 'eu-central-1' });
+    await window.page.goto(`${harness.url}/q/${id}/instance`);
     await window.settled();
     await button('New token').click();
     await dialog().getByLabel('Name').fill('ci');
@@ -122,12 +122,12 @@ describe('users and credentials', { skip }, () => {
     await window.settled();
     assert.ok(!window.page.url().includes(id));
     await window.page.unroute('**/v2/queue/users');
-    assert.ok(!(await adminOf(world).instances.list()).some((queue) => queue.id === id && queue.state === undefined));
+    assert.ok(!(await adminOf(harness).instances.list()).some((queue) => queue.id === id && queue.state === undefined));
   });
 
   test('only operators see the Users page, and the login page explains a failed sign-in', async () => {
-    const own = await world.window();
-    await own.page.goto(`${world.url}/login?sign-in-error=sso-domain`);
+    const own = await harness.window();
+    await own.page.goto(`${harness.url}/login?sign-in-error=sso-domain`);
     await own.page.getByRole('alert').getByText('Your email domain is not allowed').waitFor();
     assert.equal(await own.page.getByText('Sign in with SSO').count(), 0);
     assert.deepEqual(await own.findings(), []);

@@ -2,22 +2,22 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardWorld, type Seeded, type Window } from './dashboard.fixture.js';
+import { becomes, DashboardHarness, type Seeded, type Window } from './dashboard.fixture.js';
 
 const opened = await openBrowser();
 
 describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
-  let world: DashboardWorld;
+  let harness: DashboardHarness;
   let seeded: Seeded;
   let window: Window;
   before(async () => {
     if (opened.kind === 'missing') return;
-    world = await DashboardWorld.open(opened.browser);
-    seeded = await world.seed();
-    window = await world.loggedIn();
+    harness = await DashboardHarness.open(opened.browser);
+    seeded = await harness.seed();
+    window = await harness.loggedIn();
   });
   after(async () => {
-    await world?.close();
+    await harness?.close();
     if (opened.kind === 'open') await opened.browser.close();
   });
   const rowOf = (id: string) => window.page.getByRole('row').filter({ hasText: id });
@@ -26,19 +26,19 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
   const dialog = () => window.page.getByRole('dialog');
   const HELD = /the flow control key "held": the key is paused/;
   /** Triggers a run that does not start until `release`. */
-  const held: typeof world.triggerAt = async (path, options) => {
-    await world.client.flowControl.pin('held', { parallelism: 10 });
-    await world.client.flowControl.pause('held');
-    return world.triggerAt(path, { ...options, flowControl: { key: 'held' } });
+  const held: typeof harness.triggerAt = async (path, options) => {
+    await harness.client.flowControl.pin('held', { parallelism: 10 });
+    await harness.client.flowControl.pause('held');
+    return harness.triggerAt(path, { ...options, flowControl: { key: 'held' } });
   };
-  const release = () => world.client.flowControl.resume('held');
+  const release = () => harness.client.flowControl.resume('held');
 
   test('an open list offers a new run without moving', async () => {
     await window.goTo('runs');
     const { page } = window;
     await rowOf(seeded.good).waitFor();
     const before = await page.getByRole('row').nth(1).innerText();
-    const { workflowRunId } = await world.triggerAt('/approval', { body: { id: 900 } });
+    const { workflowRunId } = await harness.triggerAt('/approval', { body: { id: 900 } });
     const show = page.getByRole('button', { name: 'Show 1 new run' });
     await show.waitFor();
     assert.equal((await page.getByRole('row').nth(1).innerText()).split('\n')[1], before.split('\n')[1]);
@@ -50,7 +50,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
   test('a running run is updated in place', async () => {
     await window.goTo('runs');
     await rowOf(seeded.waiting).getByText('Waiting for event "approval/5"').waitFor();
-    await world.client.notify({ eventId: 'approval/5' });
+    await harness.client.notify({ eventId: 'approval/5' });
     await rowOf(seeded.waiting).getByText('Succeeded').waitFor();
   });
 
@@ -143,7 +143,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
   });
 
   test('on a phone, touching a time shows it exactly, and a list shows errors', async () => {
-    const phone = await world.loggedIn({ width: 390, height: 844, hasTouch: true });
+    const phone = await harness.loggedIn({ width: 390, height: 844, hasTouch: true });
     await phone.goTo('runs');
     const row = phone.page.getByRole('row').filter({ hasText: 'payment service answered 503' }).first();
     await row.locator('time').tap();
@@ -197,7 +197,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
   test('a run is triggered from the page with the payload of a recent run, and run again with a different payload', async () => {
     await window.goTo('runs?action=trigger');
     const { page } = window;
-    await dialog().getByLabel('Workflow URL').fill(world.urls['/order']);
+    await dialog().getByLabel('Workflow URL').fill(harness.urls['/order']);
     const recent = dialog().getByLabel('Recent payloads');
     await recent.selectOption(await recent.locator('option').filter({ hasText: seeded.good }).getAttribute('value'));
     await becomes(async () => JSON.parse((await dialog().getByLabel('Payload (optional)').inputValue()) || 'null'), {
@@ -236,7 +236,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
   });
 
   test('an id is copied on pages without a secure context too', async () => {
-    const insecure = await world.window({ like: window });
+    const insecure = await harness.window({ like: window });
     await insecure.page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
     await insecure.page.goto(`${new URL(window.page.url()).pathname.split('/').slice(0, 3).join('/')}/runs/${seeded.good}`);
     await insecure.settled();
@@ -283,7 +283,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
   });
 
   test('nothing moves on the page of a run when the run ends', async () => {
-    const own = await world.loggedIn({ width: 900, height: 1100 });
+    const own = await harness.loggedIn({ width: 900, height: 1100 });
     const { page } = own;
     const { workflowRunId } = await held('/order', { body: { id: 902 } });
     await own.goTo(`runs/${workflowRunId}`);
@@ -303,7 +303,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     { width: 390, height: 844 },
   ])
     test(`nothing moves when steps exceed the visible rows and the run fails, ${viewport.width} px wide`, async () => {
-      const own = await world.loggedIn(viewport);
+      const own = await harness.loggedIn(viewport);
       const { page } = own;
       const { workflowRunId } = await held('/long', { body: { steps: 12, failsAfterwards: true }, retries: 0 });
       await own.goTo(`runs/${workflowRunId}`);
@@ -322,7 +322,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     });
 
   test('an open step panel does not move when the step completes', async () => {
-    const { workflowRunId } = await world.triggerAt('/approval', { body: { id: 903 } });
+    const { workflowRunId } = await harness.triggerAt('/approval', { body: { id: 903 } });
     await window.goTo(`runs/${workflowRunId}`);
     const { page } = window;
     await stepOf('approved').click();
@@ -332,7 +332,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     // The browser does not report layout shifts within half a second of a click.
     await page.waitForTimeout(600);
     await window.watchShifts();
-    await world.client.notify({ eventId: 'approval/903' });
+    await harness.client.notify({ eventId: 'approval/903' });
     await panel.getByText('Result').waitFor();
     await page.getByText('The run succeeded; nothing is pending.').waitFor();
     assert.deepEqual(await window.shifts(), []);
@@ -398,7 +398,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
   });
 
   test('a run is canceled with the keyboard after a confirmation', async () => {
-    const { workflowRunId } = await world.triggerAt('/approval', { body: { id: 901 } });
+    const { workflowRunId } = await harness.triggerAt('/approval', { body: { id: 901 } });
     await window.goTo(`runs/${workflowRunId}`);
     const { page } = window;
     await page.getByRole('button', { name: 'Cancel' }).press('Enter');
@@ -414,8 +414,8 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
   });
 
   test('only the visible rows of a run with a thousand steps are rendered', async () => {
-    const { workflowRunId } = await world.triggerAt('/long', { body: { steps: 1_000 } });
-    await world.ended(workflowRunId);
+    const { workflowRunId } = await harness.triggerAt('/long', { body: { steps: 1_000 } });
+    await harness.ended(workflowRunId);
     await window.goTo(`runs/${workflowRunId}`);
     const { page } = window;
     await page.getByText('Timeline (1,000 steps)').waitFor();

@@ -3,26 +3,26 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardWorld } from './dashboard.fixture.js';
+import { becomes, DashboardHarness } from './dashboard.fixture.js';
 
 const opened = await openBrowser();
 
 describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
-  let world: DashboardWorld;
+  let harness: DashboardHarness;
   before(async () => {
-    if (opened.kind === 'open') world = await DashboardWorld.open(opened.browser);
+    if (opened.kind === 'open') harness = await DashboardHarness.open(opened.browser);
   });
   after(async () => {
-    await world?.close();
+    await harness?.close();
     if (opened.kind === 'open') await opened.browser.close();
   });
-  const email = () => world.variable('EVERSTEP_ADMIN_EMAIL');
-  const apiKey = () => world.variable('EVERSTEP_ADMIN_API_KEY');
+  const email = () => harness.variable('EVERSTEP_ADMIN_EMAIL');
+  const apiKey = () => harness.variable('EVERSTEP_ADMIN_API_KEY');
 
   test('a link opens its view after login', async () => {
-    const first = await world.loggedIn();
+    const first = await harness.loggedIn();
     const [, , instanceId] = new URL(first.page.url()).pathname.split('/');
-    const window = await world.window();
+    const window = await harness.window();
     await window.page.goto(`/q/${instanceId}/runs?state=RUN_FAILED&q=a+b`);
     await window.page.getByLabel('Email').waitFor();
     await window.logIn(email(), apiKey());
@@ -33,7 +33,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('a rejected login shows the reason and does not leak the key into the URL', async () => {
-    const window = await world.window();
+    const window = await harness.window();
     await window.page.goto('/');
     await window.page.getByLabel('Email').fill(email());
     await window.page.getByLabel('API key').fill('not-the-key');
@@ -44,7 +44,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('logout invalidates the session in other tabs and for copied cookies', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
     const other = await page.context().newPage();
     await other.goto('/');
@@ -62,7 +62,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('logout everywhere ends sessions in other browsers', async () => {
-    const [here, elsewhere] = [await world.loggedIn(), await world.loggedIn()];
+    const [here, elsewhere] = [await harness.loggedIn(), await harness.loggedIn()];
     await here.page.getByRole('button', { name: email() }).click();
     await here.page.getByRole('menuitem', { name: 'Log out everywhere' }).click();
     await here.page.getByLabel('Email').waitFor();
@@ -70,7 +70,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('the theme follows the system until the user selects one', async () => {
-    const window = await world.loggedIn({ theme: 'dark' });
+    const window = await harness.loggedIn({ theme: 'dark' });
     const { page } = window;
     const showsIn = (theme: 'light' | 'dark') => page.locator(`html[data-theme="${theme}"]`).waitFor();
     await showsIn('dark');
@@ -85,7 +85,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('the first Tab stop skips the navigation', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
     await page.reload();
     await window.settled();
@@ -97,12 +97,12 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('a login link logs in once and leaves no secret in the URL', async () => {
-    const [link = ''] = /http\S+\/login#lnk_[\w-]+/.exec(world.service.printed) ?? [];
-    const window = await world.window();
+    const [link = ''] = /http\S+\/login#lnk_[\w-]+/.exec(harness.service.printed) ?? [];
+    const window = await harness.window();
     await window.page.goto(link);
     await window.page.waitForURL('**/q/**');
     assert.doesNotMatch(window.page.url(), /lnk_/);
-    const second = await world.window();
+    const second = await harness.window();
     await second.page.goto(link);
     await second.page.getByRole('alert').getByText('already used').waitFor();
     await second.page.getByText('Where is my API key?').click();
@@ -111,7 +111,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('an instance without runs shows a quickstart with its own URL and token', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
     for (const way of ['TypeScript', 'curl', '@upstash/workflow']) {
       await page.getByRole('button', { name: way, exact: true }).click();
@@ -124,14 +124,14 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     const url = new URL(page.url()).origin;
     assert.equal(
       await page.evaluate('navigator.clipboard.readText()'),
-      `export EVERSTEP_URL=${url} EVERSTEP_TOKEN=${world.variable('EVERSTEP_TOKEN')}`,
+      `export EVERSTEP_URL=${url} EVERSTEP_TOKEN=${harness.variable('EVERSTEP_TOKEN')}`,
     );
     // The token is not on screen.
-    assert.ok(!(await page.locator('#page').innerText()).includes(world.variable('EVERSTEP_TOKEN')));
+    assert.ok(!(await page.locator('#page').innerText()).includes(harness.variable('EVERSTEP_TOKEN')));
   });
 
   test('keys open the palette, the search field and the help, and the palette leads to pages', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
     await window.goTo('runs');
     await page.keyboard.press('/');
@@ -150,7 +150,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('filters are saved as a view, which is in the menu and in the palette', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
     await window.goTo('runs?state=RUN_FAILED');
     await page.getByRole('button', { name: 'Views' }).click();
@@ -167,7 +167,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('on a narrow screen the navigation closes after a page is selected', async () => {
-    const window = await world.loggedIn({ width: 390, height: 844 });
+    const window = await harness.loggedIn({ width: 390, height: 844 });
     const { page } = window;
     await page.getByRole('button', { name: 'Open navigation' }).click();
     await page.getByRole('dialog').getByRole('link', { name: 'Audit log' }).click();
@@ -176,7 +176,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('an unknown address shows a not-found page', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     await window.page.goto('/q/none/no-such-page');
     await window.page.getByText('No page exists at this address').waitFor();
     await window.page.goto('/q/none/runs');
@@ -187,7 +187,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   test('background tabs leave the connections of the browser to the visible tab', async () => {
     // A browser has six connections per host.
     const tabs = 7;
-    const context = (await world.loggedIn()).page.context();
+    const context = (await harness.loggedIn()).page.context();
     await context.addInitScript("Object.defineProperty(document, 'hidden', { get: () => !sessionStorage.getItem('shown') })");
     const live = (page: Page) => page.getByText('Live', { exact: true });
     let last: Page | null = null;
@@ -215,7 +215,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('a list is requested once while nothing changes', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const requests: string[] = [];
     window.page.on('request', (request) => {
       if (request.url().includes('/v2/workflows/search')) requests.push(request.url());
@@ -226,13 +226,13 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('the page shows that the server is unreachable without moving, and recovers', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
-    const { port } = new URL(world.url);
+    const { port } = new URL(harness.url);
     const top = () => page.evaluate<number>("document.querySelector('h1').getBoundingClientRect().top");
     const before = await top();
     assert.ok(before > 0);
-    await world.service.end('SIGKILL');
+    await harness.service.end('SIGKILL');
     const notice = page.getByText(/^The server hasn't responded since \d\d:\d\d:\d\d/);
     await notice.waitFor();
     await page.getByText('No connection', { exact: true }).waitFor();
@@ -242,7 +242,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await page.getByText(/^Couldn't load this page/).waitFor();
     await page.getByRole('button', { name: 'Retry' }).click();
     await page.getByText(/^The server is not responding\. It may be restarting/).waitFor();
-    await world.service.start({ port });
+    await harness.service.start({ port });
     await notice.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Retry' }).click();
     await page.getByRole('heading', { name: 'Team', level: 1 }).waitFor();
@@ -250,16 +250,16 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
   });
 
   test('the first page shows the first run when it starts', async () => {
-    const { page } = await world.loggedIn();
+    const { page } = await harness.loggedIn();
     await page.getByText('No runs yet').waitFor();
-    await world.triggerAt('/order', { body: { id: 1 } });
+    await harness.triggerAt('/order', { body: { id: 1 } });
     await page.getByRole('grid', { name: 'Top workflows' }).getByRole('row').filter({ hasText: '/order' }).waitFor();
     await page.getByText('No runs yet').waitFor({ state: 'detached' });
   });
 
   test('Back returns to the row that was opened, with the focus and at the same height', async () => {
-    for (let id = 1; id <= 20; id++) await world.triggerAt('/order', { body: { id } });
-    const window = await world.loggedIn({ height: 400 });
+    for (let id = 1; id <= 20; id++) await harness.triggerAt('/order', { body: { id } });
+    const window = await harness.loggedIn({ height: 400 });
     const { page } = window;
     const rowOf = (id: string) => page.getByRole('row').filter({ has: page.getByTitle(id) });
     const topOf = async (id: string) => Math.round((await rowOf(id).boundingBox())?.y ?? Number.NaN);
@@ -274,7 +274,7 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
       await open(id);
       await page.getByRole('heading', { level: 1, name: id }).waitFor();
       // A row that is added above must not move the others.
-      await world.triggerAt('/order', { body: { id: 21 } });
+      await harness.triggerAt('/order', { body: { id: 21 } });
       await page.goBack();
       await becomes(() => page.locator('[role=row]:focus .run-link').getAttribute('title'), id);
       await becomes(() => topOf(id), top);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardWorld, type Seeded, type Window } from './dashboard.fixture.js';
+import { becomes, DashboardHarness, type Seeded, type Window } from './dashboard.fixture.js';
 
 const opened = await openBrowser();
 
@@ -27,18 +27,18 @@ const ROWS_IN_VIEW = `(() => {
 })()`;
 
 describe('the dashboard on screens of each size', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
-  let world: DashboardWorld;
+  let harness: DashboardHarness;
   let seeded: Seeded;
   before(async () => {
     if (opened.kind === 'missing') return;
-    world = await DashboardWorld.open(opened.browser);
-    seeded = await world.seed({ steps: 1 });
+    harness = await DashboardHarness.open(opened.browser);
+    seeded = await harness.seed({ steps: 1 });
   });
   after(async () => {
-    await world?.close();
+    await harness?.close();
     if (opened.kind === 'open') await opened.browser.close();
   });
-  const phone = (): Promise<Window> => world.loggedIn({ width: 390, height: 844, hasTouch: true });
+  const phone = (): Promise<Window> => harness.loggedIn({ width: 390, height: 844, hasTouch: true });
   const isInView = (page: Page, name: RegExp): Promise<boolean> =>
     page
       .getByRole('button', { name })
@@ -46,7 +46,7 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
       .then((box) => box !== null && box.y >= 0 && box.y + box.height <= 844);
 
   test('lists show as many rows as their screens have room for, with and without the histogram', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     for (const [page, width, height, rows] of ROOM) {
       await window.page.setViewportSize({ width, height });
       await window.goTo(page);
@@ -88,7 +88,7 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
   });
 
   test('the button that starts a repair is in view on a phone before and after scrolling', async () => {
-    const { repairId } = await world.client.repairs.plan('resume', { filter: {} });
+    const { repairId } = await harness.client.repairs.plan('resume', { filter: {} });
     const window = await phone();
     const { page } = window;
     await window.goTo(`repairs/${repairId}`);

@@ -2,28 +2,28 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
-import { becomes, DashboardWorld, type Window } from './dashboard.fixture.js';
+import { becomes, DashboardHarness, type Window } from './dashboard.fixture.js';
 import { Keyboard } from './keyboard.fixture.js';
 
 const opened = await openBrowser();
 
 describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
-  let world: DashboardWorld;
+  let harness: DashboardHarness;
   before(async () => {
     if (opened.kind === 'missing') return;
-    world = await DashboardWorld.open(opened.browser);
-    await world.seed({ steps: 1, letters: 2 });
+    harness = await DashboardHarness.open(opened.browser);
+    await harness.seed({ steps: 1, letters: 2 });
   });
   after(async () => {
-    await world?.close();
+    await harness?.close();
     if (opened.kind === 'open') await opened.browser.close();
   });
 
-  const user = () => world.variable('EVERSTEP_ADMIN_EMAIL');
+  const user = () => harness.variable('EVERSTEP_ADMIN_EMAIL');
 
   /** Returns what the server has stored about the group whose message contains the text. */
   async function stored(text: string) {
-    for await (const group of world.client.dlq.allGroups())
+    for await (const group of harness.client.dlq.allGroups())
       if (group.message.includes(text)) {
         const { assignment, snooze, notes, needsAttention } = group;
         return {
@@ -42,7 +42,7 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
     page.getByRole('link', { name: `Dead letters (6 dead letters, ${count} new groups)` }).waitFor();
 
   test('a group is assigned, snoozed and annotated with the mouse, and its row shows it', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
     await window.goTo('dead-letters');
     await newGroups(window, 3);
@@ -75,10 +75,10 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
   });
 
   test('dead letters are sorted by the time of the failure, and the order is in the URL', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
     const newestFirst: string[] = [];
-    for await (const { workflowRunId } of world.client.dlq.entries()) newestFirst.push(workflowRunId);
+    for await (const { workflowRunId } of harness.client.dlq.entries()) newestFirst.push(workflowRunId);
     const shown = () =>
       page
         .getByRole('grid', { name: 'Dead letters' })
@@ -96,7 +96,7 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
   });
 
   test('the same with the keyboard only, and everything is undone', async () => {
-    const window = await world.loggedIn({ width: 390, height: 844, theme: 'dark' });
+    const window = await harness.loggedIn({ width: 390, height: 844, theme: 'dark' });
     const { page } = window;
     const keyboard = new Keyboard(page);
     await window.goTo('dead-letters');
@@ -140,7 +140,7 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
   });
 
   test('a note that is empty is not sent, and the button says why', async () => {
-    const window = await world.loggedIn();
+    const window = await harness.loggedIn();
     const { page } = window;
     await window.goTo('dead-letters');
     await rowOf(window, 'sku').click();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type ConnectedWorker, connect, NonRetryableError, serve } from '@everstep/sdk';
 import { openBrowser } from './chromium.fixture.js';
-import { DashboardWorld, type Window } from './dashboard.fixture.js';
+import { DashboardHarness, type Window } from './dashboard.fixture.js';
 
 const opened = await openBrowser();
 const ORDER = 'worker://shop/order';
@@ -19,17 +19,17 @@ const workflows = {
 };
 
 describe('dashboard with workers', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
-  let world: DashboardWorld;
+  let harness: DashboardHarness;
   let window: Window;
   let worker: ConnectedWorker | null = null;
   before(async () => {
     if (opened.kind === 'missing') return;
-    world = await DashboardWorld.open(opened.browser);
-    window = await world.loggedIn();
+    harness = await DashboardHarness.open(opened.browser);
+    window = await harness.loggedIn();
   });
   after(async () => {
     await worker?.close();
-    await world?.close();
+    await harness?.close();
     if (opened.kind === 'open') await opened.browser.close();
   });
   const row = (text: string | RegExp) => window.page.getByRole('row').filter({ hasText: text });
@@ -53,7 +53,7 @@ describe('dashboard with workers', { skip: opened.kind === 'missing' ? opened.mi
   });
 
   test('a run that waits for a worker says so everywhere, and continues when a worker connects', async () => {
-    const { workflowRunId } = await world.client.trigger(ORDER, { runId: 'waits', body: 'A1' });
+    const { workflowRunId } = await harness.client.trigger(ORDER, { runId: 'waits', body: 'A1' });
     await isAccessible('workers');
     await row('/order').waitFor();
     await isAccessible('flow-control');
@@ -62,7 +62,7 @@ describe('dashboard with workers', { skip: opened.kind === 'missing' ? opened.mi
     await window.goTo(`runs/${workflowRunId}`);
     await showsText(/No worker for app shop that serves worker:\/\/shop\/order/);
 
-    const access = { baseUrl: world.variable('EVERSTEP_URL'), token: world.variable('EVERSTEP_TOKEN') };
+    const access = { baseUrl: harness.variable('EVERSTEP_URL'), token: harness.variable('EVERSTEP_TOKEN') };
     worker = connect({ app: 'shop', workflows, version: '1.4', host: 'a1', maxConcurrency: 7, drainOn: [], ...access });
     await worker.connected;
     await showsText('Succeeded');
@@ -72,8 +72,8 @@ describe('dashboard with workers', { skip: opened.kind === 'missing' ? opened.mi
   });
 
   test('dead letters and schedules show worker URLs', async () => {
-    await world.client.trigger(REFUND, { runId: 'fails', body: 'A2', waitForResult: true });
-    await world.client.schedules.create(ORDER, { cron: '0 0 1 1 *', scheduleId: 'yearly', body: 'A3' });
+    await harness.client.trigger(REFUND, { runId: 'fails', body: 'A2', waitForResult: true });
+    await harness.client.schedules.create(ORDER, { cron: '0 0 1 1 *', scheduleId: 'yearly', body: 'A3' });
     await window.goTo('dead-letters');
     await showsText('refund on worker://shop');
     await isAccessible('schedules');

@@ -123,7 +123,7 @@ function workflowsOf(faults: Faults) {
 
 type WorkflowPath = keyof ReturnType<typeof workflowsOf>;
 
-export class DashboardWorld {
+export class DashboardHarness {
   readonly service: ServiceProcess;
   readonly client: Client;
   readonly faults: Faults;
@@ -143,12 +143,12 @@ export class DashboardWorld {
   }
 
   /** `browser`: null if the test opens no windows. */
-  static async open(browser: Browser | null, settings: Readonly<Record<string, string>> = {}): Promise<DashboardWorld> {
+  static async open(browser: Browser | null, settings: Readonly<Record<string, string>> = {}): Promise<DashboardHarness> {
     const service = await ServiceProcess.create(settings);
     await service.start();
     const faults: Faults = { payments: false, stock: false, address: false };
     const handlers: Readonly<Record<WorkflowPath, WorkflowHandler>> = workflowsOf(faults);
-    return new DashboardWorld(service, await serveWorkflows(handlers), faults, browser);
+    return new DashboardHarness(service, await serveWorkflows(handlers), faults, browser);
   }
 
   variable(name: string): string {

@@ -1,5 +1,5 @@
-/** Every page of the dashboard with its states. Tests open them with the runs of `DashboardWorld.seed`. */
-import type { DashboardWorld, Seeded } from './dashboard.fixture.js';
+/** Every page of the dashboard with its states. Tests open them with the runs of `DashboardHarness.seed`. */
+import type { DashboardHarness, Seeded } from './dashboard.fixture.js';
 
 /** Paths by name. `{...}` is replaced by a seeded id. */
 export const PAGES: Readonly<Record<string, string>> = {
@@ -40,9 +40,9 @@ export const PAGES: Readonly<Record<string, string>> = {
 };
 
 /** Returns the address of one of the pages. */
-export const addressOf = (page: string, world: DashboardWorld, seeded: Seeded): string =>
+export const addressOf = (page: string, harness: DashboardHarness, seeded: Seeded): string =>
   page
-    .replace('{order}', encodeURIComponent(world.urls['/order']))
+    .replace('{order}', encodeURIComponent(harness.urls['/order']))
     .replace('{good}', seeded.good)
     .replace('{failed}', seeded.failed[0] ?? '')
     .replace('{waiting}', seeded.waiting)

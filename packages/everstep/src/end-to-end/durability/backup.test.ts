@@ -77,8 +77,8 @@ test('every run acknowledged before a backup under load ends on the restored ser
       const order = orders++;
       const headers = { 'content-type': 'application/json', 'svc-workflow-runid': `order-${order}` };
       const body = JSON.stringify({ order });
-      const answer = await service.request('POST', `/v2/trigger/${worker.url}`, headers, body).catch(() => null);
-      if (answer?.status === 200) acknowledged.add(order);
+      const outcome = await service.request('POST', `/v2/trigger/${worker.url}`, headers, body).catch(() => null);
+      if (outcome?.status === 200) acknowledged.add(order);
     }
   };
   const load = Promise.all(Array.from({ length: CLIENTS }, client));

@@ -1,4 +1,4 @@
-/** The guarantee of the server on a Citus cluster. */
+/** Kills the server repeatedly while it stores runs on a Citus cluster: no step may be recorded twice. */
 import { test } from 'node:test';
 import { NO_CLUSTER } from '../../stores/postgres/testing/citus.js';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';

@@ -111,16 +111,16 @@ export async function assertSurvivesKills(t: TestContext, { runs, kills, setting
       'svc-deduplication-id': `order-${order}`,
       'svc-retry-delay': '20',
     };
-    const answer = await service
+    const received = await service
       .request('POST', `/v2/trigger/${worker.url}`, headers, JSON.stringify({ order }))
       // The server was killed before it could respond.
       .catch(() => undefined);
-    if (answer === undefined) {
+    if (received === undefined) {
       unanswered++;
       return;
     }
-    assert.equal(answer.status, 200, JSON.stringify(answer.body));
-    const { workflowRunId, workflowCreatedAt } = answer.body as { workflowRunId: string; workflowCreatedAt: number };
+    assert.equal(received.status, 200, JSON.stringify(received.body));
+    const { workflowRunId, workflowCreatedAt } = received.body as { workflowRunId: string; workflowCreatedAt: number };
     assert.equal(workflowRunId, `order-${order}`);
     const before = acknowledged.get(order);
     assert.ok(before === undefined || before === workflowCreatedAt, `order ${order} started two runs`);

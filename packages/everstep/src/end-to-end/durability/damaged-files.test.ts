@@ -16,12 +16,12 @@ const KILLS = 4;
 /** URL without a server, so that the runs stay active. */
 const ENDPOINT = 'http://127.0.0.1:9/orders';
 
-interface Ended {
+interface EndedProcess {
   readonly code: number | null;
   readonly output: string;
 }
 
-function everstep(...args: readonly string[]): Promise<Ended> {
+function everstep(...args: readonly string[]): Promise<EndedProcess> {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('EVERSTEP_')));
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BIN, ...args], { env: inherited });
   let output = '';

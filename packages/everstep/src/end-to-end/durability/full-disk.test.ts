@@ -19,13 +19,13 @@ const RUNS = 10;
 const FULL_MS = 4_000;
 
 /** A server whose disk a test fills. */
-interface Filled {
+interface ServerWithDisk {
   readonly service: ServiceProcess;
   fill(): Promise<void>;
   free(): Promise<void>;
 }
 
-async function embedded(t: TestContext): Promise<Filled> {
+async function embedded(t: TestContext): Promise<ServerWithDisk> {
   const directory = await mkdtemp(join(tmpdir(), 'everstep-full-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const flag = join(directory, 'full');
@@ -54,7 +54,7 @@ BEGIN
   END LOOP;
 END $$`;
 
-async function onPostgres(t: TestContext): Promise<Filled> {
+async function onPostgres(t: TestContext): Promise<ServerWithDisk> {
   assert.ok(typeof schemas === 'object');
   const { url } = await schemas.make();
   const service = await ServiceProcess.create({ EVERSTEP_STORE: url });
@@ -75,7 +75,7 @@ async function onPostgres(t: TestContext): Promise<Filled> {
   };
 }
 
-async function fillWhileStepsRun(t: TestContext, { service, fill, free }: Filled): Promise<void> {
+async function fillWhileStepsRun(t: TestContext, { service, fill, free }: ServerWithDisk): Promise<void> {
   t.after(() => service.dispose());
   await service.start();
   const of = (name: string) => service.env.get(name) ?? '';

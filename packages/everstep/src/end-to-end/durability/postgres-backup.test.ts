@@ -85,8 +85,8 @@ test('every run acknowledged before a dump under load continues on the restored 
   const trigger = async (): Promise<void> => {
     while (loading) {
       const order = orders++;
-      const answer = await client.trigger(app.url, { runId: `order-${order}`, body: { order } }).catch(() => null);
-      if (answer) acknowledged.add(order);
+      const result = await client.trigger(app.url, { runId: `order-${order}`, body: { order } }).catch(() => null);
+      if (result) acknowledged.add(order);
     }
   };
   const load = Promise.all(Array.from({ length: CLIENTS }, trigger));

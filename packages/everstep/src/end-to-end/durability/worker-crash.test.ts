@@ -22,7 +22,7 @@ interface Trace {
   readonly step: string;
   readonly execution: string;
 }
-interface Ended {
+interface EndedRun {
   readonly workflowState: string;
   readonly result: { readonly order: number; readonly seen: readonly Trace[] };
 }
@@ -68,7 +68,7 @@ class Workers {
 /** Returns the problems of a run that must have succeeded, and notes the executions that it recorded. */
 async function checkRun(service: ServiceProcess, order: number, executions: Set<string>): Promise<void> {
   const ended = await service.request('GET', `/v2/workflows/runs/order-${order}/result?timeout=60s`);
-  const { workflowState, result } = ended.body as Ended;
+  const { workflowState, result } = ended.body as EndedRun;
   assert.equal(workflowState, 'RUN_SUCCESS', JSON.stringify(ended.body));
   assert.equal(result.order, order);
   const logs = await service.request('GET', `/v2/workflows/logs?workflowRunId=order-${order}`);
@@ -110,9 +110,9 @@ test('runs over connections finish with each step recorded once although the ser
     };
     const path = `/v2/trigger/${encodeURIComponent('worker://crash/order')}`;
     // The server may be killed before it can respond.
-    const answer = await service.request('POST', path, headers, JSON.stringify({ order })).catch(() => undefined);
-    if (!answer) return;
-    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    const response = await service.request('POST', path, headers, JSON.stringify({ order })).catch(() => undefined);
+    if (!response) return;
+    assert.equal(response.status, 200, JSON.stringify(response.body));
     acknowledged.add(order);
   }
 

@@ -146,13 +146,13 @@ export class Firefox {
 
   /** Evaluates an expression whose value is JSON. */
   async evaluate<Value>(expression: string): Promise<Value> {
-    const answer = (await this.call('script.evaluate', {
+    const response = (await this.call('script.evaluate', {
       expression: `(async () => JSON.stringify({ value: await (${expression}) }))()`,
       target: { context: this.context },
       awaitPromise: true,
     })) as { readonly result?: { readonly value: string }; readonly exceptionDetails?: { readonly text: string } };
-    if (answer.result === undefined) throw new Error(answer.exceptionDetails?.text);
-    return (JSON.parse(answer.result.value) as { readonly value: Value }).value;
+    if (response.result === undefined) throw new Error(response.exceptionDetails?.text);
+    return (JSON.parse(response.result.value) as { readonly value: Value }).value;
   }
 
   /** Waits until an expression is true. */

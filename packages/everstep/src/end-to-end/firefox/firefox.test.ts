@@ -4,36 +4,36 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { becomes, DashboardWorld, type Seeded } from '../dashboard/dashboard.fixture.js';
+import { becomes, DashboardHarness, type Seeded } from '../dashboard/dashboard.fixture.js';
 import { addressOf, PAGES } from '../dashboard/pages.fixture.js';
 import { Firefox } from './firefox.fixture.js';
 
 const opened = await Firefox.open();
 
 describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.missing : false }, () => {
-  let world: DashboardWorld;
+  let harness: DashboardHarness;
   let seeded: Seeded;
   let firefox: Firefox;
   let home = '';
   before(async () => {
     if (opened.kind === 'missing') return;
     firefox = opened.firefox;
-    world = await DashboardWorld.open(null);
-    seeded = await world.seed({ steps: 20 });
+    harness = await DashboardHarness.open(null);
+    seeded = await harness.seed({ steps: 20 });
     await firefox.setSize(1440, 900);
   });
   after(async () => {
-    await world?.close();
+    await harness?.close();
     if (opened.kind === 'open') await firefox.close();
   });
   const heading = () => firefox.evaluate<string>("document.querySelector('h1')?.textContent ?? ''");
 
   test('a user logs in', async () => {
-    await firefox.goTo(`${world.url}/`);
+    await firefox.goTo(`${harness.url}/`);
     await firefox.click('textbox', 'Email');
-    await firefox.type(world.variable('EVERSTEP_ADMIN_EMAIL'));
+    await firefox.type(harness.variable('EVERSTEP_ADMIN_EMAIL'));
     await firefox.press('Tab');
-    await firefox.type(world.variable('EVERSTEP_ADMIN_API_KEY'));
+    await firefox.type(harness.variable('EVERSTEP_ADMIN_API_KEY'));
     await firefox.press('Enter');
     await becomes(heading, 'Overview');
     home = (await firefox.evaluate<string>('location.href')).replace(/overview.*/, '');
@@ -47,7 +47,7 @@ describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.
       await firefox.setSize(width, height);
       for (const [name, page] of Object.entries(PAGES))
         await t.test(name, async () => {
-          await firefox.goTo(home + addressOf(page, world, seeded));
+          await firefox.goTo(home + addressOf(page, harness, seeded));
           assert.notEqual(await heading(), '');
           const [content = 0, window = 0] = await firefox.evaluate<[number, number]>(
             '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',

@@ -21,17 +21,17 @@ export interface ThirdParty {
   readonly requests: readonly ReceivedRequest[];
 }
 
-type Answer = (request: ReceivedRequest) => { readonly status: number; readonly body: unknown };
+type Responder = (request: ReceivedRequest) => { readonly status: number; readonly body: unknown };
 
-/** Starts a server that runs until the test ends. `answer` returns the response to each request; its body is sent as JSON. */
-export async function thirdParty(t: TestContext, answer: Answer): Promise<ThirdParty> {
+/** Starts a server that runs until the test ends. `respond` returns the response to each request; its body is sent as JSON. */
+export async function thirdParty(t: TestContext, respond: Responder): Promise<ThirdParty> {
   const requests: ReceivedRequest[] = [];
   const server = createServer(async (incoming, response) => {
     const body = (await buffer(incoming)).toString();
     const count = requests.length + 1;
     const request = { method: incoming.method ?? '', headers: incoming.headers, body, count, json: () => JSON.parse(body) };
     requests.push(request);
-    const { status, body: sent } = answer(request);
+    const { status, body: sent } = respond(request);
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(sent));
   });
   await new Promise<void>((resolve, reject) => {

@@ -97,10 +97,10 @@ test('moving: an endpoint with an explicit client and receiver works beside one 
 test('moving: a wrong token and an unknown protocol version are refused with a reason', async () => {
   const wrong = new Client({ baseUrl: process.env.QSTASH_URL ?? '', token: 'of another service' });
   await assert.rejects(wrong.logs(), (error: Error & { status?: number }) => error.status === 401 && /token/.test(error.message));
-  const answer = await fetch(`${process.env.QSTASH_URL}/v2/trigger/${server.origin}/welcome`, {
+  const response = await fetch(`${process.env.QSTASH_URL}/v2/trigger/${server.origin}/welcome`, {
     method: 'POST',
     headers: { authorization: `Bearer ${process.env.QSTASH_TOKEN}`, 'upstash-workflow-sdk-version': '0' },
   });
-  assert.equal(answer.headers.get('upstash-error-code'), 'bad-header');
-  assert.match(await answer.text(), /version \\"0\\" of the step protocol.*upgrade/);
+  assert.equal(response.headers.get('upstash-error-code'), 'bad-header');
+  assert.match(await response.text(), /version \\"0\\" of the step protocol.*upgrade/);
 });

@@ -24,13 +24,13 @@ after(() => service?.stop());
 test('flow control: limits parallel deliveries, sends none while paused, and one a minute when pinned', async (t) => {
   const { client } = service;
   let inFlight = 0;
-  let most = 0;
+  let max = 0;
   const [twoArrived, answersAllowed] = [createLatch(), createLatch()];
   const server = await serveWorkflows({
     '/workflow': {
       async handle(request) {
         inFlight++;
-        most = Math.max(most, inFlight);
+        max = Math.max(max, inFlight);
         if (inFlight === 2) twoArrived.open();
         await answersAllowed.opened;
         inFlight--;
@@ -46,7 +46,7 @@ test('flow control: limits parallel deliveries, sends none while paused, and one
   answersAllowed.open();
   await service.settle();
   assert.deepEqual([...flowControl.sent].sort(), ['a', 'b', 'c', 'd', 'e']);
-  assert.equal(most, 2);
+  assert.equal(max, 2);
 
   await flowControl.pauseMail(client);
   await flowControl.sendTo(client, url, ['f', 'g']);

@@ -46,8 +46,8 @@ for (const [document, page] of [
 ] as const) {
   test(`every operation of ${document} is listed in ${page}`, async () => {
     const overview = await readFile(new URL(page, GUIDES), 'utf8');
-    const answer = await fetch(`${service.url}/${document}`);
-    const { paths } = (await answer.json()) as { paths: Record<string, Record<string, unknown>> };
+    const response = await fetch(`${service.url}/${document}`);
+    const { paths } = (await response.json()) as { paths: Record<string, Record<string, unknown>> };
     const methods = ['get', 'post', 'put', 'patch', 'delete'];
     const operations = Object.entries(paths).flatMap(([path, item]) =>
       Object.keys(item).flatMap((method) => (methods.includes(method) ? [`${method.toUpperCase()} ${path}`] : [])),

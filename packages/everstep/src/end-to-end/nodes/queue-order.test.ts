@@ -105,10 +105,10 @@ suite('the order of queues over nodes', {
         body,
         signal,
       }).then(
-        async (answer) => {
-          const text = await answer.text();
-          assert.ok(answer.ok || answer.status === 429 || answer.status >= 500, text);
-          return answer.status;
+        async (response) => {
+          const text = await response.text();
+          assert.ok(response.ok || response.status === 429 || response.status >= 500, text);
+          return response.status;
         },
         () => 0,
       );

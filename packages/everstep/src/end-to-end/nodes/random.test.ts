@@ -17,7 +17,7 @@ import {
   witnessedEnd,
 } from '../../../../sdk/dist/testing/step-history.fixture.js';
 import { SeededRandom } from '../../clock/testing/seeded-random.js';
-import { apiAnswer, approvalEvent, expectedResult, LETTER_EVENT, WORKFLOWS } from '../../simulation/workflows.js';
+import { apiResult, approvalEvent, expectedResult, LETTER_EVENT, WORKFLOWS } from '../../simulation/workflows.js';
 import { IS_ON_CLUSTER, NO_CLUSTER } from '../../stores/postgres/testing/citus.js';
 import { openTestSchemas } from '../../stores/postgres/testing/schemas.js';
 import { type Endpoint, each, listen, Nodes } from '../nodes.fixture.js';
@@ -75,7 +75,7 @@ suite(IS_ON_CLUSTER ? `${NAME} on a Citus cluster` : NAME, {
     const app = await listen((request, response) => {
       const [, , part = '', value = ''] = (request.url ?? '').split('/');
       if (part === 'api')
-        return response.setHeader('content-type', 'application/json').end(JSON.stringify(apiAnswer(Number(value))));
+        return response.setHeader('content-type', 'application/json').end(JSON.stringify(apiResult(Number(value))));
       // The work is done, but the response is lost.
       if (random.chance(LOST_ANSWERS)) response.end = () => response.destroy();
       handlers.get(part)?.(request, response);
@@ -94,8 +94,8 @@ suite(IS_ON_CLUSTER ? `${NAME} on a Citus cluster` : NAME, {
               return outcome.timeout ? null : outcome.eventData;
             },
             call: async (step, value) => {
-              const answer = await ctx.call<number>(step, { url: `${app.url}/api/${value}`, retries: 20, retryDelay: '50' });
-              return answer.body;
+              const received = await ctx.call<number>(step, { url: `${app.url}/api/${value}`, retries: 20, retryDelay: '50' });
+              return received.body;
             },
             invoke: async (step, invoked) => {
               const child = await ctx.invoke<WitnessedEnd<unknown>>(step, {

@@ -6,7 +6,7 @@ import type { Nodes } from '../nodes.fixture.js';
 const ANSWER_WITHIN_MS = 10_000;
 const PAUSE_MS = 5;
 
-interface Seen {
+interface ObservedRun {
   readonly node: number;
   readonly state: string;
   readonly steps: number;
@@ -23,7 +23,7 @@ export class RunObserver {
   readonly backwards: string[] = [];
   private readonly nodes: Nodes;
   private readonly runIds: readonly string[];
-  private readonly latest = new Map<string, Seen>();
+  private readonly latest = new Map<string, ObservedRun>();
   private reads: readonly Reads[];
   private watching: Promise<void> | null = null;
   private stopped = false;
@@ -74,17 +74,17 @@ export class RunObserver {
   private async read(runId: string, node: number): Promise<void> {
     const url = `${this.nodes.node(node).url}/v2/workflows/runs/${runId}`;
     const headers = { authorization: `Bearer ${this.nodes.token}` };
-    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }).catch(() => null);
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }).catch(() => null);
     const reads = this.reads[node];
-    if (answer === null || !reads) return;
-    if (answer.status === 503) reads.refused++;
+    if (response === null || !reads) return;
+    if (response.status === 503) reads.refused++;
     else reads.answered++;
-    const body = (await answer.json().catch(() => ({}))) as { workflowState?: string; steps?: readonly unknown[] };
-    if (answer.status === 503) return;
-    const now = { node, state: body.workflowState ?? `status ${answer.status}`, steps: body.steps?.length ?? 0 };
+    const body = (await response.json().catch(() => ({}))) as { workflowState?: string; steps?: readonly unknown[] };
+    if (response.status === 503) return;
+    const now = { node, state: body.workflowState ?? `status ${response.status}`, steps: body.steps?.length ?? 0 };
     const before = this.latest.get(runId);
     if (before && (now.steps < before.steps || (before.state !== 'RUN_STARTED' && now.state !== before.state))) {
-      const shown = ({ node: at, state, steps }: Seen) => `${state} with ${steps} steps at node ${at}`;
+      const shown = ({ node: at, state, steps }: ObservedRun) => `${state} with ${steps} steps at node ${at}`;
       this.backwards.push(`${runId}: ${shown(now)} after ${shown(before)}`);
       return;
     }

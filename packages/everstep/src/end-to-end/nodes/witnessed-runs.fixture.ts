@@ -137,8 +137,8 @@ export class WitnessedRuns {
         },
       );
     };
-    const most = 3 + shape.below(6);
-    while (steps < most) {
+    const max = 3 + shape.below(6);
+    while (steps < max) {
       const kind = shape.below(10);
       if (kind < 6) await step();
       else if (kind < 8) await Promise.all(Array.from({ length: 2 + shape.below(2) }, step));

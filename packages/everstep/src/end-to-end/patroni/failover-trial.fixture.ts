@@ -19,7 +19,7 @@ const BLOCKED_MS = 5_000;
 const OUTAGE_LIMIT_MS = 15_000;
 const OUTAGE_LIMIT_SINCE_3_2_MS = 30_000;
 /** Enough for an outage of two minutes. */
-const MOST_TRIES = 2_400;
+const MAX_TRIES = 2_400;
 
 export type Fault = 'killed' | 'paused' | 'cut off' | 'switched over';
 
@@ -51,7 +51,7 @@ export class FailoverTrial {
     const cluster = await PatroniCluster.start(options);
     let nodes: Nodes | null = null;
     try {
-      nodes = await Nodes.start(NODES, { url: cluster.url, settings: { EVERSTEP_NODE_LEASE: '5' }, mostTries: MOST_TRIES });
+      nodes = await Nodes.start(NODES, { url: cluster.url, settings: { EVERSTEP_NODE_LEASE: '5' }, mostTries: MAX_TRIES });
       return new FailoverTrial(cluster, nodes, await Load.listen(nodes), options.programs.version);
     } catch (error) {
       const logs = await cluster.logs();

@@ -74,9 +74,9 @@ export class DatabaseServer {
   async check(path: '/primary' | '/replica' | '/synchronous'): Promise<number> {
     const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
     return fetch(`http://${this.machine.address}:8008${path}`, { signal }).then(
-      async (answer) => {
-        await answer.arrayBuffer();
-        return answer.status;
+      async (response) => {
+        await response.arrayBuffer();
+        return response.status;
       },
       () => 0,
     );
@@ -86,8 +86,8 @@ export class DatabaseServer {
   async members(): Promise<readonly Member[]> {
     const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
     try {
-      const answer = await fetch(`http://${this.machine.address}:8008/cluster`, { signal });
-      const { members } = (await answer.json()) as { readonly members: readonly Member[] };
+      const received = await fetch(`http://${this.machine.address}:8008/cluster`, { signal });
+      const { members } = (await received.json()) as { readonly members: readonly Member[] };
       return members;
     } catch {
       return [];

@@ -1,22 +1,22 @@
 /** Bulk requests of clients that send their filters in a JSON body, where the published client uses the query. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { openWorld, type World } from './published-messages.fixture.js';
+import { type Harness, openHarness } from './published-messages.fixture.js';
 
-let world: World;
+let harness: Harness;
 before(async () => {
-  world = await openWorld();
+  harness = await openHarness();
 });
-after(() => world?.stop());
+after(() => harness?.stop());
 
 async function ask(method: string, path: string, filters: unknown): Promise<readonly [number, Record<string, unknown>]> {
   const init = { headers: { 'content-type': 'application/json' }, body: JSON.stringify(filters) };
-  const response = await world.request(method, path, init);
+  const response = await harness.request(method, path, init);
   return [response.status, (await response.json()) as Record<string, unknown>];
 }
 
 test('only the messages selected in the body are canceled', async () => {
-  const { client, endpoints } = world;
+  const { client, endpoints } = harness;
   const url = endpoints.url('/later');
   const publish = (label: string) => client.publish({ url, delay: '1h', label });
   const [named, labelled, kept] = [await publish('a'), await publish('b, c'), await publish('d')];
@@ -40,7 +40,7 @@ test('only the messages selected in the body are canceled', async () => {
 });
 
 test('only the dead letters selected in the body are deleted or retried', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const url = endpoints.when('/fails', (_delivery, nth) => ({ status: nth > 3 ? 200 : 500 }));
   for (const label of ['one', 'two', 'three']) await client.publish({ url, retries: 0, label });
   await service.settle();

@@ -22,12 +22,12 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 /** Response of a path to its deliveries; `nth` counts from 1. */
-export type Answers = (delivery: Delivery, nth: number) => Reply | Promise<Reply>;
+export type Responder = (delivery: Delivery, nth: number) => Reply | Promise<Reply>;
 
 /** Endpoints that record deliveries. They respond with 200 unless configured otherwise. */
 export class Endpoints {
   readonly deliveries: Delivery[] = [];
-  private readonly answers = new Map<string, Answers>();
+  private readonly responders = new Map<string, Responder>();
   private readonly inFlight = new Map<string, number>();
   private readonly server: Server;
   private waiters: (() => void)[] = [];
@@ -45,7 +45,7 @@ export class Endpoints {
       this.deliveries.push(delivery);
       for (const wake of this.waiters.splice(0)) wake();
       const nth = this.at(pathname).length;
-      const reply: Reply = await (this.answers.get(pathname) ?? (() => ({})))(delivery, nth);
+      const reply: Reply = await (this.responders.get(pathname) ?? (() => ({})))(delivery, nth);
       this.inFlight.set(pathname, (this.inFlight.get(pathname) ?? 1) - 1);
       response.writeHead(reply.status ?? 200, reply.headers).end(reply.body ?? '');
     });
@@ -60,8 +60,8 @@ export class Endpoints {
     return `http://127.0.0.1:${port}${path}`;
   }
 
-  when(path: string, answers: Answers): string {
-    this.answers.set(path, answers);
+  when(path: string, respond: Responder): string {
+    this.responders.set(path, respond);
     return this.url(path);
   }
 
@@ -85,7 +85,7 @@ export class Endpoints {
   }
 }
 
-export interface World {
+export interface Harness {
   readonly service: StartedTestService;
   readonly endpoints: Endpoints;
   readonly client: Client;
@@ -95,7 +95,7 @@ export interface World {
   stop(): Promise<void>;
 }
 
-export async function openWorld(): Promise<World> {
+export async function openHarness(): Promise<Harness> {
   const service = await startTestService();
   const endpoints = new Endpoints();
   await endpoints.listen();

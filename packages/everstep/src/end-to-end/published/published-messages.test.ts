@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Client, QstashError, resend } from '@upstash/qstash';
-import { gate, only, openWorld, type World } from './published-messages.fixture.js';
+import { gate, type Harness, only, openHarness } from './published-messages.fixture.js';
 
-let world: World;
+let harness: Harness;
 before(async () => {
-  world = await openWorld();
+  harness = await openHarness();
 });
-after(() => world?.stop());
+after(() => harness?.stop());
 
 test('a published message arrives unchanged and is verified by the published receiver', async () => {
-  const { client, endpoints, service, receiver } = world;
+  const { client, endpoints, service, receiver } = harness;
   const url = endpoints.url('/arrives?a=1&b=%2F');
   const published = await client.publish({
     url,
@@ -36,7 +36,7 @@ test('a published message arrives unchanged and is verified by the published rec
 });
 
 test('JSON messages, messages without a body and all methods are delivered as published', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   await client.publishJSON({ url: endpoints.url('/json'), body: { n: 1, text: 'é' } });
   await client.publish({ url: endpoints.url('/methods'), method: 'GET' });
   await client.publish({ url: endpoints.url('/methods'), method: 'DELETE' });
@@ -54,7 +54,7 @@ test('JSON messages, messages without a body and all methods are delivered as pu
 });
 
 test('a message to an API provider is a plain request with its key', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const provider = resend({ token: 're_key' });
   Object.assign(provider, { baseUrl: endpoints.url('') });
   await client.publishJSON({ api: { name: 'email', provider }, body: { to: 'a@b.test' } });
@@ -64,7 +64,7 @@ test('a message to an API provider is a plain request with its key', async () =>
 });
 
 test('a failed delivery is retried after its delay until it succeeds', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const url = endpoints.when('/retried', (_delivery, nth) => ({ status: nth < 3 ? 503 : 200 }));
   const { messageId } = await client.publish({ url, retries: 4, retryDelay: '(retried + 1) * 3600000' });
   await service.settle();
@@ -84,7 +84,7 @@ test('a failed delivery is retried after its delay until it succeeds', async () 
 });
 
 test('delay and not-before are respected', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const now = await service.now();
   await client.publish({ url: endpoints.url('/later'), delay: '2h', body: 'delay' });
   await client.publish({ url: endpoints.url('/later'), notBefore: Math.floor(now / 1000) + 3 * 3600, body: 'not before' });
@@ -97,7 +97,7 @@ test('delay and not-before are respected', async () => {
 });
 
 test('a message with a duplicate deduplication id or content is not sent', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const url = endpoints.url('/once');
   const first = await client.publish({ url, deduplicationId: 'd1', body: 'a' });
   const second = await client.publish({ url, deduplicationId: 'd1', body: 'b' });
@@ -115,7 +115,7 @@ test('a message with a duplicate deduplication id or content is not sent', async
 });
 
 test('a callback receives every response with the documented fields', async () => {
-  const { client, endpoints, service, receiver } = world;
+  const { client, endpoints, service, receiver } = harness;
   const url = endpoints.when('/answers', (_delivery, nth) => ({
     status: nth === 1 ? 500 : 200,
     body: `answer ${nth}`,
@@ -167,7 +167,7 @@ test('a callback receives every response with the documented fields', async () =
 });
 
 test('a message that fails permanently calls its failure callback, becomes a dead letter, and can be retried', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const url = endpoints.when('/broken', (_delivery, nth) => (nth <= 2 ? { status: 418, body: 'a teapot' } : {}));
   const failureCallback = endpoints.url('/failed');
   const { messageId } = await client.publish({
@@ -211,7 +211,7 @@ test('a message that fails permanently calls its failure callback, becomes a dea
 });
 
 test('dead letters are filtered, paginated, and deleted and retried in bulk with cursors', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const url = endpoints.when('/hopeless', () => ({ status: 400 }));
   for (let n = 0; n < 5; n++)
     await client.publish({
@@ -259,7 +259,7 @@ test('dead letters are filtered, paginated, and deleted and retried in bulk with
 });
 
 test('a message to a URL group is sent to each of its endpoints', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const [a, b, c] = [endpoints.url('/group/a'), endpoints.url('/group/b'), endpoints.url('/group/c')];
   await client.urlGroups.addEndpoints({ name: 'news', endpoints: [{ name: 'first', url: a }, { url: b }] });
   await client.urlGroups.addEndpoints({ name: 'news', endpoints: [{ name: 'third', url: c }] });
@@ -284,7 +284,7 @@ test('a message to a URL group is sent to each of its endpoints', async () => {
 });
 
 test('a batch publishes its items to URLs, groups and queues', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const url = endpoints.url('/batch');
   await client.urlGroups.addEndpoints({
     name: 'batched',
@@ -315,7 +315,7 @@ test('a batch publishes its items to URLs, groups and queues', async () => {
 });
 
 test('pending messages are shown, and are canceled one by one, by filter, and all at once', async () => {
-  const { client, endpoints, service, request } = world;
+  const { client, endpoints, service, request } = harness;
   const url = endpoints.url('/never');
   const publish = (label: string, host = url) => client.publish({ url: host, delay: '1d', body: label, label, timeout: '30s' });
   const [one, two, three] = [await publish('one'), await publish('two'), await publish('three')];
@@ -345,7 +345,7 @@ test('pending messages are shown, and are canceled one by one, by filter, and al
 });
 
 test('a message canceled in flight is not retried', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const held = gate();
   const url = endpoints.when('/held', async () => {
     await held.opened;
@@ -362,7 +362,7 @@ test('a message canceled in flight is not retried', async () => {
 });
 
 test('logs list message events newest first, with pages and filters', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const url = endpoints.when('/logged', (_delivery, nth) => ({ status: nth === 1 ? 500 : 200 }));
   const { messageId } = await client.publish({ url, retries: 1, retryDelay: '1000', label: 'logged' });
   await service.advance('10s');
@@ -390,7 +390,7 @@ test('logs list message events newest first, with pages and filters', async () =
 });
 
 test('redacted fields are hidden in listings but delivered', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const url = endpoints.url('/secret');
   const { messageId } = await client.publish({
     url,
@@ -408,14 +408,14 @@ test('redacted fields are hidden in listings but delivered', async () => {
 });
 
 test('invalid requests are refused with an explanation', async () => {
-  const { client, endpoints, service, request } = world;
+  const { client, endpoints, service, request } = harness;
   const url = endpoints.url('/refused');
   const refused = (promise: Promise<unknown>, status: number, message: RegExp) =>
     assert.rejects(promise, (error: unknown) => {
       assert.ok(error instanceof QstashError, String(error));
       assert.equal(error.status, status);
-      const answer: { readonly error: string } = JSON.parse(error.message);
-      assert.match(answer.error, message);
+      const response: { readonly error: string } = JSON.parse(error.message);
+      assert.match(response.error, message);
       return true;
     });
   await refused(client.publish({ url: 'ftp://x.test' }), 400, /absolute http or https URL, or the name of a URL group/);

@@ -4,14 +4,14 @@ import { after, before, test } from 'node:test';
 import { Receiver } from '@upstash/qstash';
 import { serve } from '@upstash/workflow/hono';
 import { Hono } from 'hono';
-import { gate, only, openWorld, type World } from './published-messages.fixture.js';
+import { gate, type Harness, only, openHarness } from './published-messages.fixture.js';
 import { serveApp } from './published-sdk.fixture.js';
 
-let world: World;
+let harness: Harness;
 before(async () => {
-  world = await openWorld();
+  harness = await openHarness();
 });
-after(() => world?.stop());
+after(() => harness?.stop());
 
 /** Resolves when `reached` returns true. The work needs only turns of the event loop and requests, but no time to pass. */
 async function until(reached: () => Promise<boolean>, what: string): Promise<void> {
@@ -23,7 +23,7 @@ async function until(reached: () => Promise<boolean>, what: string): Promise<voi
 }
 
 test('a queue sends one message at a time in order, and a retry keeps its position', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const queue = client.queue({ queueName: 'fifo' });
   const url = endpoints.when('/fifo', ({ body }, nth) => ({ status: body === '2' && nth < 4 ? 500 : 200 }));
   for (const body of ['1', '2', '3', '4']) await queue.enqueue({ url, body, retries: 3, retryDelay: '60000' });
@@ -38,7 +38,7 @@ test('a queue sends one message at a time in order, and a retry keeps its positi
 });
 
 test('after a permanent failure the next message is sent', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const queue = client.queue({ queueName: 'makes-room' });
   const url = endpoints.when('/makes-room', ({ body }) => ({ status: body === '"bad"' ? 500 : 200 }));
   for (const body of ['bad', 'good']) await queue.enqueueJSON({ url, body, retries: 1, retryDelay: '1000' });
@@ -47,7 +47,7 @@ test('after a permanent failure the next message is sent', async () => {
 });
 
 test('a queue sends as many messages at a time as its parallelism', async () => {
-  const { client, endpoints } = world;
+  const { client, endpoints } = harness;
   const queue = client.queue({ queueName: 'wide' });
   await queue.upsert({ parallelism: 3 });
   const held = gate();
@@ -64,7 +64,7 @@ test('a queue sends as many messages at a time as its parallelism', async () => 
 });
 
 test('a paused queue accepts messages and sends none until it is resumed; a deleted queue drops its waiting messages', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const queue = client.queue({ queueName: 'paused' });
   await queue.upsert({ parallelism: 1, paused: true });
   const url = endpoints.url('/paused');
@@ -87,7 +87,7 @@ test('a paused queue accepts messages and sends none until it is resumed; a dele
 });
 
 test('a flow control key limits its messages, and is paused, pinned and unpinned', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const held = gate();
   const url = endpoints.when('/flow', async () => {
     await held.opened;
@@ -126,7 +126,7 @@ test('a flow control key limits its messages, and is paused, pinned and unpinned
 });
 
 test('a flow control key with slashes is read, paused, resumed, pinned, unpinned and reset', async () => {
-  const { client, endpoints } = world;
+  const { client, endpoints } = harness;
   for (const key of ['lanes/eu', 'lanes/eu/pause', 'lanes/eu/1']) {
     await client.publish({ url: endpoints.url('/lanes'), flowControl: { key, parallelism: 2, rate: 1000 } });
     const get = () => client.flowControl.get(key === 'lanes/eu/pause' ? encodeURIComponent(key) : key);
@@ -143,7 +143,7 @@ test('a flow control key with slashes is read, paused, resumed, pinned, unpinned
 });
 
 test('the parallelism and the rate of a key are pinned and unpinned separately', async () => {
-  const { client, endpoints } = world;
+  const { client, endpoints } = harness;
   const key = 'separately';
   const pinned = async () => {
     const { isPinnedParallelism, isPinnedRate, parallelismMax, rateMax, ratePeriod } = await client.flowControl.get(key);
@@ -167,7 +167,7 @@ test('the parallelism and the rate of a key are pinned and unpinned separately',
 });
 
 test('a rate limits the messages in its period', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const url = endpoints.url('/rate');
   for (let n = 0; n < 5; n++) await client.publish({ url, flowControl: { key: 'rate', rate: 2, period: '1m' } });
   await service.settle();
@@ -180,7 +180,7 @@ test('a rate limits the messages in its period', async () => {
 });
 
 test('a schedule publishes at each tick, and is shown, paused, resumed and deleted', async () => {
-  const { client, endpoints, service, request } = world;
+  const { client, endpoints, service, request } = harness;
   const destination = endpoints.url('/ticks');
   const { scheduleId } = await client.schedules.create({
     destination,
@@ -237,7 +237,7 @@ test('a schedule publishes at each tick, and is shown, paused, resumed and delet
 });
 
 test('a schedule without a body is returned without one', async () => {
-  const { client, endpoints } = world;
+  const { client, endpoints } = harness;
   const { scheduleId } = await client.schedules.create({ destination: endpoints.url('/empty'), cron: '0 0 1 1 *' });
   assert.equal('body' in (await client.schedules.get(scheduleId)), false);
   const listed = (await client.schedules.list()).find((each) => each.scheduleId === scheduleId);
@@ -246,7 +246,7 @@ test('a schedule without a body is returned without one', async () => {
 });
 
 test('a schedule publishes to a URL group and a queue in its time zone', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   await client.urlGroups.addEndpoints({
     name: 'ticking',
     endpoints: [{ url: endpoints.url('/tick/a') }, { url: endpoints.url('/tick/b') }],
@@ -275,7 +275,7 @@ test('a schedule publishes to a URL group and a queue in its time zone', async (
 });
 
 test('a message to a workflow starts a run, and so does each tick of a schedule', async (t) => {
-  const { client, service } = world;
+  const { client, service } = harness;
   const app = new Hono();
   const ended: string[] = [];
   app.post(
@@ -303,7 +303,7 @@ test('a message to a workflow starts a run, and so does each tick of a schedule'
 });
 
 test('messages and runs are listed separately', async () => {
-  const { client, endpoints, service } = world;
+  const { client, endpoints, service } = harness;
   const { messageId } = await client.publish({ url: endpoints.url('/apart'), label: 'apart' });
   await service.settle();
   for await (const run of service.client.logs({ label: 'apart' })) assert.fail(`a run: ${run.workflowRunId}`);
@@ -312,7 +312,7 @@ test('messages and runs are listed separately', async () => {
 });
 
 test('keys are shown and rotated, and the receiver accepts both during a rotation', async () => {
-  const { client, endpoints, service, request, receiver } = world;
+  const { client, endpoints, service, request, receiver } = harness;
   const keys = async (method: string, path: string): Promise<{ current: string; next: string }> =>
     (await request(method, path)).json() as Promise<{ current: string; next: string }>;
   const before = await keys('GET', '/v2/keys');

@@ -10,7 +10,7 @@ import { eventually, serveApp, startService } from './published-sdk.fixture.js';
 await startService();
 const client = new Client({ baseUrl: process.env.QSTASH_URL ?? '', token: process.env.QSTASH_TOKEN ?? '' });
 
-interface Received {
+interface ReceivedFailure {
   readonly labels: readonly string[];
   readonly headers: Headers;
   readonly failHeaders: Readonly<Record<string, unknown>>;
@@ -21,7 +21,7 @@ interface Received {
 /** Returns an app with a workflow that throws, and the calls of its failure function. */
 function failingApp(error = () => new Error('no')) {
   const app = new Hono();
-  const received: Received[] = [];
+  const received: ReceivedFailure[] = [];
   app.post(
     '/fails',
     serve(

@@ -233,8 +233,8 @@ test('the end of an ended run is accepted again; a step of it, or the end of an 
   const { QSTASH_URL, QSTASH_TOKEN } = process.env;
   const headers = { authorization: `Bearer ${QSTASH_TOKEN}`, 'content-type': 'application/json' };
   const end = async (id: string) => {
-    const answer = await fetch(`${QSTASH_URL}/v2/workflows/runs/${id}?cancel=false`, { method: 'DELETE', headers, body: '2' });
-    return { status: answer.status, body: await answer.json() };
+    const response = await fetch(`${QSTASH_URL}/v2/workflows/runs/${id}?cancel=false`, { method: 'DELETE', headers, body: '2' });
+    return { status: response.status, body: await response.json() };
   };
   assert.deepEqual(await end(workflowRunId), { status: 200, body: { cancelled: 0 } });
   assert.equal(await resultOf(service, workflowRunId), 1, 'the result is the first one');
@@ -269,7 +269,7 @@ test('an endpoint with another or no protocol version fails the run and names bo
   app.post('/silent', (context) => context.json({}, 200, { 'upstash-workflow-sdk-version': '1' }));
   const submitted: { status: number; text: string }[] = [];
   app.post('/older', async (context) => {
-    const answer = await fetch(`${process.env.QSTASH_URL}/v2/batch`, {
+    const received = await fetch(`${process.env.QSTASH_URL}/v2/batch`, {
       method: 'POST',
       headers: { authorization: `Bearer ${process.env.QSTASH_TOKEN}`, 'content-type': 'application/json' },
       body: JSON.stringify([
@@ -283,7 +283,7 @@ test('an endpoint with another or no protocol version fails the run and names bo
         },
       ]),
     });
-    submitted.push({ status: answer.status, text: await answer.text() });
+    submitted.push({ status: received.status, text: await received.text() });
     return context.json({ ok: true });
   });
   const server = await serveApp(t, (request) => app.fetch(request));
@@ -308,7 +308,7 @@ test('a run started without the SDK first calls the endpoint to determine its pr
     }),
   );
   const server = await serveApp(t, (request) => app.fetch(request));
-  const answer = await fetch(`${process.env.QSTASH_URL}/v2/trigger/${server.origin}/hello`, {
+  const result = await fetch(`${process.env.QSTASH_URL}/v2/trigger/${server.origin}/hello`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${process.env.QSTASH_TOKEN}`,
@@ -318,8 +318,8 @@ test('a run started without the SDK first calls the endpoint to determine its pr
     },
     body: JSON.stringify({ name: 'grüße' }),
   });
-  assert.equal(answer.status, 200);
-  const { workflowRunId } = (await answer.json()) as { workflowRunId: string };
+  assert.equal(result.status, 200);
+  const { workflowRunId } = (await result.json()) as { workflowRunId: string };
   assert.deepEqual(await resultOf(service, workflowRunId), { name: 'grüße', user: 'ada' });
   assert.equal(server.received.length, 3, 'the introduction, one step, and the end');
 });
@@ -336,7 +336,7 @@ test('a message published to a workflow endpoint starts a run', async (t) => {
     }),
   );
   const server = await serveApp(t, (request) => app.fetch(request));
-  const answer = await fetch(`${process.env.QSTASH_URL}/v2/publish/${server.origin}/published`, {
+  const response = await fetch(`${process.env.QSTASH_URL}/v2/publish/${server.origin}/published`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${process.env.QSTASH_TOKEN}`,
@@ -345,7 +345,7 @@ test('a message published to a workflow endpoint starts a run', async (t) => {
     },
     body: JSON.stringify({ name: 'grüße' }),
   });
-  assert.equal(answer.status, 200, await answer.text());
+  assert.equal(response.status, 200, await response.text());
   const [workflowRunId = ''] = await eventually(() => runs.length > 0 && runs);
   assert.deepEqual(await resultOf(service, workflowRunId), { name: 'grüße', user: 'ada' });
 });

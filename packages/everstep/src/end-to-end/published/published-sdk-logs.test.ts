@@ -26,13 +26,13 @@ const child = createWorkflow(async (context) => {
 });
 const parent = createWorkflow(async (context) => {
   const { callUrl, invokes } = context.requestPayload as { callUrl: string; invokes: { fail?: boolean } };
-  const [answer] = await Promise.all([
+  const [response] = await Promise.all([
     context.call<{ paid: boolean }>('pay', { url: callUrl, method: 'PUT', body: '{"cents":12}', headers: { 'x-key': 'k1' } }),
     context.sleep('nap', 0.1),
     context.run('note', () => 'noted'),
   ]);
   const { body, isFailed } = await context.invoke('order', { workflow: child, body: invokes, retries: 0 });
-  return { status: answer.status, body, isFailed };
+  return { status: response.status, body, isFailed };
 });
 
 test('logs show calls, sleeps and invocations with their results', async (t) => {
@@ -75,9 +75,9 @@ test('logs show calls, sleeps and invocations with their results', async (t) => 
 });
 
 test('logs show open steps: a call without a response, and an invoked run that failed', async (t) => {
-  let answer = (): void => {};
+  let respond = (): void => {};
   const held = new Promise<void>((resolve) => {
-    answer = resolve;
+    respond = resolve;
   });
   const app = new Hono();
   app.post('/*', serveMany({ parent, child }));
@@ -97,7 +97,7 @@ test('logs show open steps: a call without a response, and an invoked run that f
   assert.equal(open.callBody, '{"cents":12}');
   assert.deepEqual((open.callHeaders as Shown)['X-Key'], ['k1']);
   assert.equal(open.state, 'STEP_PROGRESS');
-  answer();
+  respond();
   const { body: words, ...result } = (await resultOf(service, workflowRunId)) as Shown;
   assert.deepEqual(result, { status: 200, isFailed: true });
   assert.match(String(words), /not this time/);

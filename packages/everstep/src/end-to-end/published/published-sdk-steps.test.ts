@@ -339,7 +339,7 @@ test('runs are started in batches, with an id, with a delay or at a time', async
 test('a flow control key with parallelism 1 sends one delivery at a time', async (t) => {
   const app = new Hono();
   const count = 5;
-  let [inside, most, entered] = [0, 0, 0];
+  let [inside, max, entered] = [0, 0, 0];
   const keyStatus = async () => {
     const { body } = await service.request('GET', '/v2/flowControl/narrow');
     return body as { readonly waitListSize: number; readonly parallelismMax?: number };
@@ -348,7 +348,7 @@ test('a flow control key with parallelism 1 sends one delivery at a time', async
     '/narrow',
     serve(async (context) => {
       await context.run('inside', async () => {
-        most = Math.max(most, ++inside);
+        max = Math.max(max, ++inside);
         const others = count - ++entered;
         await eventually(async () => (await keyStatus()).waitListSize >= others);
         inside--;
@@ -359,7 +359,7 @@ test('a flow control key with parallelism 1 sends one delivery at a time', async
   const flowControl = { key: 'narrow', parallelism: 1, rate: 100, period: '1s' as const };
   const runs = await client.trigger(Array.from({ length: count }, () => ({ url: `${server.origin}/narrow`, flowControl })));
   await Promise.all(runs.map(({ workflowRunId }) => resultOf(service, workflowRunId)));
-  assert.equal(most, 1);
+  assert.equal(max, 1);
   assert.equal((await keyStatus()).parallelismMax, 1);
 });
 

@@ -46,18 +46,18 @@ export async function startService(): Promise<ServiceProcess> {
   return service;
 }
 
-export interface Ended {
+export interface EndedRun {
   readonly workflowState: string;
   readonly result?: unknown;
   readonly error?: string;
 }
 
 /** Waits for the end of the run and returns it. */
-export async function endOf(service: ServiceProcess, workflowRunId: string): Promise<Ended> {
+export async function endOf(service: ServiceProcess, workflowRunId: string): Promise<EndedRun> {
   const path = `/v2/workflows/runs/${encodeURIComponent(workflowRunId)}/result?timeout=20s`;
   const { status, body } = await service.request('GET', path);
   assert.equal(status, 200, `the run did not end: ${JSON.stringify(body)}`);
-  return body as Ended;
+  return body as EndedRun;
 }
 
 /** Returns the result of the run. */
@@ -109,8 +109,8 @@ export async function serveApp(t: Closing, handler: FetchHandler): Promise<AppSe
   const received: string[] = [];
   const server = createServer(async (incoming, response) => {
     received.push(incoming.url ?? '');
-    const answer = await handler(await requestOf(incoming));
-    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(Buffer.from(await answer.arrayBuffer()));
+    const fetched = await handler(await requestOf(incoming));
+    response.writeHead(fetched.status, Object.fromEntries(fetched.headers)).end(Buffer.from(await fetched.arrayBuffer()));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => {

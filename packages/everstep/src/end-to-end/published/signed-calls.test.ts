@@ -24,8 +24,8 @@ test('a workflow of the published SDK can call another workflow of its app that 
   const started: unknown[] = [];
   const child = createWorkflow(async (context) => context.run('note', () => started.push(context.requestPayload)));
   const parent = createWorkflow(async (context) => {
-    const answer = await context.call<{ workflowRunId: string }>('start', { workflow: child, body: { n: 1 }, retries: 0 });
-    return { status: answer.status, workflowRunId: answer.body.workflowRunId };
+    const result = await context.call<{ workflowRunId: string }>('start', { workflow: child, body: { n: 1 }, retries: 0 });
+    return { status: result.status, workflowRunId: result.body.workflowRunId };
   });
   const app = new Hono();
   app.post('/*', serveMany({ child, parent }));

@@ -1,10 +1,10 @@
-/** The page of the dashboard that shows what an alert is about. */
+/** Returns the dashboard page that shows the subject of an alert, which notices link to. */
 import { MINUTE_MS, startOfMinute } from '../insights/counts.js';
 import type { Alert } from './alert.js';
 import type { AlertCondition } from './alert-settings.js';
 
 type Parameters = Readonly<Record<string, string | number | undefined>>;
-type Linked = Pick<Alert, 'kind' | 'subject' | 'openedAt' | 'lastAt' | 'endedAt' | 'details'>;
+type LinkedAlert = Pick<Alert, 'kind' | 'subject' | 'openedAt' | 'lastAt' | 'endedAt' | 'details'>;
 
 const MESSAGE_PREFIX = 'msg_';
 
@@ -16,7 +16,7 @@ function withParameters(page: string, parameters: Parameters): string {
 
 const deadLetters = (parameters: Parameters): string => withParameters('dead-letters', { view: 'entries', ...parameters });
 
-function pageOf({ kind, subject, openedAt, lastAt, endedAt, details }: Linked, condition: AlertCondition | null): string {
+function pageOf({ kind, subject, openedAt, lastAt, endedAt, details }: LinkedAlert, condition: AlertCondition | null): string {
   // The dead letters of plain messages have no page.
   if (details.workflowRunId?.startsWith(MESSAGE_PREFIX)) return 'alerts';
   switch (kind) {
@@ -53,5 +53,5 @@ function pageOf({ kind, subject, openedAt, lastAt, endedAt, details }: Linked, c
  * Returns the path with its query, starting with a slash. `condition`: condition of the rule, or null if the rule was deleted.
  * For failures, the page lists the dead letters that the alert counted.
  */
-export const alertPath = (instanceId: string, alert: Linked, condition: AlertCondition | null): string =>
+export const alertPath = (instanceId: string, alert: LinkedAlert, condition: AlertCondition | null): string =>
   `/q/${encodeURIComponent(instanceId)}/${pageOf(alert, condition)}`;

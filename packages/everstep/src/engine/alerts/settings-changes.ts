@@ -15,17 +15,17 @@ export type SettingsRefusal =
   /** A lifecycle webhook specifies a destination of another kind. */
   | 'not-a-webhook';
 
-interface Named {
+interface NamedSetting {
   readonly name: string;
 }
 
-function put<Item extends Named>(items: readonly Item[], item: Item, most: number): readonly Item[] | 'too-many' {
+function put<Item extends NamedSetting>(items: readonly Item[], item: Item, max: number): readonly Item[] | 'too-many' {
   const index = items.findIndex(({ name }) => name === item.name);
   if (index >= 0) return items.with(index, item);
-  return items.length >= most ? 'too-many' : [...items, item];
+  return items.length >= max ? 'too-many' : [...items, item];
 }
 
-function without<Item extends Named>(items: readonly Item[], name: string): readonly Item[] | 'not-found' {
+function without<Item extends NamedSetting>(items: readonly Item[], name: string): readonly Item[] | 'not-found' {
   const left = items.filter((item) => item.name !== name);
   return left.length === items.length ? 'not-found' : left;
 }

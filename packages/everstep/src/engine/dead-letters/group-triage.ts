@@ -3,21 +3,21 @@ import { LIMITS } from '../../config/limits.js';
 import { type GroupState, type GroupTimes, groupState } from './dead-letter-groups.js';
 
 /** Who made a decision, and when (Unix ms). */
-interface Decided {
+interface TriageDecision {
   readonly at: number;
   readonly by: string;
 }
 
-export interface GroupNote extends Decided {
+export interface GroupNote extends TriageDecision {
   readonly noteId: string;
   readonly text: string;
 }
 
 export interface GroupTriage {
   /** `assignee` is the email of a user. */
-  readonly assignment: (Decided & { readonly assignee: string }) | null;
+  readonly assignment: (TriageDecision & { readonly assignee: string }) | null;
   /** Snooze until `until` (Unix ms). It is kept when its time is over, until a user acts. */
-  readonly snooze: (Decided & { readonly until: number }) | null;
+  readonly snooze: (TriageDecision & { readonly until: number }) | null;
   /** Notes, oldest first. */
   readonly notes: readonly GroupNote[];
 }
@@ -25,7 +25,7 @@ export interface GroupTriage {
 export const NO_TRIAGE: GroupTriage = Object.freeze({ assignment: null, snooze: null, notes: [] });
 
 /** A change of a group by a user. `resolve` also acknowledges an unacknowledged group. Null removes the assignment or the snooze. */
-export type GroupMark = Decided &
+export type GroupMark = TriageDecision &
   (
     | { readonly kind: 'acknowledge' | 'resolve' }
     | { readonly kind: 'assign'; readonly assignee: string | null }

@@ -204,10 +204,10 @@ class Reader {
 /** Replaces unpaired surrogates and U+0000, which not every store supports. */
 const wellFormed = (text: string): string => text.replace(/\p{Cs}/gu, '\u{fffd}').replaceAll('\0', ' ');
 
-/** Shortens a text to `most` characters, without splitting one. */
-export function shortened(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const cut = text.slice(0, most - 1);
+/** Shortens a text to `max` characters, without splitting one. */
+export function shortened(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const cut = text.slice(0, max - 1);
   return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
 }
 

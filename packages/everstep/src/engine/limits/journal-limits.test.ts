@@ -29,7 +29,7 @@ const CASES: readonly (readonly [PlannedStep, (task: Task) => RunEvent])[] = [
     ({ messageId }) => ({
       kind: 'call-answered',
       attempt: { slot: 1, messageId, retried: 0 },
-      answer: { status: 200, headers: {}, body: { encoding: 'utf8', data: 'x' } },
+      response: { status: 200, headers: {}, body: { encoding: 'utf8', data: 'x' } },
       failure: null,
     }),
   ],

@@ -11,7 +11,7 @@ import type { DeliveryFailure, Task } from '../runs/run.js';
 type CallTask = Extract<Task, { kind: 'call' }>;
 
 /** The response to a call; null if none arrived. */
-export interface CallAnswer {
+export interface CallResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: EncodedBody;
@@ -25,7 +25,7 @@ const NO_BODY: EncodedBody = { encoding: 'utf8', data: '' };
 export function applyCallResponse(
   draft: Draft,
   task: CallTask,
-  answer: CallAnswer | null,
+  response: CallResponse | null,
   failure: DeliveryFailure | null,
 ): void {
   if (failure) {
@@ -38,16 +38,16 @@ export function applyCallResponse(
     }
   }
   const outcome: CallOutcome = {
-    status: answer?.status ?? 0,
-    headers: answer?.headers ?? {},
-    body: answer?.body ?? NO_BODY,
+    status: response?.status ?? 0,
+    headers: response?.headers ?? {},
+    body: response?.body ?? NO_BODY,
     attempts: task.retried + 1,
-    ...(answer === null && failure ? { error: failure.message } : {}),
+    ...(response === null && failure ? { error: failure.message } : {}),
   };
   // Failed attempts have already stored the same request.
-  const sent = task.retried === 0 && !failure && answer?.sent ? keptRequest(answer.sent) : undefined;
+  const sent = task.retried === 0 && !failure && response?.sent ? keptRequest(response.sent) : undefined;
   draft.recordStep({ stepId: task.slot, name: task.name, type: 'Call', out: JSON.stringify(outcome) }, task, {
-    startedAt: answer?.sent?.startedAt,
+    startedAt: response?.sent?.startedAt,
     sent,
   });
   draft.scheduleAdvance(LIMITS.advanceCoalesceMs);

@@ -21,7 +21,7 @@ const done = (stepId: number, out?: string): StepResult => ({
   ...(out === undefined ? {} : { out }),
 });
 
-const SENT = { durationMs: 1, method: 'POST', url: 'http://app/flow', headers: [], bodyBytes: 0, body: null, answerBytes: 0 };
+const SENT = { durationMs: 1, method: 'POST', url: 'http://app/flow', headers: [], bodyBytes: 0, body: null, responseBytes: 0 };
 
 function replied(run: Run, slot: number, reply: Partial<ProgressReply>, ms = 1, sentAt?: number): Decision {
   const envelope = sentAt === undefined ? ENVELOPE : { ...ENVELOPE, sent: { ...SENT, startedAt: sentAt } };

@@ -7,13 +7,13 @@ import type { EventContent, InvokeOutcome, NotifyOutcome, StepReply } from '@eve
 import { LIMITS } from '../../config/limits.js';
 import type { DecisionContext } from '../ids.js';
 import { keepJournalLimits } from '../limits/journal-limits.js';
-import { applyCallResponse, type CallAnswer } from '../messages/calls.js';
+import { applyCallResponse, type CallResponse } from '../messages/calls.js';
 import { applyMessageResponse } from '../messages/messages.js';
 import { type Decision, Draft, unchanged } from './decision.js';
 import { failAttempt } from './failure.js';
 import { applyReply, type ReplyEnvelope } from './reply.js';
 import type { AttemptedTask, DeliveryFailure, KeptEvent, Run, Task } from './run.js';
-import { endExchange, type Submitted, takeSubmission } from './submissions.js';
+import { applySubmission, endExchange, type PendingSubmission } from './submissions.js';
 import { exceedsEventLimits, notifyWait, receiveEvent, timeOutWait } from './waits.js';
 
 /** Identifies an attempt. A response to any attempt except the current one has no effect. */
@@ -27,7 +27,7 @@ export interface AttemptReference {
 export type RunEvent =
   | { readonly kind: 'replied'; readonly attempt: AttemptReference; readonly reply: StepReply; readonly envelope: ReplyEnvelope }
   /** The endpoint submitted steps in a separate request. */
-  | ({ readonly kind: 'submitted' } & Submitted)
+  | ({ readonly kind: 'submitted' } & PendingSubmission)
   /** The endpoint returned an empty response to a delivery, because it submits its results in separate requests. */
   | { readonly kind: 'exchange-ended'; readonly attempt: AttemptReference; readonly envelope: ReplyEnvelope }
   | { readonly kind: 'attempt-failed'; readonly attempt: AttemptReference; readonly failure: DeliveryFailure }
@@ -35,7 +35,7 @@ export type RunEvent =
   | {
       readonly kind: 'call-answered';
       readonly attempt: AttemptReference;
-      readonly answer: CallAnswer | null;
+      readonly response: CallResponse | null;
       readonly failure: DeliveryFailure | null;
     }
   /** The outcome of an attempt of a plain message; see applyMessageResponse. */
@@ -59,14 +59,14 @@ export type RunEvent =
   | { readonly kind: 'invoke-ended'; readonly slot: number; readonly messageId: string; readonly outcome: InvokeOutcome }
   | { readonly kind: 'cancel' };
 
-type Attempted = Extract<Task, { kind: 'advance' | 'step' }>;
+type AttemptTask = Extract<Task, { kind: 'advance' | 'step' }>;
 
 const isOpen = (task: Task, messageId: string): boolean => task.messageId === messageId;
 
 /** Returns the decision on an event: the new state of the run and its writes. */
 export function decide(run: Run, event: RunEvent, context: DecisionContext): Decision {
   if (run.status !== 'active') return unchanged(run);
-  if (event.kind === 'submitted') return takeSubmission(run, event, context);
+  if (event.kind === 'submitted') return applySubmission(run, event, context);
   if (event.kind === 'replied' || event.kind === 'attempt-failed' || event.kind === 'exchange-ended')
     return decideAttempt(run, event, context);
   const draft = new Draft(run, context);
@@ -74,7 +74,7 @@ export function decide(run: Run, event: RunEvent, context: DecisionContext): Dec
     case 'call-answered': {
       const task = run.tasks.get(event.attempt.slot);
       if (task?.kind !== 'call' || !isPresent(task, event.attempt)) return unchanged(run);
-      applyCallResponse(draft, task, event.answer, event.failure);
+      applyCallResponse(draft, task, event.response, event.failure);
       break;
     }
     case 'message-answered': {
@@ -144,7 +144,7 @@ function decideAttempt(
 ): Decision {
   const task = run.tasks.get(event.attempt.slot);
   if ((task?.kind !== 'advance' && task?.kind !== 'step') || !isPresent(task, event.attempt)) return unchanged(run);
-  const attempted: Attempted = task;
+  const attempted: AttemptTask = task;
   if (event.kind === 'replied') return applyReply(() => new Draft(run, context), attempted, event.reply, event.envelope).finish();
   if (event.kind === 'exchange-ended') return endExchange(run, attempted, event.envelope, context);
   const draft = new Draft(run, context);

@@ -11,7 +11,7 @@ const SENT: SentRequest = {
   headers: ['Content-Type', 'application/json', 'X-Order', '17'],
   bodyBytes: 300,
   body: null,
-  answerBytes: 5,
+  responseBytes: 5,
 };
 const ANSWER = { status: 503, responseHeaders: { 'retry-after': ['2'] }, responseBody: Buffer.from('later') };
 
@@ -33,7 +33,7 @@ test('stores the times, the request without its body, and the response of a fail
     },
   });
   const unanswered = { status: null, responseHeaders: {}, responseBody: new Uint8Array(0) };
-  assert.equal(keptExchange({ ...SENT, answerBytes: null }, unanswered).response, null);
+  assert.equal(keptExchange({ ...SENT, responseBytes: null }, unanswered).response, null);
 });
 
 test('stores the start of a body that is not stored elsewhere', () => {
@@ -52,8 +52,8 @@ test('stores only the name of a header that may contain a secret', () => {
     Object.values(request.headers),
     secret.map(() => [NOT_KEPT]),
   );
-  const answer = keptExchange(SENT, { ...ANSWER, responseHeaders: { 'set-cookie': ['a=1', 'b=2'], 'x-trace': ['1', '2'] } });
-  assert.deepEqual(answer.response?.headers, { 'set-cookie': [NOT_KEPT], 'x-trace': ['1', '2'] });
+  const response = keptExchange(SENT, { ...ANSWER, responseHeaders: { 'set-cookie': ['a=1', 'b=2'], 'x-trace': ['1', '2'] } });
+  assert.deepEqual(response.response?.headers, { 'set-cookie': [NOT_KEPT], 'x-trace': ['1', '2'] });
 });
 
 test('omits headers beyond the limit, and no header name becomes a property of objects', () => {
@@ -71,6 +71,6 @@ test('the start of a body ends between two characters, and is base64 if it is no
   assert.deepEqual(beginningOf(new Uint8Array(0)), { encoding: 'utf8', data: '' });
   const body = Buffer.from('x'.repeat(100_000));
   assert.equal(beginningOf(body).data.length, LIMITS.maxKeptAttemptBodyBytes);
-  const kept = keptExchange({ ...SENT, answerBytes: 400_000 }, { ...ANSWER, responseBody: body });
+  const kept = keptExchange({ ...SENT, responseBytes: 400_000 }, { ...ANSWER, responseBody: body });
   assert.equal(kept.response?.bodyBytes, 400_000);
 });

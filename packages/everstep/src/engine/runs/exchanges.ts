@@ -20,7 +20,7 @@ export interface SentRequest {
   /** Body of the request; null if it can be rebuilt from recorded data, or if there is none. */
   readonly body: Uint8Array | null;
   /** Size of the response body, as far as it was read; null if nothing arrived. */
-  readonly answerBytes: number | null;
+  readonly responseBytes: number | null;
 }
 
 type HeaderMap = Readonly<Record<string, readonly string[]>>;
@@ -99,7 +99,7 @@ export function beginningOf(body: Uint8Array, mostBytes: number = LIMITS.maxKept
 }
 
 /** The part of a response that a failure contains. */
-interface Answered {
+interface AttemptResponse {
   readonly status: number | null;
   readonly responseHeaders: HeaderMap;
   readonly responseBody: Uint8Array;
@@ -121,8 +121,8 @@ export function keptRequest({ startedAt, durationMs, method, url, headers, bodyB
 }
 
 /** Returns the stored part of an exchange. */
-export function keptExchange(sent: SentRequest, answer: Answered): KeptExchange {
-  const { status, responseHeaders, responseBody } = answer;
+export function keptExchange(sent: SentRequest, response: AttemptResponse): KeptExchange {
+  const { status, responseHeaders, responseBody } = response;
   return {
     ...keptRequest(sent),
     response:
@@ -132,7 +132,7 @@ export function keptExchange(sent: SentRequest, answer: Answered): KeptExchange 
             status,
             headers: keptHeaders(Object.entries(responseHeaders)),
             body: beginningOf(responseBody),
-            bodyBytes: Math.max(sent.answerBytes ?? 0, responseBody.byteLength),
+            bodyBytes: Math.max(sent.responseBytes ?? 0, responseBody.byteLength),
           },
   };
 }

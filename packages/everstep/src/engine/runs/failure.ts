@@ -5,7 +5,7 @@ import type { Draft } from './decision.js';
 import { keptExchange } from './exchanges.js';
 import type { AttemptedTask, DeliveryFailure, FailedAttempt, Task } from './run.js';
 
-type Attempted = Extract<Task, { kind: 'advance' | 'step' | 'message' }>;
+type AttemptTask = Extract<Task, { kind: 'advance' | 'step' | 'message' }>;
 
 const NOT_STEPS = { advance: 'the workflow', message: 'the message' } as const;
 
@@ -43,7 +43,7 @@ export function attemptOf(task: AttemptedTask, failure: DeliveryFailure, now: nu
   };
 }
 
-function describeFailure(task: Attempted, failure: DeliveryFailure): string {
+function describeFailure(task: AttemptTask, failure: DeliveryFailure): string {
   const what = task.kind === 'step' ? `step "${task.name}" (${task.slot})` : NOT_STEPS[task.kind];
   const attempts = task.retried + 1;
   const how =
@@ -52,7 +52,7 @@ function describeFailure(task: Attempted, failure: DeliveryFailure): string {
 }
 
 /** Applies a failed attempt of `task`, which must be the task in its slot. */
-export function failAttempt(draft: Draft, task: Attempted, failure: DeliveryFailure): void {
+export function failAttempt(draft: Draft, task: AttemptTask, failure: DeliveryFailure): void {
   const delayMs = nextDelayMs(draft.settings, task.retried, failure);
   draft.recordAttempt(attemptOf(task, failure, draft.now, delayMs));
   if (delayMs === null) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { at, begin, SETTINGS as FEW, T0 } from '../engine.fixture.js';
-import { type Forked, type ForkRequest, forkRun } from './fork.js';
+import { type ForkDecision, type ForkRequest, forkRun } from './fork.js';
 import { ADVANCE_SLOT, type RecordedStep, type Run, type RunSettings, type Task } from './run.js';
 
 /** The runs started a minute ago. */
@@ -49,7 +49,7 @@ const parked = (slot: number, more: object = {}): Task => ({
 });
 
 const REQUEST: ForkRequest = { fromStep: 1, input: null, results: [], workflowRunId: null, note: null };
-const fork = (run: Run, journal: readonly RecordedStep[], request: Partial<ForkRequest>): Forked =>
+const fork = (run: Run, journal: readonly RecordedStep[], request: Partial<ForkRequest>): ForkDecision =>
   forkRun(run, journal, PAYLOAD, { ...REQUEST, ...request }, context);
 
 function forked(run: Run, journal: readonly RecordedStep[], request: Partial<ForkRequest>) {

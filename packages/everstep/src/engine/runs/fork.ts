@@ -14,9 +14,9 @@ import type { DecisionContext } from '../ids.js';
 import type { StoreWrite } from '../writes.js';
 import { positionsIn } from './positions.js';
 import type { RecordedStep, Run, RunOrigin, RunPayload } from './run.js';
-import { type Started, startRun } from './start.js';
+import { type StartedRun, startRun } from './start.js';
 import { stepTypeOf } from './step-type.js';
-import { givenResultProblem } from './supplied-result.js';
+import { suppliedResultProblem } from './supplied-result.js';
 
 /** A validated request for a fork. */
 export interface ForkRequest {
@@ -33,12 +33,12 @@ export interface ForkRequest {
 }
 
 /** The fork, or the reason why there is none. */
-export type Forked =
-  | (Started & { readonly kind: 'forked'; readonly payload: RunPayload; readonly edited: readonly number[] })
+export type ForkDecision =
+  | (StartedRun & { readonly kind: 'forked'; readonly payload: RunPayload; readonly edited: readonly number[] })
   /** `request`: a different request could succeed. `run`: this run cannot be forked. The message is for the caller. */
   | { readonly kind: 'refused'; readonly because: 'request' | 'run'; readonly message: string };
 
-const refused = (because: 'request' | 'run', message: string): Forked => ({ kind: 'refused', because, message });
+const refused = (because: 'request' | 'run', message: string): ForkDecision => ({ kind: 'refused', because, message });
 
 /** A recorded step. If its result was omitted, `outLeftOut` is the size of the result in bytes. */
 export type JournalEntry = RecordedStep & { readonly outLeftOut?: number };
@@ -91,7 +91,7 @@ function edit(run: Run, journal: readonly JournalEntry[], request: ForkRequest, 
     }
     if (known === null)
       return `step ${stepId} cannot be given a result because the run has not reached it, so its name is not known`;
-    const problem = givenResultProblem(known.type, out);
+    const problem = suppliedResultProblem(known.type, out);
     if (problem !== null) return `step ${stepId} (${JSON.stringify(known.name)}) ${problem}`;
     const bytes = Buffer.byteLength(out ?? '');
     if (bytes > LIMITS.maxStepResultBytes)
@@ -126,7 +126,7 @@ export function forkRun(
   payload: RunPayload,
   request: ForkRequest,
   context: DecisionContext,
-): Forked {
+): ForkDecision {
   if (original.settings.message)
     return refused('run', 'a plain message has no steps, so it cannot be forked; restart it instead');
   const last = lastPosition(original, journal);

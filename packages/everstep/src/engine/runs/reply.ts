@@ -13,7 +13,7 @@ import type { SentRequest } from './exchanges.js';
 import { failAttempt } from './failure.js';
 import { ADVANCE_SLOT, type DeliveryFailure, type Task } from './run.js';
 
-type Attempted = Extract<Task, { kind: 'advance' | 'step' }>;
+type AttemptTask = Extract<Task, { kind: 'advance' | 'step' }>;
 
 /** How the reply arrived. It is stored with the dead letter if this was the last attempt. */
 export interface ReplyEnvelope {
@@ -36,7 +36,7 @@ function failureOf(
 
 const calledAt = ({ sent, startedAt = sent?.startedAt }: ReplyEnvelope): number | undefined => startedAt;
 
-function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelope: ReplyEnvelope): void {
+function onProgress(draft: Draft, task: AttemptTask, reply: ProgressReply, envelope: ReplyEnvelope): void {
   const current = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
   const { done, advanced } = reply;
@@ -71,7 +71,7 @@ function onProgress(draft: Draft, task: Attempted, reply: ProgressReply, envelop
 }
 
 /** Fails the step that followed the results of the reply. It is new, and this was its first attempt. */
-function failFollowing(draft: Draft, task: Attempted, reply: FailedReply, current: boolean, failure: DeliveryFailure): void {
+function failFollowing(draft: Draft, task: AttemptTask, reply: FailedReply, current: boolean, failure: DeliveryFailure): void {
   if (task.kind === 'advance') draft.deleteTask(ADVANCE_SLOT);
   const { step, base, done } = reply;
   // The step was requested on an order of results that did not occur. The code is called again with the actual order.
@@ -82,7 +82,7 @@ function failFollowing(draft: Draft, task: Attempted, reply: FailedReply, curren
   draft.markQuietAt(base + done.length);
   const { now } = draft;
   const messageId = draft.newMessageId();
-  const failed: Attempted = {
+  const failed: AttemptTask = {
     ...{ kind: 'step', slot, name, group: slot, concurrent: 1 },
     ...{ messageId, dueAt: now, createdAt: now, retried: 0 },
   };
@@ -90,7 +90,7 @@ function failFollowing(draft: Draft, task: Attempted, reply: FailedReply, curren
   failAttempt(draft, failed, failure);
 }
 
-function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: ReplyEnvelope): void {
+function onFailed(draft: Draft, task: AttemptTask, reply: FailedReply, envelope: ReplyEnvelope): void {
   const current = reply.base === draft.journalLength;
   if (reply.failureFunction) draft.noteFailureFunction();
   checkResults(draft, reply.done, undefined);
@@ -105,7 +105,7 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
   else if (step && task.kind === 'advance' && step.stepId === draft.known) {
     // The attempt found the step and failed in it. From now on the step is a separate task.
     draft.deleteTask(ADVANCE_SLOT);
-    const found: Attempted = { ...task, kind: 'step', slot: step.stepId, name: step.name, group: step.stepId, concurrent: 1 };
+    const found: AttemptTask = { ...task, kind: 'step', slot: step.stepId, name: step.name, group: step.stepId, concurrent: 1 };
     draft.markQuietAt(reply.base);
     draft.putTask(found);
     // Scheduled before the failure, which may end the run, so that a resume finds the advance among the parked tasks.
@@ -144,7 +144,7 @@ function onFailed(draft: Draft, task: Attempted, reply: FailedReply, envelope: R
 /** Fails the run. Results that were reported with the plan are kept, so that a resume continues from them. */
 function refusePlan(
   base: () => Draft,
-  task: Attempted,
+  task: AttemptTask,
   reply: StepReply,
   envelope: ReplyEnvelope,
   { message, counted }: PlanRefused,
@@ -165,7 +165,7 @@ function refusePlan(
 }
 
 /** Applies a reply to the attempt of `task`, which must be the task in its slot. */
-export function applyReply(base: () => Draft, task: Attempted, reply: StepReply, envelope: ReplyEnvelope): Draft {
+export function applyReply(base: () => Draft, task: AttemptTask, reply: StepReply, envelope: ReplyEnvelope): Draft {
   const draft = base();
   try {
     switch (reply.kind) {

@@ -41,7 +41,7 @@ export interface StartCommand {
 }
 
 /** A new run, and the unit that creates it. */
-export interface Started {
+export interface StartedRun {
   readonly run: Run;
   readonly unit: CommitUnit;
 }
@@ -71,7 +71,7 @@ function queueWrites({ instanceId, settings, createdAt: at }: Run): readonly Sto
 }
 
 /** Creates a new run with one task: the first call to the endpoint, or sending the message. */
-export function startRun(command: StartCommand, context: DecisionContext): Started {
+export function startRun(command: StartCommand, context: DecisionContext): StartedRun {
   const key = command.key ?? newKey(context);
   const { message } = command.settings;
   const first = {
@@ -155,7 +155,7 @@ function reopened(task: Task, now: number, delayMs: number, context: DecisionCon
  * of the entry. Of two concurrent callers, one creates a run, and the other is informed that the entry no longer
  * exists.
  */
-export function recoverRun(failed: Run, request: RecoverRequest, context: DecisionContext): Started | 'no-flow-control-key' {
+export function recoverRun(failed: Run, request: RecoverRequest, context: DecisionContext): StartedRun | 'no-flow-control-key' {
   const { overrides, dlqId } = request;
   const { message: sent } = failed.settings;
   // A message has no journal to resume from.

@@ -89,8 +89,8 @@ class Play {
     const { slot, messageId, retried } = task;
     const attempt = { slot, messageId, retried };
     if (task.kind === 'call') {
-      const answer = { status: 200, headers: {}, body: { encoding: 'utf8', data: '' } as const };
-      this.arriving.push({ kind: 'call-answered', attempt, answer, failure: null });
+      const response = { status: 200, headers: {}, body: { encoding: 'utf8', data: '' } as const };
+      this.arriving.push({ kind: 'call-answered', attempt, response: response, failure: null });
       return;
     }
     const submission = submissionFor(new Set(this.recorded), slot === ADVANCE_SLOT ? null : slot);

@@ -237,8 +237,12 @@ test('a resumed run continues with the open steps of a group, and keeps its reco
   resumed = submit(resumed, { done: [done(2)] }, 5010).run;
   resumed = decide(resumed, { kind: 'due', slot: 4 }, at(6000)).run;
   assert.deepEqual(open(resumed), { 3: 'call' });
-  const answer = { status: 200, headers: {}, body: { encoding: 'utf8', data: '' } as const };
-  const last = decide(resumed, { kind: 'call-answered', attempt: attemptOf(resumed, 3), answer, failure: null }, at(6010));
+  const response = { status: 200, headers: {}, body: { encoding: 'utf8', data: '' } as const };
+  const last = decide(
+    resumed,
+    { kind: 'call-answered', attempt: attemptOf(resumed, 3), response: response, failure: null },
+    at(6010),
+  );
   assert.deepEqual(open(last.run), { 0: 'advance' });
 });
 

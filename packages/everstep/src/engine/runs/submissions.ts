@@ -41,14 +41,18 @@ function requestingTask(run: Run, submission: Submission): RequestingTask | null
 }
 
 /** A submission with the deliveries in flight. */
-export interface Submitted {
+export interface PendingSubmission {
   readonly submission: Submission;
   /** Start times of the deliveries in flight, Unix ms, by slot. */
   readonly deliveryStartedAt?: ReadonlyMap<number, number> | undefined;
 }
 
 /** Applies a submission. Writes nothing if it was already applied. */
-export function takeSubmission(run: Run, { submission, deliveryStartedAt }: Submitted, context: DecisionContext): Decision {
+export function applySubmission(
+  run: Run,
+  { submission, deliveryStartedAt }: PendingSubmission,
+  context: DecisionContext,
+): Decision {
   const task = requestingTask(run, submission);
   if (task === null) return unchanged(run);
   if (submission.introduction) return introduce(run, task, context);

@@ -4,29 +4,30 @@
  */
 import { parseJson, type StepType } from '@everstep/sdk/protocol';
 
-type Shape = Readonly<Record<string, unknown>>;
+type JsonObject = Readonly<Record<string, unknown>>;
 
-const isShape = (value: unknown): value is Shape => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 const isOptional = (value: unknown, is: (value: unknown) => boolean): boolean => value === undefined || is(value);
-const isEach = (value: unknown, is: (value: unknown) => boolean): boolean => Array.isArray(value) && value.every(is);
+const isArrayOf = (value: unknown, is: (value: unknown) => boolean): boolean => Array.isArray(value) && value.every(is);
 
 const isBody = (value: unknown): boolean =>
-  isShape(value) && (value.encoding === 'utf8' || value.encoding === 'base64') && isText(value.data);
-const isHeaders = (value: unknown): boolean => isShape(value) && Object.values(value).every((each) => isEach(each, isText));
+  isObject(value) && (value.encoding === 'utf8' || value.encoding === 'base64') && isText(value.data);
+const isHeaders = (value: unknown): boolean =>
+  isObject(value) && Object.values(value).every((values) => isArrayOf(values, isText));
 
 function isContent(value: unknown): boolean {
-  if (!isShape(value) || !isBody(value.body)) return false;
+  if (!isObject(value) || !isBody(value.body)) return false;
   if (value.kind === 'data') return isOptional(value.contentType, isText);
   return value.kind === 'request' && isText(value.method) && isText(value.query) && isHeaders(value.headers);
 }
 
 const isWait = (value: unknown): boolean =>
-  isShape(value) && (value.timeout === true || (value.timeout === false && isText(value.eventId) && isContent(value.content)));
+  isObject(value) && (value.timeout === true || (value.timeout === false && isText(value.eventId) && isContent(value.content)));
 
 const isCall = (value: unknown): boolean =>
-  isShape(value) &&
+  isObject(value) &&
   isCount(value.status) &&
   isHeaders(value.headers) &&
   isBody(value.body) &&
@@ -34,7 +35,7 @@ const isCall = (value: unknown): boolean =>
   isOptional(value.error, isText);
 
 function isInvoke(value: unknown): boolean {
-  if (!isShape(value) || !isText(value.workflowRunId) || !isCount(value.workflowCreatedAt)) return false;
+  if (!isObject(value) || !isText(value.workflowRunId) || !isCount(value.workflowCreatedAt)) return false;
   if (value.state === 'succeeded') return isOptional(value.result, isJsonText);
   return value.state === 'canceled' || (value.state === 'failed' && isText(value.error));
 }
@@ -50,9 +51,9 @@ function isJsonText(value: unknown): boolean {
 }
 
 const isNotified = (value: unknown): boolean =>
-  isShape(value) && isText(value.messageId) && isText(value.workflowRunId) && isText(value.workflowUrl);
+  isObject(value) && isText(value.messageId) && isText(value.workflowRunId) && isText(value.workflowUrl);
 const isNotify = (value: unknown): boolean =>
-  isShape(value) && isEach(value.notified, isNotified) && typeof value.kept === 'boolean';
+  isObject(value) && isArrayOf(value.notified, isNotified) && typeof value.kept === 'boolean';
 
 const BODY = '{"encoding":"utf8" or "base64","data":text}';
 const FORMS = {
@@ -73,7 +74,7 @@ const FORMS = {
  * Returns the problem of a result for a step of this type, or null if it is valid. `out` is JSON text; null for no
  * result.
  */
-export function givenResultProblem(type: StepType, out: string | null): string | null {
+export function suppliedResultProblem(type: StepType, out: string | null): string | null {
   switch (type) {
     case 'Run':
       return null;

@@ -103,12 +103,12 @@ describe('waits', () => {
 
   test('a run stores a limited number of bytes of events', () => {
     const big = { eventKey: 'e', eventId: 'paid', content: data('x'.repeat(LIMITS.maxEventBytes)), receivedAt: T0 };
-    const most = LIMITS.maxKeptEventBytes / LIMITS.maxEventBytes;
-    const full: Run = { ...begin(), keptEvents: Array.from({ length: most }, () => big) };
+    const max = LIMITS.maxKeptEventBytes / LIMITS.maxEventBytes;
+    const full: Run = { ...begin(), keptEvents: Array.from({ length: max }, () => big) };
     const event = { ...big, content: data('x') };
     assert.deepEqual(decide(full, { kind: 'event-received', event }, at(1)).writes, []);
     const room: Run = { ...full, keptEvents: full.keptEvents.slice(1) };
-    assert.equal(decide(room, { kind: 'event-received', event: big }, at(1)).run.keptEvents.length, most);
+    assert.equal(decide(room, { kind: 'event-received', event: big }, at(1)).run.keptEvents.length, max);
   });
 
   test('a resume keeps waits with their deadline, and stored events', () => {
@@ -145,7 +145,7 @@ describe('calls', () => {
     type: 'Call',
     call: { url: 'https://api.example/x', method: 'GET', headers: {}, ...more },
   });
-  const answer = { status: 503, headers: { 'x-a': ['1', '2'] }, body: { encoding: 'utf8', data: 'busy' } } as const;
+  const response = { status: 503, headers: { 'x-a': ['1', '2'] }, body: { encoding: 'utf8', data: 'busy' } } as const;
   const refusal: DeliveryFailure = {
     ...NO_RESPONSE,
     cause: 'http',
@@ -156,41 +156,41 @@ describe('calls', () => {
   const answered = (run: Run, event: Partial<Extract<RunEvent, { kind: 'call-answered' }>>): Decision => {
     const task = taskAt(run, 1, 'call');
     const attempt = { slot: 1, messageId: task.messageId, retried: task.retried };
-    return decide(run, { kind: 'call-answered', attempt, answer: null, failure: null, ...event }, at(10));
+    return decide(run, { kind: 'call-answered', attempt, response: null, failure: null, ...event }, at(10));
   };
 
   test('a success is the result, with status, headers and body', () => {
-    const decision = answered(planned(call()), { answer: { ...answer, status: 200 } });
-    assert.deepEqual(recorded(decision), { 1: { ...answer, status: 200, attempts: 1 } });
+    const decision = answered(planned(call()), { response: { ...response, status: 200 } });
+    assert.deepEqual(recorded(decision), { 1: { ...response, status: 200, attempts: 1 } });
   });
 
   test('stores the request of a call that succeeds immediately, but not if failed attempts have stored it', () => {
     const sent: SentRequest = {
-      ...{ startedAt: T0 + 4, durationMs: 5, method: 'POST', url: 'http://third/', bodyBytes: 2, answerBytes: 0 },
+      ...{ startedAt: T0 + 4, durationMs: 5, method: 'POST', url: 'http://third/', bodyBytes: 2, responseBytes: 0 },
       headers: ['Authorization', 'Bearer x', 'X-A', '1'],
       body: Buffer.from('{}'),
     };
     const kept = (decision: Decision) =>
       decision.writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.sent] : []));
-    const success = { answer: { ...answer, status: 200, sent } };
+    const success = { response: { ...response, status: 200, sent } };
     const headers = { authorization: ['[NOT KEPT]'], 'x-a': ['1'] };
     const request = { method: 'POST', url: 'http://third/', headers, bodyBytes: 2, body: { encoding: 'utf8', data: '{}' } };
     assert.deepEqual(kept(answered(planned(call()), success)), [{ startedAt: T0 + 4, durationMs: 5, request }]);
     const startTimes = ({ writes }: Decision) =>
       writes.flatMap((write) => (write.kind === 'record-step' ? [write.step.startedAt] : []));
     assert.deepEqual(startTimes(answered(planned(call()), success)), [T0 + 4]);
-    const failed = answered(planned(call({ retries: 1 })), { answer: { ...answer, sent }, failure: refusal });
+    const failed = answered(planned(call({ retries: 1 })), { response: { ...response, sent }, failure: refusal });
     assert.deepEqual(kept(answered(failed.run, success)), [undefined]);
     // The result does not contain the stored request.
-    assert.deepEqual(recorded(answered(planned(call()), success)), { 1: { ...answer, status: 200, attempts: 1 } });
+    assert.deepEqual(recorded(answered(planned(call()), success)), { 1: { ...response, status: 200, attempts: 1 } });
   });
 
   test('retries an error as often as the call specifies, and then it is the result', () => {
-    const first = answered(planned(call({ retries: 1, retryDelay: '700' })), { answer, failure: refusal });
+    const first = answered(planned(call({ retries: 1, retryDelay: '700' })), { response: response, failure: refusal });
     assert.deepEqual(recorded(first), {});
     assert.equal(taskAt(first.run, 1, 'call').dueAt, T0 + 710);
-    const second = answered(first.run, { answer, failure: refusal });
-    assert.deepEqual(recorded(second), { 1: { ...answer, attempts: 2 } });
+    const second = answered(first.run, { response: response, failure: refusal });
+    assert.deepEqual(recorded(second), { 1: { ...response, attempts: 2 } });
     assert.equal(second.outcome, null);
   });
 
@@ -203,9 +203,14 @@ describe('calls', () => {
 
   test('a response to a finished attempt has no effect', () => {
     const run = planned(call({ retries: 3 }));
-    const next = answered(run, { answer, failure: refusal }).run;
+    const next = answered(run, { response: response, failure: refusal }).run;
     const { messageId } = taskAt(run, 1, 'call');
-    const stale: RunEvent = { kind: 'call-answered', attempt: { slot: 1, messageId, retried: 0 }, answer, failure: null };
+    const stale: RunEvent = {
+      kind: 'call-answered',
+      attempt: { slot: 1, messageId, retried: 0 },
+      response: response,
+      failure: null,
+    };
     assert.deepEqual(decide(next, stale, at(20)).writes, []);
   });
 
@@ -247,17 +252,14 @@ describe('invocations', () => {
   test('a run waits for a limited number of invoked runs, and a plan with more fails it', () => {
     const some = (from: number, count: number): PlannedStep[] =>
       Array.from({ length: count }, (_, index) => ({ ...invoke, stepId: from + index }));
-    const most = LIMITS.maxOpenInvocations;
-    const { run, outcome } = reply(begin(), { planned: some(1, most) });
+    const max = LIMITS.maxOpenInvocations;
+    const { run, outcome } = reply(begin(), { planned: some(1, max) });
     assert.equal(outcome, null);
     const [advance] = begin().tasks.values();
     assert.ok(advance);
     const advanced = { ...run, tasks: new Map([...run.tasks, [ADVANCE_SLOT, advance]]) };
-    const more = reply(advanced, { planned: some(most + 1, 1) });
-    assert.match(
-      more.deadLetter?.error ?? '',
-      new RegExp(`waits for ${most + 1} invoked runs at once, but the limit is ${most}`),
-    );
+    const more = reply(advanced, { planned: some(max + 1, 1) });
+    assert.match(more.deadLetter?.error ?? '', new RegExp(`waits for ${max + 1} invoked runs at once, but the limit is ${max}`));
   });
 
   test('the end of an invoked run wakes the invoking run, in the same unit', () => {

@@ -184,8 +184,8 @@ test('any expression is accepted or refused, and an accepted one has ticks', () 
 });
 
 test('in UTC the next tick is the first matching minute', () => {
-  const values = (least: number, most: number) =>
-    fc.oneof(fc.constant(null), fc.uniqueArray(fc.integer({ min: least, max: most }), { minLength: 1, maxLength: 4 }));
+  const values = (min: number, max: number) =>
+    fc.oneof(fc.constant(null), fc.uniqueArray(fc.integer({ min, max }), { minLength: 1, maxLength: 4 }));
   const spelled = (list: readonly number[] | null) => list?.join(',') ?? '*';
   const fits = (list: readonly number[] | null, value: number) => list === null || list.includes(value);
   const MINUTE_MS = 60_000;

@@ -21,13 +21,13 @@ export type ParsedCron =
     }
   | { readonly ok: false; readonly message: string };
 
-interface Field {
+interface CronField {
   readonly name: string;
   readonly takes: string;
 }
 
-const SECOND: Field = { name: 'second', takes: '0 to 59' };
-const FIELDS: readonly Field[] = [
+const SECOND: CronField = { name: 'second', takes: '0 to 59' };
+const FIELDS: readonly CronField[] = [
   { name: 'minute', takes: '0 to 59' },
   { name: 'hour', takes: '0 to 23' },
   { name: 'day of the month', takes: '1 to 31, L for the last day, 15W for the working day nearest to the 15th' },

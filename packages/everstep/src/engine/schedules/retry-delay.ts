@@ -22,15 +22,15 @@ const OPERATORS = {
 } as const;
 
 const FUNCTIONS = {
-  pow: { least: 2, most: 2, apply: (v: readonly number[]) => (v[0] ?? 0) ** (v[1] ?? 0) },
-  exp: { least: 1, most: 1, apply: (v: readonly number[]) => Math.exp(v[0] ?? 0) },
-  sqrt: { least: 1, most: 1, apply: (v: readonly number[]) => Math.sqrt(v[0] ?? 0) },
-  abs: { least: 1, most: 1, apply: (v: readonly number[]) => Math.abs(v[0] ?? 0) },
-  floor: { least: 1, most: 1, apply: (v: readonly number[]) => Math.floor(v[0] ?? 0) },
-  ceil: { least: 1, most: 1, apply: (v: readonly number[]) => Math.ceil(v[0] ?? 0) },
-  round: { least: 1, most: 1, apply: (v: readonly number[]) => Math.round(v[0] ?? 0) },
-  min: { least: 1, most: 16, apply: (v: readonly number[]) => Math.min(...v) },
-  max: { least: 1, most: 16, apply: (v: readonly number[]) => Math.max(...v) },
+  pow: { min: 2, max: 2, apply: (v: readonly number[]) => (v[0] ?? 0) ** (v[1] ?? 0) },
+  exp: { min: 1, max: 1, apply: (v: readonly number[]) => Math.exp(v[0] ?? 0) },
+  sqrt: { min: 1, max: 1, apply: (v: readonly number[]) => Math.sqrt(v[0] ?? 0) },
+  abs: { min: 1, max: 1, apply: (v: readonly number[]) => Math.abs(v[0] ?? 0) },
+  floor: { min: 1, max: 1, apply: (v: readonly number[]) => Math.floor(v[0] ?? 0) },
+  ceil: { min: 1, max: 1, apply: (v: readonly number[]) => Math.ceil(v[0] ?? 0) },
+  round: { min: 1, max: 1, apply: (v: readonly number[]) => Math.round(v[0] ?? 0) },
+  min: { min: 1, max: 16, apply: (v: readonly number[]) => Math.min(...v) },
+  max: { min: 1, max: 16, apply: (v: readonly number[]) => Math.max(...v) },
 } as const;
 
 /** A parsed expression, or the reason why it is invalid. */
@@ -66,9 +66,9 @@ function build(node: jsep.Expression): Node {
       const { callee, arguments: parameters } = node as jsep.CallExpression;
       const name = callee.type === 'Identifier' ? String((callee as jsep.Identifier).name) : '';
       if (!isFunction(name)) throw new NotAllowed(`unknown function "${name}"; use ${Object.keys(FUNCTIONS).join(', ')}`);
-      const { least, most } = FUNCTIONS[name];
-      if (parameters.length < least || parameters.length > most) {
-        throw new NotAllowed(`${name} takes ${least === most ? least : `${least} to ${most}`} values, not ${parameters.length}`);
+      const { min, max } = FUNCTIONS[name];
+      if (parameters.length < min || parameters.length > max) {
+        throw new NotAllowed(`${name} takes ${min === max ? min : `${min} to ${max}`} values, not ${parameters.length}`);
       }
       return { kind: 'call', name, parameters: parameters.map(build) };
     }

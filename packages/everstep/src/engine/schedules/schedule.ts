@@ -3,7 +3,7 @@
 import { type DecisionContext, newId } from '../ids.js';
 import { countOfDay } from '../limits/metering.js';
 import type { GroupEndpoint, RunSettings, Schedule } from '../runs/run.js';
-import { type Started, startRun } from '../runs/start.js';
+import { type StartedRun, startRun } from '../runs/start.js';
 import type { CommitUnit, DayCountKind, StoreGuard } from '../writes.js';
 import { nextTickMs } from './cron.js';
 
@@ -16,7 +16,7 @@ export interface ScheduleRequest
   /** Id of the schedule to create or replace; null lets the engine generate one. */
   readonly scheduleId: string | null;
   /** Maximum number of schedules of the instance, including this one; absent: no limit. */
-  readonly most?: number;
+  readonly max?: number;
 }
 
 /** The new state of a schedule, and the unit that writes it. */
@@ -49,7 +49,7 @@ export function createSchedule(request: ScheduleRequest, existing: Schedule | nu
   const { cron, timeZone } = request;
   const paused = existing?.paused ?? false;
   const planned = existing && sameTimes(existing, request) ? existing.nextAt : null;
-  const { most } = request;
+  const { max } = request;
   const schedule: Schedule = {
     scheduleId: request.scheduleId ?? newId('sch', context),
     instanceId: request.instanceId,
@@ -67,8 +67,7 @@ export function createSchedule(request: ScheduleRequest, existing: Schedule | nu
     lastFiredAt: existing?.lastFiredAt ?? null,
     lastRunId: existing?.lastRunId ?? null,
   };
-  const below =
-    existing || most === undefined ? [] : [{ kind: 'schedules-below', instanceId: request.instanceId, most } as const];
+  const below = existing || max === undefined ? [] : [{ kind: 'schedules-below', instanceId: request.instanceId, max } as const];
   return putting(schedule, existing, below);
 }
 
@@ -126,9 +125,9 @@ export function skipTick(schedule: Schedule, because: DayCountKind | null, conte
 }
 
 /** A schedule whose tick has started runs. */
-export interface Fired extends ScheduleDecision {
+export interface FiredSchedule extends ScheduleDecision {
   /** One run; for a message to a group, one for each endpoint. */
-  readonly started: readonly Started[];
+  readonly started: readonly StartedRun[];
 }
 
 /** Inputs of a tick besides its schedule. */
@@ -143,7 +142,7 @@ export interface TickFacts {
 function startedBy(schedule: Schedule, tickAt: number, facts: Required<TickFacts>, context: DecisionContext) {
   const { endpoints, admittedAt } = facts;
   const { instanceId, scheduleId, settings } = schedule;
-  const start = (workflowUrl: string, message: RunSettings['message']): Started =>
+  const start = (workflowUrl: string, message: RunSettings['message']): StartedRun =>
     startRun(
       {
         instanceId,
@@ -173,7 +172,7 @@ export function fireSchedule(
   schedule: Schedule,
   context: DecisionContext,
   { endpoints = null, admittedAt = null }: TickFacts = {},
-): Fired | null {
+): FiredSchedule | null {
   const { instanceId, scheduleId, nextAt: tickAt } = schedule;
   if (tickAt === null || tickAt > context.now) return null;
   const started = startedBy(schedule, tickAt, { endpoints, admittedAt }, context);
@@ -199,7 +198,7 @@ export function runSchedule(
   schedule: Schedule,
   context: DecisionContext,
   { endpoints = null, admittedAt = null }: TickFacts = {},
-): Fired {
+): FiredSchedule {
   const { instanceId, scheduleId, nextAt } = schedule;
   const started = startedBy(schedule, context.now, { endpoints, admittedAt }, context);
   const run: Schedule = {

@@ -25,7 +25,7 @@ export type StoreGuard =
       readonly was: Schedule | null;
     }
   /** The instance has fewer schedules than this. */
-  | { readonly kind: 'schedules-below'; readonly instanceId: string; readonly most: number }
+  | { readonly kind: 'schedules-below'; readonly instanceId: string; readonly max: number }
   /** All these entries exist in this instance. */
   | { readonly kind: 'dead-letters-present'; readonly instanceId: string; readonly dlqIds: readonly string[] }
   /** The repair is at this version, so no other decision was made since. */

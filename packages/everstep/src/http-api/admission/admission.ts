@@ -30,7 +30,7 @@ const INSTANCE_HEADER = 'x-everstep-queue';
 const INSTANCE_PARAMETER = 'everstep-queue';
 
 /** Operation and dialect of a request. */
-export interface Chosen {
+export interface ChosenOperation {
   readonly operation: Operation;
   readonly dialect: Dialect;
 }
@@ -55,7 +55,7 @@ export interface AdmissionOptions {
   readonly queryTokens: boolean;
 }
 
-const OPEN: Admitted = Object.freeze({ access: 'open' });
+const OPEN_ACCESS: Admitted = Object.freeze({ access: 'open' });
 
 function checkLimits(request: FastifyRequest): void {
   const { rawHeaders, httpVersion } = request.raw;
@@ -119,7 +119,7 @@ function callerBySession({ principal }: Session, { instance, access }: InstanceA
   return { ...who, instanceId, region, access, scopes: scopesOf(access) };
 }
 
-async function admitUser(accounts: AccountService, request: FastifyRequest, chosen: Chosen): Promise<Admission> {
+async function admitUser(accounts: AccountService, request: FastifyRequest, chosen: ChosenOperation): Promise<Admission> {
   const { authorization } = request.headers;
   const target = splitTarget(request.originalUrl);
   if (authorization === undefined && (secretOf(request.headers) !== null || isOfPage(request))) {
@@ -130,7 +130,7 @@ async function admitUser(accounts: AccountService, request: FastifyRequest, chos
   return { ...chosen, admitted: { access: 'account', principal }, target };
 }
 
-async function admitSession(accounts: AccountService, request: FastifyRequest, chosen: Chosen): Promise<Admission> {
+async function admitSession(accounts: AccountService, request: FastifyRequest, chosen: ChosenOperation): Promise<Admission> {
   // A request with another kind of credential does not use the session.
   if (request.headers.authorization !== undefined) throw noSession();
   const session = await sessionOf(request, accounts);
@@ -144,7 +144,7 @@ async function admitSession(accounts: AccountService, request: FastifyRequest, c
 export function createAdmission({ context, defaultRegion, isClosing, forSessions, takesLogins, queryTokens }: AdmissionOptions) {
   const { accounts, authority, search } = context;
 
-  async function admitSessionToInstance(request: FastifyRequest, chosen: Chosen, target: Target): Promise<Admission> {
+  async function admitSessionToInstance(request: FastifyRequest, chosen: ChosenOperation, target: Target): Promise<Admission> {
     const { operation } = chosen;
     const session = await sessionOf(request, accounts);
     const named = instanceOf(request, operation, target);
@@ -160,7 +160,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return { ...chosen, admitted: { access: 'token', caller: callerBySession(session, access) }, target: named.target };
   }
 
-  function admitToken(request: FastifyRequest, chosen: Chosen): Admission | Promise<Admission> {
+  function admitToken(request: FastifyRequest, chosen: ChosenOperation): Admission | Promise<Admission> {
     const { operation, dialect } = chosen;
     const whole = splitTarget(request.originalUrl);
     const { authorization, host } = request.headers;
@@ -179,9 +179,9 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return caller instanceof Promise ? caller.then(admit) : admit(caller);
   }
 
-  function admitOpen(request: FastifyRequest, chosen: Chosen): Admission | Promise<Admission> {
+  function admitOpen(request: FastifyRequest, chosen: ChosenOperation): Admission | Promise<Admission> {
     const { operation } = chosen;
-    const admission: Admission = { ...chosen, admitted: OPEN, target: splitTarget(request.originalUrl) };
+    const admission: Admission = { ...chosen, admitted: OPEN_ACCESS, target: splitTarget(request.originalUrl) };
     const { headers, host } = request;
     const open = { path: readPath(operation, request.params), callerIp: callerIpOf(request), headers, host };
     const pending = operation.admit?.(open, context);
@@ -200,7 +200,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return { ...caller, principal };
   }
 
-  async function admitIndexCaller(request: FastifyRequest, chosen: Chosen): Promise<Admission> {
+  async function admitIndexCaller(request: FastifyRequest, chosen: ChosenOperation): Promise<Admission> {
     const { operation } = chosen;
     const indexId = String(readPath(operation, request.params).indexId ?? '');
     const caller = await searchCaller(request, indexId, operation.needs ?? 'read-write');
@@ -208,7 +208,7 @@ export function createAdmission({ context, defaultRegion, isClosing, forSessions
     return { ...chosen, admitted: { access: 'index', caller }, target: splitTarget(request.originalUrl) };
   }
 
-  return (request: FastifyRequest, chosen: Chosen): Admission | Promise<Admission> => {
+  return (request: FastifyRequest, chosen: ChosenOperation): Admission | Promise<Admission> => {
     checkLimits(request);
     const { access, whileStopping } = chosen.operation;
     const isForUsers = chosen.operation.access === 'index' && isBasic(request.headers.authorization);

@@ -10,7 +10,7 @@ import { type ApiContext, maxBodyBytesOf, type Operation } from '../operation.js
 import { formatDuration } from '../parameters/duration.js';
 import type { BodyOptions } from '../requests/request-bodies.js';
 
-type Limited = Pick<ApiContext, 'limits'>;
+type LimitsContext = Pick<ApiContext, 'limits'>;
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -29,7 +29,7 @@ const limitHeaders = (family: string, limit: number, remaining: number, resetAt:
 
 /** Counts the refusal for the owner and returns the API error. */
 function refused(
-  { limits }: Limited,
+  { limits }: LimitsContext,
   instanceId: string,
   kind: RefusalKind & ErrorCode,
   message: string,
@@ -39,7 +39,7 @@ function refused(
   return new ApiError(kind, message, headers);
 }
 
-function errorOf(context: Limited, instanceId: string, refusal: Refusal): ApiError {
+function errorOf(context: LimitsContext, instanceId: string, refusal: Refusal): ApiError {
   switch (refusal.kind) {
     case 'budget-exceeded':
     case 'storage-quota-exceeded':
@@ -77,7 +77,7 @@ export async function allowSearchCall({ limits, search }: Pick<ApiContext, 'limi
 }
 
 /** Counts the runs. Throws ApiError when the instance may not start them. */
-export async function allowRuns({ limits }: Limited, instanceId: string, runs = 1): Promise<RunAdmission> {
+export async function allowRuns({ limits }: LimitsContext, instanceId: string, runs = 1): Promise<RunAdmission> {
   const decided = limits === null ? UNBOUNDED : await limits.admitRuns(instanceId, runs);
   if (decided.kind !== 'admitted') throw errorOf({ limits }, instanceId, decided);
   return decided;
@@ -91,7 +91,7 @@ export interface AllowedRuns {
 
 /** Starts runs that were allowed one by one. Like `startAllowed`, with one outcome for each, in the same order. */
 export async function startAllAllowed<Outcome>(
-  { limits }: Limited,
+  { limits }: LimitsContext,
   instanceId: string,
   allowed: readonly AllowedRuns[],
   start: () => Promise<readonly Outcome[]>,
@@ -113,7 +113,7 @@ export async function startAllAllowed<Outcome>(
  * they already existed, do not count against the daily limit.
  */
 export async function startAllowed<Outcome>(
-  { limits }: Limited,
+  { limits }: LimitsContext,
   { instanceId, runs, runAdmission }: AllowedRuns & { readonly instanceId: string },
   start: () => Promise<Outcome>,
   startedBy: (outcome: Outcome) => number,
@@ -129,38 +129,42 @@ export async function startAllowed<Outcome>(
 }
 
 /** Checks the budget. Throws ApiError when the instance may not start anything that sends messages. */
-export async function allowSpending({ limits }: Limited, instanceId: string): Promise<void> {
+export async function allowSpending({ limits }: LimitsContext, instanceId: string): Promise<void> {
   const refusal = limits && (await limits.refuseSpending(instanceId));
   if (refusal) throw errorOf({ limits }, instanceId, refusal);
 }
 
 /** Returns the error for exceeding the schedule limit of the plan. */
-export const tooManySchedules = (context: Limited, instanceId: string, message: string): ApiError =>
+export const tooManySchedules = (context: LimitsContext, instanceId: string, message: string): ApiError =>
   refused(context, instanceId, 'too-many-schedules', message);
 
 /** Returns the error for exceeding the storage quota of the account. */
-export const overQuota = (context: Limited, instanceId: string, message: string): ApiError =>
+export const overQuota = (context: LimitsContext, instanceId: string, message: string): ApiError =>
   refused(context, instanceId, 'storage-quota-exceeded', message);
 
 /** Checks the timeout of a request. Throws ApiError when a header requests a longer timeout than the instance may use. */
-export function allowTimeout({ limits }: Limited, instanceId: string, header: string, timeoutMs: number | undefined): void {
+export function allowTimeout({ limits }: LimitsContext, instanceId: string, header: string, timeoutMs: number | undefined): void {
   if (limits === null || timeoutMs === undefined) return;
-  const most = limits.maxTimeoutMs(instanceId);
-  if (timeoutMs <= most) return;
+  const max = limits.maxTimeoutMs(instanceId);
+  if (timeoutMs <= max) return;
   const { name, maxTimeoutMs } = limits.plan(instanceId);
-  const whose = maxTimeoutMs === most ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
-  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(most)}, the limit of ${whose}`);
+  const whose = maxTimeoutMs === max ? `the plan ${name}` : 'this installation (EVERSTEP_MAX_TIMEOUT)';
+  throw new ApiError('bad-header', `${header} must be at most ${formatDuration(max)}, the limit of ${whose}`);
 }
 
 /** Checks the size of a message. Throws ApiError when the message is larger than the plan allows. */
-export function allowSize({ limits }: Limited, instanceId: string, bytes: Uint8Array): void {
+export function allowSize({ limits }: LimitsContext, instanceId: string, bytes: Uint8Array): void {
   const limit = limits?.messageLimit(instanceId) ?? null;
   if (limit === null || bytes.length <= limit.maxBytes) return;
   throw refused({ limits }, instanceId, 'body-too-large', sizeMessage(limit.plan, limit.maxBytes, bytes.length));
 }
 
 /** Returns the size limit of a request body, so that a larger one is rejected before it is received. */
-export function bodySizeLimit(context: Limited, operation: Operation, instanceId: string | null): Omit<BodyOptions, 'owner'> {
+export function bodySizeLimit(
+  context: LimitsContext,
+  operation: Operation,
+  instanceId: string | null,
+): Omit<BodyOptions, 'owner'> {
   const limit = instanceId === null ? null : (context.limits?.messageLimit(instanceId) ?? null);
   if (limit === null || instanceId === null) return { maxBytes: maxBodyBytesOf(operation) };
   const { plan, maxBytes: maxMessageBytes } = limit;

@@ -127,7 +127,7 @@ export type Reserve = (bytes: number, options?: ReserveOptions) => Promise<void>
 
 /** Disconnects a client that does not read its response, because it would keep the memory of others. */
 function endInTime({ raw }: FastifyReply): void {
-  const timer = setTimeout(() => raw.destroy(), LIMITS.maxAnswerMs);
+  const timer = setTimeout(() => raw.destroy(), LIMITS.maxResponseMs);
   timer.unref();
   raw.once('close', () => clearTimeout(timer));
 }

@@ -51,7 +51,7 @@ function filterValue(value: unknown): string | number | boolean | null {
 }
 
 /** Returns the numbers of a response and the lengths of its lists. */
-export function answerCounts(body: unknown): Details {
+export function responseCounts(body: unknown): Details {
   if (Array.isArray(body)) return { count: body.length };
   const counts = fieldsOf(body).flatMap(([name, value]) => {
     if (typeof value === 'number') return [[name, value] as const];

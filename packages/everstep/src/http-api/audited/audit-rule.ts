@@ -1,14 +1,14 @@
 /** Audit rules of operations. The audit log entries of a request are derived from the rule. Keeps invariant 46. */
 import type { OperationInput } from '../handled-request.js';
 
-interface Named {
+interface AuditedAction {
   /** Name in the audit log, for example `run.cancel`. */
   readonly action: string;
   /** Name of the parameter or field with the id of the object, in the path, the query, the body or the response. */
   readonly subject?: string;
 }
 
-export interface ChangeRule extends Named {
+export interface ChangeRule extends AuditedAction {
   readonly kind: 'change';
   /** One entry for all objects, with the filters and the counts. It is written at the end, when the counts are known. */
   readonly bulk?: true;
@@ -18,7 +18,7 @@ export interface ChangeRule extends Named {
   readonly when?: (input: OperationInput) => boolean;
 }
 
-export interface SecretReadRule extends Named {
+export interface SecretReadRule extends AuditedAction {
   readonly kind: 'secret-read';
   /**
    * Field that contains the secret. A response without the field is not recorded. Absent: every response contains a secret.

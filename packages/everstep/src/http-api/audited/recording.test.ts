@@ -8,10 +8,10 @@ let objects: TestObjects;
 before(async () => {
   objects = await TestObjects.open();
 });
-after(() => objects.world.close());
+after(() => objects.harness.close());
 
 async function entries(limit = 1): Promise<readonly AuditEntry[]> {
-  return objects.world.store.accounts.listAudit({ accountIds: null, after: null, limit });
+  return objects.harness.store.accounts.listAudit({ accountIds: null, after: null, limit });
 }
 
 async function latest(): Promise<AuditEntry> {
@@ -21,8 +21,8 @@ async function latest(): Promise<AuditEntry> {
 
 test('records a change with its caller, address and object, but without its content', async () => {
   const runId = await objects.run();
-  const headers = { authorization: `Bearer ${objects.world.token}`, 'user-agent': `curl/8 ${'x'.repeat(300)}` };
-  await objects.world.send({ method: 'DELETE', url: `/v2/workflows/runs/${runId}`, headers, remoteAddress: '192.0.2.7' });
+  const headers = { authorization: `Bearer ${objects.harness.token}`, 'user-agent': `curl/8 ${'x'.repeat(300)}` };
+  await objects.harness.send({ method: 'DELETE', url: `/v2/workflows/runs/${runId}`, headers, remoteAddress: '192.0.2.7' });
   const { auditId, at, actor, ...rest } = await latest();
   assert.match(actor, /^token /);
   assert.deepEqual(rest, {
@@ -46,8 +46,8 @@ test('records a bulk action as one entry with its filter and counts, and URLs wi
   const before = (await latest()).auditId;
   const body = { label: 'bulk', workflowUrl: 'http://w.test/hang?key=hush', fromDate: 0 };
   const headers = { 'content-type': 'application/json' };
-  await objects.world.call('DELETE', '/v2/workflows/runs', { headers, body: JSON.stringify(body) });
-  await objects.world.call('DELETE', '/v2/workflows/runs', {
+  await objects.harness.call('DELETE', '/v2/workflows/runs', { headers, body: JSON.stringify(body) });
+  await objects.harness.call('DELETE', '/v2/workflows/runs', {
     headers,
     body: JSON.stringify({ ...body, workflowUrl: 'http://w.test/h' }),
   });
@@ -59,7 +59,7 @@ test('records a bulk action as one entry with its filter and counts, and URLs wi
 
 test('records a settings change with the names of the given fields', async () => {
   const headers = { 'content-type': 'application/json' };
-  await objects.world.call('PUT', '/v2/settings', { headers, body: JSON.stringify({ breaker: { enabled: false } }) });
+  await objects.harness.call('PUT', '/v2/settings', { headers, body: JSON.stringify({ breaker: { enabled: false } }) });
   const { action, subject, details } = await latest();
   assert.deepEqual([action, subject, details], ['settings.change', 'qi_1', { fields: 'breaker' }]);
 });
@@ -67,7 +67,7 @@ test('records a settings change with the names of the given fields', async () =>
 test('adds the API key to the existing entry of an account change', async () => {
   const { principals } = objects.people;
   const headers = { authorization: basicOf('owner'), 'content-type': 'application/json' };
-  await objects.world.send({
+  await objects.harness.send({
     method: 'POST',
     url: '/v2/team',
     headers,
@@ -79,7 +79,7 @@ test('adds the API key to the existing entry of an account change', async () => 
   assert.equal(made?.request?.operation, 'createTeam');
   assert.match(made?.request?.credential ?? '', /^api-key /);
   assert.deepEqual([login?.action, login?.subject, login?.address], ['login.basic', principals.owner.user.userId, '192.0.2.8']);
-  await objects.world.send({
+  await objects.harness.send({
     method: 'POST',
     url: '/v2/team',
     headers,
@@ -96,7 +96,7 @@ test('adds the API key to the existing entry of an account change', async () => 
 test('records reads of secrets for their owners, once a minute, and no responses without secrets', async () => {
   const id = await objects.queue();
   const read = (person: 'owner' | 'finance') =>
-    objects.world.send({ method: 'GET', url: `/v2/queue/user/${id}`, headers: { authorization: basicOf(person) } });
+    objects.harness.send({ method: 'GET', url: `/v2/queue/user/${id}`, headers: { authorization: basicOf(person) } });
   await read('owner');
   await read('owner');
   await read('finance');
@@ -105,20 +105,20 @@ test('records reads of secrets for their owners, once a minute, and no responses
     reads.map(({ actor, subject, accountIds }) => [actor, subject, accountIds.includes(objects.people.teamId)]),
     [[emailOf('owner'), id, true]],
   );
-  await objects.world.call('GET', '/v2/keys');
+  await objects.harness.call('GET', '/v2/keys');
   assert.equal((await latest()).action, 'queue.read-signing-keys');
 });
 
 test('does not record triggers, notifications and reads', async () => {
   const before = await latest();
   await objects.run('ok');
-  await objects.world.call('POST', '/v2/notify/e', {});
-  await objects.world.call('GET', '/v2/workflows/logs');
+  await objects.harness.call('POST', '/v2/notify/e', {});
+  await objects.harness.call('GET', '/v2/workflows/logs');
   assert.equal((await latest()).auditId, before.auditId);
 });
 
 test('records the session of a user, including for documents of a search index', async () => {
-  const login = await objects.world.send<{ csrf_token: string }>({
+  const login = await objects.harness.send<{ csrf_token: string }>({
     method: 'POST',
     url: '/v2/session',
     headers: { 'content-type': 'application/json', 'user-agent': 'Firefox' },
@@ -132,14 +132,14 @@ test('records the session of a user, including for documents of a search index',
   const url = `/search/${index.indexId}/upsert-data`;
   const payload = '{"id":"d","content":{"text":"hush"}}';
   const before = await latest();
-  await objects.world.send({
+  await objects.harness.send({
     method: 'POST',
     url,
     headers: { ...headers, cookie: '', authorization: `Bearer ${token}` },
     payload,
   });
   assert.equal((await latest()).auditId, before.auditId, 'an app with a token');
-  const asked = await objects.world.send({ method: 'POST', url, headers, payload });
+  const asked = await objects.harness.send({ method: 'POST', url, headers, payload });
   assert.equal(asked.status, 200, JSON.stringify(asked.body));
   const { action, subject, actor, request } = await latest();
   assert.deepEqual([action, subject, actor], ['search.upsert-documents', index.indexId, emailOf('owner')]);
@@ -149,13 +149,13 @@ test('records the session of a user, including for documents of a search index',
 test('counts rejected requests: anonymous ones by network, others by caller', async () => {
   const bad = { authorization: 'Bearer not.a.token' };
   for (let n = 0; n < 5; n++)
-    await objects.world.send({ method: 'GET', url: '/v2/settings', headers: bad, remoteAddress: `2001:db8::${n}` });
-  const readOnly = { authorization: `Bearer ${objects.world.readOnlyToken}` };
+    await objects.harness.send({ method: 'GET', url: '/v2/settings', headers: bad, remoteAddress: `2001:db8::${n}` });
+  const readOnly = { authorization: `Bearer ${objects.harness.readOnlyToken}` };
   for (let n = 0; n < 3; n++)
-    await objects.world.send({ method: 'DELETE', url: '/v2/workflows/runs/r', headers: readOnly, remoteAddress: '192.0.2.9' });
-  await objects.world.call('DELETE', '/v2/workflows/runs/none');
-  await objects.world.call('GET', '/v2/workflows/runs/none');
-  await objects.world.audit.writeRefused();
+    await objects.harness.send({ method: 'DELETE', url: '/v2/workflows/runs/r', headers: readOnly, remoteAddress: '192.0.2.9' });
+  await objects.harness.call('DELETE', '/v2/workflows/runs/none');
+  await objects.harness.call('GET', '/v2/workflows/runs/none');
+  await objects.harness.audit.writeRefused();
   const refused = (await entries(9)).filter(({ action }) => action === 'request.refused');
   assert.deepEqual(
     refused.map(({ details, address, request }) => [details.code, details.count, address, request?.operation]),

@@ -6,13 +6,13 @@ import { AuditedRequest, runAudited } from '../../audit/audited-request.js';
 import { NO_CREDENTIAL } from '../../audit/refused-requests.js';
 import type { ApiError, ErrorCode } from '../../contract/error-codes.js';
 import type { AuditNote, AuditRequest } from '../../engine/writes.js';
-import type { Admitted, OperationAnswer, OperationInput } from '../handled-request.js';
-import { answerCounts, inputDetails, subjectIn } from './audit-details.js';
+import type { Admitted, OperationInput, OperationResponse } from '../handled-request.js';
+import { inputDetails, responseCounts, subjectIn } from './audit-details.js';
 import type { AuditRule } from './audit-rule.js';
 
 const MAX_USER_AGENT_LENGTH = 200;
 /** Error codes that are counted for all operations. For audited operations all errors are counted. */
-const COUNTED: readonly ErrorCode[] = ['bad-token', 'bad-credential', 'forbidden', 'read-only-token', 'csrf-refused'];
+const COUNTED_ERRORS: readonly ErrorCode[] = ['bad-token', 'bad-credential', 'forbidden', 'read-only-token', 'csrf-refused'];
 
 /** Caller, as in the audit log. */
 interface Identity {
@@ -83,7 +83,10 @@ export class Recording {
    * Runs the operation. Its entry is part of the first unit of writes that it causes; otherwise the entry is written before
    * this resolves. Rejects when the entry cannot be written, although the change may have been made.
    */
-  async run(recorded: RecordedRequest, perform: () => Promise<OperationAnswer> | OperationAnswer): Promise<OperationAnswer> {
+  async run(
+    recorded: RecordedRequest,
+    perform: () => Promise<OperationResponse> | OperationResponse,
+  ): Promise<OperationResponse> {
     const { operation, admitted, input } = recorded;
     const { audit: rule } = operation;
     await this.noteLogin(recorded);
@@ -91,18 +94,18 @@ export class Recording {
     const entry = rule.kind === 'change' ? await this.changeEntry(recorded) : null;
     const isBulk = rule.kind === 'change' && rule.bulk === true;
     const request = new AuditedRequest({ entry, request: this.requestOf(recorded), withChange: !isBulk });
-    const answer = await runAudited(request, perform);
+    const response = await runAudited(request, perform);
     const left = request.close();
-    if (left) await this.records.write(this.withAnswer(left, rule, answer));
-    if (rule.kind === 'secret-read') await this.noteSecret(recorded, answer);
-    return answer;
+    if (left) await this.records.write(this.withResponse(left, rule, response));
+    if (rule.kind === 'secret-read') await this.noteSecret(recorded, response);
+    return response;
   }
 
   /** Counts a rejected request, if its error is counted. */
   refused(operation: AuditedOperation, admitted: Admitted | undefined, { code }: ApiError, address: string): void {
     const rule = operation.audit;
     const isAudited = rule !== undefined && rule.kind !== 'none' && admitted !== undefined && admitted.access !== 'open';
-    if (!isAudited && !COUNTED.includes(code)) return;
+    if (!isAudited && !COUNTED_ERRORS.includes(code)) return;
     const { actor, credential, instanceId, userId } = identityOf(admitted);
     const network = networkOf(address);
     this.records.refuse({ operation: operation.operationId, code, actor, credential, instanceId, userId, network });
@@ -129,14 +132,14 @@ export class Recording {
     return this.records.entry({ ...(await this.common(recorded)), action: rule.action, subject, details });
   }
 
-  private withAnswer(entry: AuditNote, rule: AuditRule, { body }: OperationAnswer): AuditNote {
+  private withResponse(entry: AuditNote, rule: AuditRule, { body }: OperationResponse): AuditNote {
     if (rule.kind !== 'change') return entry;
-    const details = rule.bulk ? { ...entry.details, ...answerCounts(body) } : entry.details;
+    const details = rule.bulk ? { ...entry.details, ...responseCounts(body) } : entry.details;
     const named = rule.subject === undefined || entry.subject !== '' ? entry.subject : subjectIn({ body }, rule.subject);
     return { ...entry, subject: named, details };
   }
 
-  private async noteSecret(recorded: RecordedRequest, { body }: OperationAnswer): Promise<void> {
+  private async noteSecret(recorded: RecordedRequest, { body }: OperationResponse): Promise<void> {
     const { operation, input } = recorded;
     const { audit: rule } = operation;
     if (rule?.kind !== 'secret-read') return;

@@ -5,20 +5,25 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import { readDashboard } from './index.js';
 
 const SCRIPT = `console.log(${JSON.stringify('x'.repeat(4_000))});\n`;
 const INDEX = '<!doctype html><title>Everstep</title>';
 
-interface Received {
+interface ReceivedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: Buffer;
 }
 
 /** Sends the path unchanged; `fetch` would resolve dot segments. */
-function ask(port: number, path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<Received> {
+function ask(
+  port: number,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+  method = 'GET',
+): Promise<ReceivedResponse> {
   return new Promise((resolve, reject) => {
     const sent = httpRequest({ host: '127.0.0.1', port, path, method, headers }, (response) => {
       const chunks: Buffer[] = [];
@@ -34,7 +39,7 @@ function ask(port: number, path: string, headers: Readonly<Record<string, string
 
 describe('dashboard files', () => {
   let directory: string;
-  let world: ApiWorld;
+  let harness: ApiHarness;
   let port: number;
   const get = (path: string, headers: Readonly<Record<string, string>> = {}) => ask(port, path, headers);
 
@@ -53,11 +58,11 @@ describe('dashboard files', () => {
     await writeFile(join(built, 'assets', 'packed-abc.css.br'), 'packed by the build');
     await writeFile(join(built, 'assets', 'font-abc.woff2'), Buffer.alloc(5_000, 1));
     await symlink(join(directory, 'secret.js'), join(built, 'assets', 'link.js'));
-    world = await ApiWorld.open({ dashboard: await readDashboard(built) });
-    ({ port } = await world.api.listen({ host: '127.0.0.1', port: 0 }));
+    harness = await ApiHarness.open({ dashboard: await readDashboard(built) });
+    ({ port } = await harness.api.listen({ host: '127.0.0.1', port: 0 }));
   });
   after(async () => {
-    await world.close();
+    await harness.close();
     await rm(directory, { recursive: true });
   });
 
@@ -100,9 +105,9 @@ describe('dashboard files', () => {
   test('compresses files as the client accepts, with a tag for each encoding', async () => {
     const plain = await get('/assets/index-abc.js');
     const packed = async (accept: string) => {
-      const answer = await get('/assets/index-abc.js', { 'accept-encoding': accept });
-      assert.equal(answer.headers.vary, 'accept-encoding');
-      return answer;
+      const received = await get('/assets/index-abc.js', { 'accept-encoding': accept });
+      assert.equal(received.headers.vary, 'accept-encoding');
+      return received;
     };
     const brotli = await packed('gzip, deflate, br');
     assert.equal(brotli.headers['content-encoding'], 'br');
@@ -112,8 +117,8 @@ describe('dashboard files', () => {
     assert.equal(gunzipSync(gzip.body).toString(), SCRIPT);
     assert.equal((await packed('*')).headers['content-encoding'], 'br');
     for (const accept of ['identity', 'deflate', 'br;q=0', '']) {
-      const answer = await packed(accept);
-      assert.deepEqual([answer.headers['content-encoding'], answer.body.toString()], [undefined, SCRIPT], accept);
+      const result = await packed(accept);
+      assert.deepEqual([result.headers['content-encoding'], result.body.toString()], [undefined, SCRIPT], accept);
     }
     assert.equal(new Set([plain, brotli, gzip].map(({ headers }) => headers.etag)).size, 3);
     const known = { 'accept-encoding': 'br', 'if-none-match': String(brotli.headers.etag) };
@@ -172,13 +177,13 @@ describe('dashboard files', () => {
 test('without built files every page explains how to build them, and the API works', async () => {
   const missing = await readDashboard(join(tmpdir(), 'everstep-no-such-directory'));
   assert.equal(missing, null);
-  const world = await ApiWorld.open({ dashboard: missing });
+  const harness = await ApiHarness.open({ dashboard: missing });
   for (const url of ['/', '/login', '/q/qi_1/runs']) {
-    const { statusCode, payload, headers } = await world.api.inject({ method: 'GET', url });
+    const { statusCode, payload, headers } = await harness.api.inject({ method: 'GET', url });
     assert.equal(statusCode, 404);
     assert.match(payload, /is not built.*npm run build --workspace @everstep\/dashboard/s);
     assert.match(String(headers['content-security-policy']), /default-src 'none'/);
   }
-  assert.equal((await world.api.inject({ method: 'GET', url: '/health' })).statusCode, 200);
-  await world.close();
+  assert.equal((await harness.api.inject({ method: 'GET', url: '/health' })).statusCode, 200);
+  await harness.close();
 });

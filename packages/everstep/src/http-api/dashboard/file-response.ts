@@ -1,5 +1,5 @@
 /** Responses with files of the dashboard: security headers, caching and compression. */
-import { type AnswerHeaders, answer, type RequestContext } from '../operation.js';
+import { type RequestContext, type ResponseHeaders, respond } from '../operation.js';
 import { RawBody } from '../requests/raw-body.js';
 import { encodingFor, headerText } from '../responses/encodings.js';
 import type { StaticFile } from './static-files.js';
@@ -17,7 +17,7 @@ const POLICY = [
   "form-action 'self'",
 ].join('; ');
 
-const PAGE_HEADERS: AnswerHeaders = {
+const PAGE_HEADERS: ResponseHeaders = {
   'content-security-policy': POLICY,
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -29,23 +29,23 @@ const IMMUTABLE = 'public, max-age=31536000, immutable';
 const REVALIDATED = 'no-cache';
 
 const isKnown = (ifNoneMatch: string, tag: string): boolean =>
-  ifNoneMatch.split(',').some((each) => ['*', tag].includes(each.trim().replace(/^W\//, '')));
+  ifNoneMatch.split(',').some((entityTag) => ['*', tag].includes(entityTag.trim().replace(/^W\//, '')));
 
 /** `immutable` is for files whose name depends on their content. */
 export async function fileResponse(file: StaticFile, caching: 'immutable' | 'revalidate', { headers }: RequestContext) {
   const encoding = encodingFor(headerText(headers['accept-encoding']), file.encodings);
   // Each encoding has its own tag, as strong tags require.
   const tag = `"${file.tag}${encoding === null ? '' : `-${encoding}`}"`;
-  const common: AnswerHeaders = {
+  const common: ResponseHeaders = {
     ...PAGE_HEADERS,
     'cache-control': caching === 'immutable' ? IMMUTABLE : REVALIDATED,
     etag: tag,
     vary: 'accept-encoding',
   };
-  if (isKnown(headerText(headers['if-none-match']), tag)) return answer(304, undefined, common);
+  if (isKnown(headerText(headers['if-none-match']), tag)) return respond(304, undefined, common);
   const bytes = encoding === null ? file.bytes : await file.encodedAs(encoding);
-  const encoded: AnswerHeaders = encoding === null ? {} : { 'content-encoding': encoding };
-  return answer(200, new RawBody(file.contentType, bytes), { ...common, ...encoded });
+  const encoded: ResponseHeaders = encoding === null ? {} : { 'content-encoding': encoding };
+  return respond(200, new RawBody(file.contentType, bytes), { ...common, ...encoded });
 }
 
 const NOT_BUILT = `<!doctype html>
@@ -60,7 +60,7 @@ const NOT_BUILT = `<!doctype html>
 `;
 
 export const notBuiltResponse = () =>
-  answer(404, new RawBody('text/html; charset=utf-8', Buffer.from(NOT_BUILT)), {
+  respond(404, new RawBody('text/html; charset=utf-8', Buffer.from(NOT_BUILT)), {
     ...PAGE_HEADERS,
     'cache-control': 'no-store',
   });

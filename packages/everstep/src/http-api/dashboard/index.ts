@@ -17,7 +17,7 @@ const ABOUT = {
   tag: 'Dashboard',
   method: 'GET',
   unknownQuery: 'ignore',
-  whileStopping: 'answer',
+  whileStopping: 'respond',
   responses: RESPONSES,
   errors: [],
 } as const;

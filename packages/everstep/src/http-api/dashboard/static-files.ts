@@ -91,11 +91,13 @@ async function readFolder(directory: string): Promise<ReadonlyMap<string, Buffer
 function filesOf(folder: ReadonlyMap<string, Buffer>): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>();
   for (const [name, bytes] of folder) {
-    const isOfAnother = ENCODINGS.some((each) => name.endsWith(SUFFIX[each]) && folder.has(name.slice(0, -SUFFIX[each].length)));
+    const isOfAnother = ENCODINGS.some(
+      (encoding) => name.endsWith(SUFFIX[encoding]) && folder.has(name.slice(0, -SUFFIX[encoding].length)),
+    );
     if (isOfAnother) continue;
-    const built = ENCODINGS.flatMap((each) => {
-      const made = folder.get(name + SUFFIX[each]);
-      return made ? [[each, made] as const] : [];
+    const built = ENCODINGS.flatMap((encoding) => {
+      const made = folder.get(name + SUFFIX[encoding]);
+      return made ? [[encoding, made] as const] : [];
     });
     files.set(name, new StaticFile(name, bytes, Object.fromEntries(built)));
   }

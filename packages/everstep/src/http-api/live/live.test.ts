@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { apiKeyOf, createPeople, emailOf, type People } from '../../accounts/people.fixture.js';
 import { LIMITS } from '../../config/limits.js';
 import type { LiveChange } from '../../contract/live.js';
-import { ApiWorld, EVENT_ID } from '../testing/api-world.js';
+import { ApiHarness, EVENT_ID } from '../testing/api-harness.js';
 
 /** Reads the events of a stream one after the other. */
 class Events {
@@ -58,37 +58,37 @@ class Events {
 }
 
 describe('the hint stream', () => {
-  let world: ApiWorld;
+  let harness: ApiHarness;
   let people: People;
   let url: string;
-  const bearer = () => ({ authorization: `Bearer ${world.token}` });
+  const bearer = () => ({ authorization: `Bearer ${harness.token}` });
 
   before(async () => {
-    world = await ApiWorld.open();
-    people = await createPeople(world.store.accounts, world.accounts);
-    await world.store.accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: people.teamId } });
-    url = `http://127.0.0.1:${(await world.api.listen({ host: '127.0.0.1', port: 0 })).port}`;
+    harness = await ApiHarness.open();
+    people = await createPeople(harness.store.accounts, harness.accounts);
+    await harness.store.accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: people.teamId } });
+    url = `http://127.0.0.1:${(await harness.api.listen({ host: '127.0.0.1', port: 0 })).port}`;
   });
-  after(() => world.close());
+  after(() => harness.close());
 
   test('reports the start, progress and end of a run with its id', async () => {
     const events = await Events.open(`${url}/v2/live`, bearer());
     assert.equal(events.response.status, 200);
     assert.equal(events.response.headers.get('content-type'), 'text/event-stream; charset=utf-8');
     assert.equal(events.response.headers.get('cache-control'), 'no-store');
-    await world.trigger('wait', { 'svc-workflow-runid': 'watched' });
+    await harness.trigger('wait', { 'svc-workflow-runid': 'watched' });
     const hints = await events.until(({ runIds }) => runIds.includes('watched'));
     assert.deepEqual(hints.at(-1)?.topics, ['runs']);
     const ofEvent = encodeURIComponent(EVENT_ID);
-    await world.journalWhen('watched', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
+    await harness.journalWhen('watched', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
     // Earlier hints belong to the previous steps.
-    await world.trigger('ok', { 'svc-workflow-runid': 'between' });
+    await harness.trigger('ok', { 'svc-workflow-runid': 'between' });
     await events.until(({ runIds }) => runIds.includes('between'));
-    assert.equal((await world.call('POST', `/v2/notify/${ofEvent}`)).status, 200);
+    assert.equal((await harness.call('POST', `/v2/notify/${ofEvent}`)).status, 200);
     await events.until(({ runIds }) => runIds.includes('watched'));
-    const { status } = await world.call('GET', '/v2/workflows/runs/watched/result?timeout=10s');
+    const { status } = await harness.call('GET', '/v2/workflows/runs/watched/result?timeout=10s');
     assert.equal(status, 200, 'it has ended');
-    await world.trigger('ok', { 'svc-workflow-runid': 'next' });
+    await harness.trigger('ok', { 'svc-workflow-runid': 'next' });
     await events.until(({ runIds }) => runIds.includes('next'));
     events.close();
   });
@@ -96,18 +96,18 @@ describe('the hint stream', () => {
   test('reports changes of dead letters, keys, schedules, queues and settings', async () => {
     const events = await Events.open(`${url}/v2/live`, bearer());
     const changed = (topic: string) => events.until(({ topics }) => topics.some((each) => each === topic));
-    const [dlqId = ''] = await world.fail(1);
+    const [dlqId = ''] = await harness.fail(1);
     await changed('dlq');
-    await world.call('DELETE', `/v2/workflows/dlq/${dlqId}`);
+    await harness.call('DELETE', `/v2/workflows/dlq/${dlqId}`);
     await changed('dlq');
-    await world.call('POST', '/v2/flowControl/key/pin?parallelism=1');
+    await harness.call('POST', '/v2/flowControl/key/pin?parallelism=1');
     await changed('flow-control');
-    await world.call('POST', '/v2/schedules/http://w.test/ok', { headers: { 'svc-cron': '0 0 1 1 *' } });
+    await harness.call('POST', '/v2/schedules/http://w.test/ok', { headers: { 'svc-cron': '0 0 1 1 *' } });
     await changed('schedules');
     const json = { 'content-type': 'application/json' };
-    await world.call('POST', '/v2/queues', { headers: json, body: '{"queueName":"mail"}' });
+    await harness.call('POST', '/v2/queues', { headers: json, body: '{"queueName":"mail"}' });
     await changed('queues');
-    await world.call('PUT', '/v2/settings', { headers: json, body: '{"breaker":{"enabled":false}}' });
+    await harness.call('PUT', '/v2/settings', { headers: json, body: '{"breaker":{"enabled":false}}' });
     await changed('settings');
     events.close();
   });
@@ -116,8 +116,8 @@ describe('the hint stream', () => {
     const events = await Events.open(`${url}/v2/live`, bearer());
     const startedAt = performance.now();
     const ids = Array.from({ length: 120 }, (_, n) => `many-${n}`);
-    await Promise.all(ids.map((id) => world.trigger('ok', { 'svc-workflow-runid': id })));
-    await world.trigger('ok', {
+    await Promise.all(ids.map((id) => harness.trigger('ok', { 'svc-workflow-runid': id })));
+    await harness.trigger('ok', {
       'svc-workflow-runid': 'last',
       'svc-flow-control-key': 'end',
       'svc-flow-control-value': 'parallelism=1',
@@ -130,10 +130,10 @@ describe('the hint stream', () => {
   });
 
   test('reports nothing of other instances', async () => {
-    const other = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-only' });
+    const other = await harness.authority.issueToken({ instanceId: 'qi_2', access: 'read-only' });
     const events = await Events.open(`${url}/v2/live`, { authorization: `Bearer ${other}` });
-    await world.trigger('ok', { 'svc-workflow-runid': 'not-yours' });
-    const write = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
+    await harness.trigger('ok', { 'svc-workflow-runid': 'not-yours' });
+    const write = await harness.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
     const headers = { authorization: `Bearer ${write}`, 'svc-workflow-runid': 'yours' };
     await fetch(`${url}/v2/trigger/http://w.test/ok`, { method: 'POST', headers });
     const changes = await events.until(({ runIds }) => runIds.includes('yours'));
@@ -189,17 +189,17 @@ describe('the hint stream', () => {
 });
 
 test('a stream ends normally when the server stops', async () => {
-  const world = await ApiWorld.open();
-  const url = `http://127.0.0.1:${(await world.api.listen({ host: '127.0.0.1', port: 0 })).port}`;
-  const events = await Events.open(`${url}/v2/live`, { authorization: `Bearer ${world.token}` });
+  const harness = await ApiHarness.open();
+  const url = `http://127.0.0.1:${(await harness.api.listen({ host: '127.0.0.1', port: 0 })).port}`;
+  const events = await Events.open(`${url}/v2/live`, { authorization: `Bearer ${harness.token}` });
   const ended = events.next();
-  await world.close();
+  await harness.close();
   assert.equal(await ended, null);
 });
 
 test('a single process lists itself as the only node', async () => {
-  const world = await ApiWorld.open();
-  const { status, body } = await world.call<{ nodes: readonly Record<string, unknown>[] }>('GET', '/v2/nodes');
+  const harness = await ApiHarness.open();
+  const { status, body } = await harness.call<{ nodes: readonly Record<string, unknown>[] }>('GET', '/v2/nodes');
   assert.equal(status, 200);
   const [node, ...others] = body.nodes;
   assert.deepEqual(others, []);
@@ -215,5 +215,5 @@ test('a single process lists itself as the only node', async () => {
     runsClaimed: 0,
     gates: 0,
   });
-  await world.close();
+  await harness.close();
 });

@@ -3,7 +3,7 @@
 import Type from 'typebox';
 import { AccountEntry, AccountName, ApiKeyEntry, Ok, RecordId } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
-import { accountOperation, answer, type Operation } from '../operation.js';
+import { accountOperation, type Operation, respond } from '../operation.js';
 import { BODY_ERRORS, done, given, jsonBody, OK } from './outcome.js';
 import { presentApiKey, toSeconds } from './presenters.js';
 
@@ -20,7 +20,7 @@ const getAccount = accountOperation({
   async handle(_input, { accounts }, principal) {
     const { userId, email, createdAt } = principal.user;
     const seen = await accounts.accountsOf(principal);
-    return answer(200, {
+    return respond(200, {
       id: userId,
       customer_id: userId,
       email,
@@ -42,7 +42,7 @@ const listApiKeys = accountOperation({
   errors: [],
   async handle(_input, { accounts }, principal) {
     const records = await accounts.listApiKeys(principal);
-    return answer(
+    return respond(
       200,
       records.map((record) => presentApiKey(record)),
     );
@@ -63,7 +63,7 @@ const createApiKey = accountOperation({
   errors: ['bad-parameter', ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
     const { apiKey, record } = done(await accounts.createApiKey(principal, given(body).name));
-    return answer(200, presentApiKey(record, apiKey));
+    return respond(200, presentApiKey(record, apiKey));
   },
 });
 

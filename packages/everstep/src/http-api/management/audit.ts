@@ -9,7 +9,7 @@ import { verifyLinks } from '../../audit/verification.js';
 import { LIMITS } from '../../config/limits.js';
 import { AuditExportLine, AuditLogPage, AuditVerification } from '../../contract/audit.js';
 import { ApiError } from '../../contract/error-codes.js';
-import { type ApiContext, accountOperation, answer, linesOf, type Operation } from '../operation.js';
+import { type ApiContext, accountOperation, linesOf, type Operation, respond } from '../operation.js';
 import { Cursor, UnixMs } from '../parameters/values.js';
 import { type AuditPosition, hasWords, MAX_AUDIT_SEARCHED, matchingAudit } from '../read-models/audit-search.js';
 import type { Reads } from '../read-models/reads.js';
@@ -82,7 +82,7 @@ const listAuditLogs = accountOperation({
       (entry) => hasWords(entry, words),
       words.length > 0 ? MAX_AUDIT_SEARCHED : limit,
     );
-    return answer(200, {
+    return respond(200, {
       cursor: next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null }),
       auditlogs: entries.map((entry) => presentAudit(entry, visible)),
     });
@@ -116,15 +116,15 @@ const exportAuditLog = accountOperation({
     await requireOperator(context, principal);
     const { after = 0, count: limit = LIMITS.auditExportMax, from = null, to = null } = query;
     const entries = await context.reads.audit.chained({ after, limit, from, to });
-    return answer(200, new RawBody(NDJSON_TYPE, exportedLines(entries)));
+    return respond(200, new RawBody(NDJSON_TYPE, exportedLines(entries)));
   },
 });
 
 /** Format of the parameter `known`: the sequence number of an entry, a colon and its hash. */
-const KNOWN = /^(\d{1,15}):([0-9a-f]{64})$/;
+const KNOWN_HEAD = /^(\d{1,15}):([0-9a-f]{64})$/;
 
 async function isKnown(audit: Reads['audit'], anchorSeq: number, known: string): Promise<'found' | 'missing' | 'expired'> {
-  const [, seqText = '', hash] = KNOWN.exec(known) ?? [];
+  const [, seqText = '', hash] = KNOWN_HEAD.exec(known) ?? [];
   const seq = Number(seqText);
   if (seq < anchorSeq) return 'expired';
   return (await hashAt(audit, seq)) === hash ? 'found' : 'missing';
@@ -150,7 +150,7 @@ const verifyAuditLog = accountOperation({
     after: After,
     known: Type.Optional(
       Type.String({
-        pattern: KNOWN.source,
+        pattern: KNOWN_HEAD.source,
         maxLength: 80,
         description:
           'Sequence number and hash (`seq:hash`) of an entry that you stored elsewhere. The response reports whether the chain still contains it.',
@@ -177,7 +177,7 @@ const verifyAuditLog = accountOperation({
     const last = links.findLast(({ hash }) => hash !== null);
     const next = links.length === LIMITS.auditVerifyMax && last ? last.seq : null;
     const shown = faults.map(({ seq, auditId: id, kind }) => ({ seq, id, kind }));
-    return answer(200, { checked: links.length, faults: shown, next, anchor, head: await audit.head(), ...known });
+    return respond(200, { checked: links.length, faults: shown, next, anchor, head: await audit.head(), ...known });
   },
 });
 

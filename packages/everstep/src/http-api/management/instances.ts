@@ -6,7 +6,7 @@ import { REGIONS } from '../../config/regions.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { AccountName, InstanceRecord, InstanceUsage, Ok, PlanRecord, QueueStats, RecordId } from '../../contract/management.js';
 import { OWN_ENTRY, secretRead } from '../audited/audit-rule.js';
-import { accountOperation, answer, type Operation } from '../operation.js';
+import { accountOperation, type Operation, respond } from '../operation.js';
 import { parseDestination } from '../parameters/destination.js';
 import { Unacceptable } from '../parameters/value-errors.js';
 import { Duration } from '../parameters/values.js';
@@ -30,7 +30,7 @@ const listInstances = accountOperation({
   errors: [],
   async handle(_input, { accounts }, principal) {
     const [instances, deleted] = [await accounts.listInstances(principal), await accounts.listDeletedInstances(principal)];
-    return answer(200, [...instances.map(presentInstance), ...deleted.map(presentDeleted)]);
+    return respond(200, [...instances.map(presentInstance), ...deleted.map(presentDeleted)]);
   },
 });
 
@@ -53,7 +53,7 @@ const createInstance = accountOperation({
   async handle({ body }, { accounts }, principal) {
     const { name, region, team_id: teamId } = given(body);
     const outcome = await accounts.createInstance(principal, { name, region, ...(teamId === undefined ? {} : { teamId }) });
-    return answer(200, presentInstance(done(outcome)));
+    return respond(200, presentInstance(done(outcome)));
   },
 });
 
@@ -70,7 +70,7 @@ const getInstance = accountOperation({
   responses: { 200: InstanceRecord },
   errors: ['bad-parameter', 'not-found'],
   handle: async ({ path }, { accounts }, principal) =>
-    answer(200, presentInstance(done(await accounts.findInstance(principal, path.id)))),
+    respond(200, presentInstance(done(await accounts.findInstance(principal, path.id)))),
 });
 
 const deleteInstance = accountOperation({
@@ -106,7 +106,7 @@ const rotateInstanceTokens = accountOperation({
   responses: { 200: InstanceRecord },
   errors: CHANGE_ERRORS,
   handle: async ({ path }, { accounts }, principal) =>
-    answer(200, presentInstance(done(await accounts.rotateTokens(principal, path.id)))),
+    respond(200, presentInstance(done(await accounts.rotateTokens(principal, path.id)))),
 });
 
 const moveInstanceToTeam = accountOperation({
@@ -226,7 +226,7 @@ const getInstanceStats = accountOperation({
     const { instance } = done(await accounts.findInstance(principal, path.id));
     const periodMs = query.period ?? LIMITS.maxStatsPeriodMs;
     const stats = done(await accounts.stats(principal, { instanceId: path.id, periodMs }));
-    return answer(200, {
+    return respond(200, {
       id: instance.instanceId,
       customer_id: instance.accountId ?? '',
       months: stats.months.map(({ month, messages, dollars }) => ({ month, messages, dollars })),
@@ -272,7 +272,7 @@ const getInstanceUsage = accountOperation({
     const { instance } = done(await accounts.findInstance(principal, path.id));
     const days = query.days ?? LIMITS.usageDaysDefault;
     const usage = done(await accounts.usage(principal, { instanceId: path.id, days }));
-    return answer(200, {
+    return respond(200, {
       id: instance.instanceId,
       customer_id: instance.accountId ?? '',
       days: usage.days.map(({ day, messages, dollars }) => ({ day, messages, dollars })),
@@ -292,7 +292,7 @@ const listPlans = accountOperation({
   unknownQuery: 'ignore',
   responses: { 200: Type.Array(PlanRecord) },
   errors: [],
-  handle: (_input, { accounts }) => answer(200, accounts.plans().map(presentPlan)),
+  handle: (_input, { accounts }) => respond(200, accounts.plans().map(presentPlan)),
 });
 
 function readAlertUrl(url: string): string {

@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { InvitationSecret, JoinedTeam, Ok, RecordId, TeamMember } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
-import { accountOperation, answer, type Operation, openOperation } from '../operation.js';
+import { accountOperation, type Operation, openOperation, respond } from '../operation.js';
 import { admitSecret, SECRET_ERRORS } from './open-secrets.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED, OK } from './outcome.js';
 import { presentInvitation, presentJoined } from './presenters.js';
@@ -26,7 +26,7 @@ const listInvitations = accountOperation({
   errors: CHANGE_ERRORS,
   async handle({ path }, { accounts }, principal) {
     const pending = done(await accounts.listInvitations(principal, path.team_id));
-    return answer(
+    return respond(
       200,
       pending.map((invitation) => presentInvitation(invitation)),
     );
@@ -69,7 +69,7 @@ const acceptInvitation = openOperation({
   async handle({ body, request }, { accounts }) {
     const { secret } = given(body);
     const joined = done(await accounts.acceptInvitation({ secret, address: request.callerIp }));
-    return answer(200, presentJoined(joined, joined.apiKey), NOT_CACHED);
+    return respond(200, presentJoined(joined, joined.apiKey), NOT_CACHED);
   },
 });
 
@@ -86,7 +86,7 @@ const joinTeam = accountOperation({
   responses: { 200: JoinedTeam },
   errors: [...CHANGE_ERRORS, ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
-    return answer(200, presentJoined(done(await accounts.joinTeam(principal, given(body).secret))));
+    return respond(200, presentJoined(done(await accounts.joinTeam(principal, given(body).secret))));
   },
 });
 

@@ -3,7 +3,7 @@ import type { Principal } from '../../accounts/account-service.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { LogLevelEntry, LogLevelName } from '../../contract/installation/log-level.js';
 import { change } from '../audited/audit-rule.js';
-import { type ApiContext, accountOperation, answer, type Operation } from '../operation.js';
+import { type ApiContext, accountOperation, type Operation, respond } from '../operation.js';
 import { BODY_ERRORS, given, jsonBody } from './outcome.js';
 
 const TAG = 'Service';
@@ -32,7 +32,7 @@ const getLogLevel = accountOperation({
   errors: ['forbidden'],
   async handle(_input, context, principal) {
     await requireOperator(context, principal);
-    return answer(200, entryOf(context));
+    return respond(200, entryOf(context));
   },
 });
 
@@ -51,7 +51,7 @@ const setLogLevel = accountOperation({
   async handle({ body }, context, principal) {
     await requireOperator(context, principal);
     context.logLevel.set(given(body).level, principal.user.email);
-    return answer(200, entryOf(context));
+    return respond(200, entryOf(context));
   },
 });
 

@@ -20,7 +20,7 @@ import type {
 import type { Role } from '../../ports/stores/account-store.js';
 import type { Method } from '../operation.js';
 import { pathsOf } from '../server/routing.js';
-import type { Answered, ErrorAnswer } from '../testing/api-world.js';
+import type { ApiResponse, ErrorResponse } from '../testing/api-harness.js';
 import { TestObjects } from '../testing/isolation-objects.js';
 import { MANAGEMENT_OPERATIONS } from './index.js';
 import { managementOpenApiDocument } from './openapi.js';
@@ -31,11 +31,11 @@ before(async () => {
   objects = await TestObjects.open({ plans: BUILT_IN_PLANS });
   queueId = await objects.queue();
 });
-after(() => objects.world.close());
+after(() => objects.harness.close());
 
-function call<Body = ErrorAnswer>(person: Person, method: Method, url: string, body?: unknown): Promise<Answered<Body>> {
+function call<Body = ErrorResponse>(person: Person, method: Method, url: string, body?: unknown): Promise<ApiResponse<Body>> {
   const headers = { authorization: basicOf(person), ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
-  return objects.world.send<Body>({ method, url, headers, ...(body === undefined ? {} : { payload: JSON.stringify(body) }) });
+  return objects.harness.send<Body>({ method, url, headers, ...(body === undefined ? {} : { payload: JSON.stringify(body) }) });
 }
 
 test('creates, lists and returns an instance with its tokens, and the tokens work', async () => {
@@ -60,7 +60,7 @@ test('creates, lists and returns an instance with its tokens, and the tokens wor
     url: '/v2/trigger/http://w.test/ok',
     headers: { host, authorization: `Bearer ${token}` },
   } as const;
-  assert.equal((await objects.world.send<unknown>(run)).status, 200);
+  assert.equal((await objects.harness.send<unknown>(run)).status, 200);
   assert.deepEqual((await call<InstanceRecord>('owner', 'GET', `/v2/queue/user/${id}`)).body, {
     ...made.body,
     requests_today: 1,
@@ -140,14 +140,14 @@ test('rotates tokens: rejects the old ones immediately and returns the new ones'
   const { body: rotated } = await call<InstanceRecord>('dev', 'POST', `/v2/queue/rotate-token/${id}`);
   const status = async (token = '') => {
     const headers = { authorization: `Bearer ${token}` };
-    return (await objects.world.send<unknown>({ method: 'GET', url: '/v2/flowControl', headers })).status;
+    return (await objects.harness.send<unknown>({ method: 'GET', url: '/v2/flowControl', headers })).status;
   };
   assert.deepEqual([await status(before.token), await status(before.read_only_token)], [401, 401]);
   assert.deepEqual([await status(rotated.token), await status(rotated.read_only_token)], [200, 200]);
 });
 
 test('sets, returns and removes the budget alert URL', async () => {
-  const set = (url: unknown) => call<string | ErrorAnswer>('finance', 'POST', `/v2/queue/set-budget-alert/${queueId}`, { url });
+  const set = (url: unknown) => call<string | ErrorResponse>('finance', 'POST', `/v2/queue/set-budget-alert/${queueId}`, { url });
   const shown = async () => (await call<InstanceRecord>('finance', 'GET', `/v2/queue/user/${queueId}`)).body.budget_alert_url;
   assert.deepEqual((await set('https://hooks.w.test/a?b=c')).body, 'OK');
   assert.equal(await shown(), 'https://hooks.w.test/a?b=c');
@@ -179,7 +179,7 @@ test('all users can list plans and operators can set them', async () => {
 test('the stats count messages and accept a period of 1h to 30d', async () => {
   const { body: record } = await call<InstanceRecord>('dev', 'GET', `/v2/queue/user/${queueId}`);
   const headers = { authorization: `Bearer ${record.token}` };
-  await objects.world.send<unknown>({ method: 'POST', url: '/v2/trigger/http://w.test/ok', headers });
+  await objects.harness.send<unknown>({ method: 'POST', url: '/v2/trigger/http://w.test/ok', headers });
   for (const period of ['', '?period=1h', '?period=30d', '?period=7d']) {
     const { status, body } = await call<QueueStats>('dev', 'GET', `/v2/queue/stats/${queueId}${period}`);
     assert.equal(status, 200, period);
@@ -203,14 +203,14 @@ test('creates, lists and deletes a team, and adds, changes and removes its membe
   const added = await call<TeamMember>('dev', 'POST', '/v2/teams/member', { ...member, member_role: 'dev' });
   assert.equal(added.body.member_email, 'neil@w.test');
   assert.equal(added.headers['cache-control'], 'no-store');
-  const accepted = await objects.world.send<JoinedTeam>({
+  const accepted = await objects.harness.send<JoinedTeam>({
     method: 'POST',
     url: '/v2/invitations/accept',
     payload: { secret: added.body.invitation_secret },
   });
   assert.deepEqual([accepted.body.team_name, accepted.body.member_role], ['apollo', 'dev']);
   const headers = { authorization: `Basic ${Buffer.from(`neil@w.test:${accepted.body.api_key}`).toString('base64')}` };
-  const who = await objects.world.send<{ readonly email: string }>({ method: 'GET', url: '/v2/account', headers });
+  const who = await objects.harness.send<{ readonly email: string }>({ method: 'GET', url: '/v2/account', headers });
   assert.equal(who.body.email, 'neil@w.test');
   const changed = await call<TeamMember>('dev', 'POST', '/v2/teams/member', { ...member, member_role: 'finance' });
   assert.deepEqual([changed.body.member_role, changed.body.status], ['finance', 'member']);
@@ -245,7 +245,7 @@ test('returns the current user, and creates, lists without the keys, and revokes
   const refused = await call('admin', 'GET', '/v2/account');
   assert.deepEqual([refused.status, refused.headers['svc-error-code']], [401, 'bad-credential']);
   const headers = { authorization: `Basic ${Buffer.from(`${emailOf('admin')}:${made.api_key}`).toString('base64')}` };
-  const { body: keys } = await objects.world.send<ApiKeyEntry[]>({ method: 'GET', url: '/v2/apikeys', headers });
+  const { body: keys } = await objects.harness.send<ApiKeyEntry[]>({ method: 'GET', url: '/v2/apikeys', headers });
   assert.deepEqual(
     keys.map(({ name, api_key, revocation_time }) => [name, api_key, revocation_time === undefined]),
     [
@@ -306,7 +306,7 @@ test('searches the audit log for words, page by page', async () => {
 
 test('blocks an account after too many failed logins and returns the time to wait', async () => {
   const headers = { authorization: `Basic ${Buffer.from(`${emailOf('stranger')}:wrong`).toString('base64')}` };
-  const attempt = () => objects.world.send({ method: 'GET', url: '/v2/account', headers, remoteAddress: '203.0.113.9' });
+  const attempt = () => objects.harness.send({ method: 'GET', url: '/v2/account', headers, remoteAddress: '203.0.113.9' });
   for (let i = 0; i < LIMITS.maxFailedLogins; i++) assert.equal((await attempt()).status, 401);
   const waits = await attempt();
   assert.deepEqual([waits.status, waits.headers['svc-error-code']], [429, 'rate-limited']);
@@ -316,10 +316,10 @@ test('blocks an account after too many failed logins and returns the time to wai
 });
 
 test('each API names the credential that it requires when it gets that of the other', async () => {
-  const headers = { authorization: `Bearer ${objects.world.token}` };
-  const management = await objects.world.send({ method: 'GET', url: '/v2/account', headers });
+  const headers = { authorization: `Bearer ${objects.harness.token}` };
+  const management = await objects.harness.send({ method: 'GET', url: '/v2/account', headers });
   assert.match(management.body.error, /requires HTTP Basic: not the scheme "Bearer"; send "Authorization: Basic/);
-  const runtime = await objects.world.send({
+  const runtime = await objects.harness.send({
     method: 'GET',
     url: '/v2/flowControl',
     headers: { authorization: basicOf('owner') },
@@ -328,7 +328,10 @@ test('each API names the credential that it requires when it gets that of the ot
 });
 
 test('the document is OpenAPI 3.1, requires no credential, and contains every field of the specification', async () => {
-  const { status, body } = await objects.world.send<Record<string, unknown>>({ method: 'GET', url: '/openapi-management.json' });
+  const { status, body } = await objects.harness.send<Record<string, unknown>>({
+    method: 'GET',
+    url: '/openapi-management.json',
+  });
   assert.equal(status, 200);
   assert.match(String(body.openapi), /^3\.1\./);
   const text = JSON.stringify(body);
@@ -381,7 +384,7 @@ test('one table of the guides lists the rights of the roles, as implemented', ()
 
 test('keys, emails and bodies are not logged', async () => {
   await call('owner', 'POST', '/v2/team', { team_name: 'a-name-nobody-should-log' });
-  const text = JSON.stringify(objects.world.logged);
+  const text = JSON.stringify(objects.harness.logged);
   assert.match(text, /"route":"\/v2\/team"/);
   for (const word of [apiKeyOf('owner'), basicOf('owner'), emailOf('owner'), 'a-name-nobody-should-log'])
     assert.ok(!text.includes(word), word);

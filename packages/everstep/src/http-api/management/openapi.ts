@@ -20,7 +20,7 @@ import { OwnSession } from '../../contract/session.js';
 import { openApiOf, SESSION_SECURITY } from '../openapi/openapi-document.js';
 import { MANAGEMENT_OPERATIONS } from './index.js';
 
-const NAMED: Readonly<Record<string, TSchema>> = {
+const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Error: ErrorBody,
   Account: AccountEntry,
   ApiKey: ApiKeyEntry,
@@ -59,6 +59,6 @@ export function managementOpenApiDocument(serviceVersion: string): object {
       basic: { type: 'http', scheme: 'basic', description: 'User name: email of the user. Password: an API key of the user.' },
     },
     operations: MANAGEMENT_OPERATIONS,
-    named: NAMED,
+    named: NAMED_SCHEMAS,
   });
 }

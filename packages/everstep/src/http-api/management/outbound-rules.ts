@@ -10,7 +10,7 @@ import {
   RecordId,
 } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
-import { accountOperation, answer, type Operation } from '../operation.js';
+import { accountOperation, type Operation, respond } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
 
 const TAG = 'Queue instances';
@@ -30,7 +30,7 @@ const getOutboundRules = accountOperation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path }, { accounts }, principal) {
     const { allow, deny, only } = done(await accounts.outboundRules(principal, path.id));
-    return answer(200, { id: path.id, allow: [...allow], deny: [...deny], only: only && [...only] });
+    return respond(200, { id: path.id, allow: [...allow], deny: [...deny], only: only && [...only] });
   },
 });
 

@@ -2,7 +2,7 @@
 import Type, { type TProperties } from 'typebox';
 import type { Outcome } from '../../accounts/account-service.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
-import { answer } from '../operation.js';
+import { respond } from '../operation.js';
 
 const CODES = { 'not-found': 'not-found', forbidden: 'forbidden', invalid: 'bad-body', conflict: 'conflict' } as const;
 
@@ -17,7 +17,7 @@ export function done<Value>(outcome: Outcome<Value>): Value {
 }
 
 /** Response that the specification defines for operations without data. */
-export const OK = answer(200, 'OK' as const);
+export const OK = respond(200, 'OK' as const);
 
 /** Headers of responses that contain a secret. */
 export const NOT_CACHED = { 'cache-control': 'no-store' } as const;

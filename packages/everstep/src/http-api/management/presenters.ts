@@ -1,5 +1,5 @@
 /** Converts account records to the format of the management API. */
-import type { DeletedInstanceView, InstanceView, Joined, Plan, TokenView } from '../../accounts/account-service.js';
+import type { AcceptedInvitation, DeletedInstanceView, InstanceView, Plan, TokenView } from '../../accounts/account-service.js';
 import type { AuditLogEntry } from '../../contract/audit.js';
 import type {
   ApiKeyEntry,
@@ -131,7 +131,7 @@ export const presentInvitation = (
   ...(secret === null ? {} : { invitation_secret: secret }),
 });
 
-export const presentJoined = ({ member, team }: Joined, apiKey: string | null = null): JoinedTeam => ({
+export const presentJoined = ({ member, team }: AcceptedInvitation, apiKey: string | null = null): JoinedTeam => ({
   id: member.userId,
   team_id: team.teamId,
   team_name: team.name,

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { RecordId, Recovered, RecoveryLink } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
-import { accountOperation, answer, type Operation, openOperation } from '../operation.js';
+import { accountOperation, type Operation, openOperation, respond } from '../operation.js';
 import { admitSecret, SECRET_ERRORS } from './open-secrets.js';
 import { CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED } from './outcome.js';
 import { toSeconds } from './presenters.js';
@@ -25,7 +25,7 @@ const createRecoveryLink = accountOperation({
   errors: [...CHANGE_ERRORS, 'conflict'],
   async handle({ path }, { accounts }, principal) {
     const { secret, expiresAt } = done(await accounts.createRecoveryLink(principal, path.id));
-    return answer(200, { recovery_secret: secret, expiration_time: toSeconds(expiresAt) }, NOT_CACHED);
+    return respond(200, { recovery_secret: secret, expiration_time: toSeconds(expiresAt) }, NOT_CACHED);
   },
 });
 
@@ -50,7 +50,7 @@ const recoverUser = openOperation({
   admit: admitSecret,
   async handle({ body, request }, { accounts }) {
     const { email, apiKey, record } = done(await accounts.recover({ secret: given(body).secret, address: request.callerIp }));
-    return answer(200, { id: record.apiKeyId, email, api_key: apiKey }, NOT_CACHED);
+    return respond(200, { id: record.apiKeyId, email, api_key: apiKey }, NOT_CACHED);
   },
 });
 

@@ -7,7 +7,7 @@ import { SearchIndexEntry, SearchIndexStatsEntry, SearchStats } from '../../cont
 import { SEARCH_TYPES } from '../../ports/stores/search-store.js';
 import type { IssuedSearchIndex, SearchIndexStats, SearchIndexView } from '../../search/search-service.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
-import { accountOperation, answer, type Operation } from '../operation.js';
+import { accountOperation, type Operation, respond } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
 import { toSeconds } from './presenters.js';
 
@@ -50,7 +50,7 @@ const listSearchIndexes = accountOperation({
   unknownQuery: 'ignore',
   responses: { 200: Type.Array(SearchIndexEntry) },
   errors: [],
-  handle: async (_input, { search }, principal) => answer(200, (await search.list(principal)).map(presentIndex)),
+  handle: async (_input, { search }, principal) => respond(200, (await search.list(principal)).map(presentIndex)),
 });
 
 const createSearchIndex = accountOperation({
@@ -77,7 +77,7 @@ const createSearchIndex = accountOperation({
   async handle({ body }, { search }, principal) {
     const { name, region, type, team_id: teamId } = given(body);
     const request = { name, region, type, ...(teamId === undefined ? {} : { teamId }) };
-    return answer(200, presentIssued(done(await search.create(principal, request))));
+    return respond(200, presentIssued(done(await search.create(principal, request))));
   },
 });
 
@@ -93,7 +93,7 @@ const getSearchStats = accountOperation({
   errors: [],
   async handle(_input, { search }, principal) {
     const indexes = (await search.stats(principal)).map(presentStats);
-    return answer(200, {
+    return respond(200, {
       index_count: indexes.length,
       document_count: indexes.reduce((sum, index) => sum + index.document_count, 0),
       disk_size: indexes.reduce((sum, index) => sum + index.disk_size, 0),
@@ -113,7 +113,7 @@ const getSearchIndex = accountOperation({
   pathParameters,
   responses: { 200: SearchIndexEntry },
   errors: ['bad-parameter', 'not-found'],
-  handle: async ({ path }, { search }, principal) => answer(200, presentIndex(done(await search.find(principal, path.id)))),
+  handle: async ({ path }, { search }, principal) => respond(200, presentIndex(done(await search.find(principal, path.id)))),
 });
 
 const getSearchIndexStats = accountOperation({
@@ -127,7 +127,7 @@ const getSearchIndexStats = accountOperation({
   pathParameters,
   responses: { 200: SearchIndexStatsEntry },
   errors: ['bad-parameter', 'not-found'],
-  handle: async ({ path }, { search }, principal) => answer(200, presentStats(done(await search.statsOf(principal, path.id)))),
+  handle: async ({ path }, { search }, principal) => respond(200, presentStats(done(await search.statsOf(principal, path.id)))),
 });
 
 const renameSearchIndex = accountOperation({
@@ -182,7 +182,7 @@ const resetSearchIndexTokens = accountOperation({
   responses: { 200: SearchIndexEntry },
   errors: CHANGE_ERRORS,
   handle: async ({ path }, { search }, principal) =>
-    answer(200, presentIssued(done(await search.resetPassword(principal, path.id)))),
+    respond(200, presentIssued(done(await search.resetPassword(principal, path.id)))),
 });
 
 const deleteSearchIndex = accountOperation({

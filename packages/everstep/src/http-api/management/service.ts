@@ -1,6 +1,6 @@
 /** OpenAPI document of the management API, available without a login. */
 import Type from 'typebox';
-import { answer, openOperation } from '../operation.js';
+import { openOperation, respond } from '../operation.js';
 
 export const getManagementOpenApi = openOperation({
   operationId: 'getManagementOpenApi',
@@ -10,8 +10,8 @@ export const getManagementOpenApi = openOperation({
   method: 'GET',
   path: '/openapi-management.json',
   unknownQuery: 'ignore',
-  whileStopping: 'answer',
+  whileStopping: 'respond',
   responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1 document.' }) },
   errors: [],
-  handle: (_input, { managementOpenApi }) => answer(200, managementOpenApi()),
+  handle: (_input, { managementOpenApi }) => respond(200, managementOpenApi()),
 });

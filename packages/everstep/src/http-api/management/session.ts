@@ -8,7 +8,7 @@ import { Ok, RecordId } from '../../contract/management.js';
 import { EndedSessions, LoginBody, LoginLinkBody, OwnSession, SessionEntry } from '../../contract/session.js';
 import { tooManyLogins } from '../admission/basic-authentication.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
-import { type ApiContext, accountOperation, answer, type Operation, openOperation, sessionOperation } from '../operation.js';
+import { type ApiContext, accountOperation, type Operation, openOperation, respond, sessionOperation } from '../operation.js';
 import { forgetCookie, setCookie } from '../sessions/cookie.js';
 import { checkOrigin } from '../sessions/same-origin.js';
 import { admitSecret } from './open-secrets.js';
@@ -36,7 +36,7 @@ async function loggedIn(
 ) {
   switch (login.kind) {
     case 'in':
-      return answer(200, present(login.session, await accounts.isOperator(login.session.principal)), {
+      return respond(200, present(login.session, await accounts.isOperator(login.session.principal)), {
         'set-cookie': setCookie(login.secret, isHttps),
       });
     case 'refused':
@@ -113,7 +113,7 @@ const getSession = sessionOperation({
   errors: [],
   async handle(_input, { accounts, signIn }, session) {
     const logoutUrl = session.apiKeyId === null ? (signIn?.logoutUrl() ?? null) : null;
-    return answer(200, present(session, await accounts.isOperator(session.principal), logoutUrl));
+    return respond(200, present(session, await accounts.isOperator(session.principal), logoutUrl));
   },
 });
 
@@ -130,7 +130,7 @@ const endSession = sessionOperation({
   errors: ['bad-parameter'],
   async handle({ request }, { accounts }, session) {
     await accounts.endSession(session);
-    return answer(200, 'OK' as const, { 'set-cookie': forgetCookie(request.isHttps) });
+    return respond(200, 'OK' as const, { 'set-cookie': forgetCookie(request.isHttps) });
   },
 });
 
@@ -146,7 +146,7 @@ const listSessions = accountOperation({
   errors: ['bad-parameter'],
   async handle(_input, { accounts }, principal) {
     const sessions = await accounts.listSessions(principal);
-    return answer(
+    return respond(
       200,
       sessions.map(({ sessionId, apiKeyId, createdAt, expiresAt }) => ({
         id: sessionId,
@@ -190,8 +190,8 @@ const revokeSessions = accountOperation({
   errors: ['bad-parameter'],
   async handle({ request }, { accounts }, principal) {
     const ended = await accounts.endSessions(principal);
-    if (principal.sessionId === undefined) return answer(200, { ended });
-    return answer(200, { ended }, { 'set-cookie': forgetCookie(request.isHttps) });
+    if (principal.sessionId === undefined) return respond(200, { ended });
+    return respond(200, { ended }, { 'set-cookie': forgetCookie(request.isHttps) });
   },
 });
 

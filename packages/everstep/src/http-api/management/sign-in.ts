@@ -4,7 +4,7 @@ import { ApiError } from '../../contract/error-codes.js';
 import { Redirected, SIGN_IN_CALLBACK, type SignInError, SignInMethods } from '../../contract/sign-in.js';
 import type { SignIn } from '../../sign-in/sign-in.js';
 import { notAudited } from '../audited/audit-rule.js';
-import { type ApiContext, answer, type Operation, openOperation, sessionOperation } from '../operation.js';
+import { type ApiContext, type Operation, openOperation, respond, sessionOperation } from '../operation.js';
 import { setCookie } from '../sessions/cookie.js';
 import { forgetSignInCookie, setSignInCookie, signInCookieOf } from '../sessions/sign-in-cookie.js';
 
@@ -14,7 +14,7 @@ const ERROR_PARAMETER = 'sign-in-error';
 const OWN_PATH = /^\/(?![/\\])[\w\-.~!$&'()*+,;=:@%/?]*$/;
 
 const redirectTo = (location: string, cookies: string) =>
-  answer(303, { location }, { location, 'set-cookie': cookies, 'referrer-policy': 'no-referrer' });
+  respond(303, { location }, { location, 'set-cookie': cookies, 'referrer-policy': 'no-referrer' });
 
 const pageOf = (error: SignInError): string => `/login?${ERROR_PARAMETER}=${error}`;
 
@@ -37,10 +37,10 @@ const getSignInMethods = openOperation({
   method: 'GET',
   path: '/v2/session/ways',
   unknownQuery: 'ignore',
-  whileStopping: 'answer',
+  whileStopping: 'respond',
   responses: { 200: SignInMethods },
   errors: [],
-  handle: (_input, { signIn }) => answer(200, { sso: signIn !== null }),
+  handle: (_input, { signIn }) => respond(200, { sso: signIn !== null }),
 });
 
 const startSignIn = openOperation({
@@ -104,7 +104,7 @@ const linkIdentity = sessionOperation({
   async handle({ request }, context, { principal }) {
     const started = await required(context).begin({ returnTo: '/', linkTo: principal.user.userId });
     if (started.kind === 'failed') throw new ApiError('unavailable', 'the identity provider cannot be reached; try again later');
-    return answer(200, { location: started.url }, { 'set-cookie': setSignInCookie(started.cookie, request.isHttps) });
+    return respond(200, { location: started.url }, { 'set-cookie': setSignInCookie(started.cookie, request.isHttps) });
   },
 });
 

@@ -3,7 +3,7 @@
 import Type from 'typebox';
 import { AccountName, Email, Ok, RecordId, TeamEntry, TeamMember } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
-import { accountOperation, answer, type Operation } from '../operation.js';
+import { accountOperation, type Operation, respond } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, NOT_CACHED, OK } from './outcome.js';
 import { presentInvitation, presentMember, presentTeam } from './presenters.js';
 
@@ -21,7 +21,7 @@ const listTeams = accountOperation({
   unknownQuery: 'ignore',
   responses: { 200: Type.Array(TeamEntry) },
   errors: [],
-  handle: async (_input, { accounts }, principal) => answer(200, (await accounts.listTeams(principal)).map(presentTeam)),
+  handle: async (_input, { accounts }, principal) => respond(200, (await accounts.listTeams(principal)).map(presentTeam)),
 });
 
 const createTeam = accountOperation({
@@ -38,7 +38,7 @@ const createTeam = accountOperation({
   errors: ['bad-parameter', ...BODY_ERRORS, 'conflict'],
   async handle({ body }, { accounts }, principal) {
     const team = done(await accounts.createTeam(principal, given(body).team_name));
-    return answer(200, presentTeam({ ...team, role: 'owner' }));
+    return respond(200, presentTeam({ ...team, role: 'owner' }));
   },
 });
 
@@ -73,7 +73,7 @@ const listMembers = accountOperation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path }, { accounts }, principal) {
     const members = done(await accounts.listMembers(principal, path.team_id));
-    return answer(200, members.map(presentMember));
+    return respond(200, members.map(presentMember));
   },
 });
 
@@ -101,8 +101,8 @@ const putMember = accountOperation({
   async handle({ body }, { accounts }, principal) {
     const { team_id, member_email: email, member_role: role } = given(body);
     const put = done(await accounts.putMember(principal, { teamId: team_id, email, role }));
-    if (put.kind === 'member') return answer(200, presentMember(put.member));
-    return answer(200, presentInvitation(put.invitation, put.secret), NOT_CACHED);
+    if (put.kind === 'member') return respond(200, presentMember(put.member));
+    return respond(200, presentInvitation(put.invitation, put.secret), NOT_CACHED);
   },
 });
 

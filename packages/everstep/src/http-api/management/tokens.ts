@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { AccountName, Ok, RecordId, TokenEntry, TokenScopes } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
-import { accountOperation, answer, type Operation } from '../operation.js';
+import { accountOperation, type Operation, respond } from '../operation.js';
 import { BODY_ERRORS, CHANGE_ERRORS, done, given, jsonBody, OK } from './outcome.js';
 import { presentToken } from './presenters.js';
 
@@ -26,7 +26,7 @@ const listTokens = accountOperation({
   errors: ['bad-parameter', 'not-found', 'forbidden'],
   async handle({ path }, { accounts }, principal) {
     const tokens = done(await accounts.listTokens(principal, path.id));
-    return answer(
+    return respond(
       200,
       tokens.map((token) => presentToken(token)),
     );
@@ -60,7 +60,7 @@ const createToken = accountOperation({
     const { name, scopes, expires_in_seconds: seconds } = given(body);
     const lifetimeMs = seconds === undefined ? null : seconds * 1_000;
     const { token, view } = done(await accounts.createToken(principal, { instanceId: path.id, name, scopes, lifetimeMs }));
-    return answer(200, presentToken(view, token));
+    return respond(200, presentToken(view, token));
   },
 });
 
@@ -88,7 +88,7 @@ const rotateToken = accountOperation({
     const overlapMs = given(body).overlap_seconds * 1_000;
     const outcome = await accounts.rotateToken(principal, { instanceId: path.id, tokenId: path.token_id, overlapMs });
     const { token, view } = done(outcome);
-    return answer(200, presentToken(view, token));
+    return respond(200, presentToken(view, token));
   },
 });
 

@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiKeyEntry, Ok, RecordId, UserPage } from '../../contract/management.js';
 import { OWN_ENTRY } from '../audited/audit-rule.js';
-import { accountOperation, answer, type Operation } from '../operation.js';
+import { accountOperation, type Operation, respond } from '../operation.js';
 import { Cursor } from '../parameters/values.js';
 import { CHANGE_ERRORS, done, OK } from './outcome.js';
 import { presentApiKey, toSeconds } from './presenters.js';
@@ -43,7 +43,7 @@ const listUsers = accountOperation({
     const found = done(await accounts.listUsers(principal, { after, limit: limit + 1 }));
     const page = found.slice(0, limit);
     const last = page.at(-1);
-    return answer(200, {
+    return respond(200, {
       cursor:
         last !== undefined && found.length > limit
           ? await cursors.seal(scope, { after: last.userId, horizon: null, left: null })
@@ -161,7 +161,7 @@ const listUserApiKeys = accountOperation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path }, { accounts }, principal) {
     const keys = done(await accounts.listApiKeysOf(principal, path.id));
-    return answer(
+    return respond(
       200,
       keys.map((key) => presentApiKey(key)),
     );

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { ERROR_CODES } from '../../contract/error-codes.js';
 import { OPERATIONS } from '../operations/index.js';
 import { pathsOf } from '../server/routing.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import { type CheckedRequest, checkResponse } from '../testing/openapi-check.js';
 
 interface ParameterObject {
@@ -34,15 +34,15 @@ interface OpenApi {
   readonly components: { readonly schemas: Readonly<Record<string, object>>; readonly securitySchemes: object };
 }
 
-let world: ApiWorld;
+let harness: ApiHarness;
 let document: OpenApi;
 before(async () => {
-  world = await ApiWorld.open();
-  const answer = await world.send<OpenApi>({ method: 'GET', url: '/openapi.json' });
-  assert.equal(answer.status, 200, 'it needs no token');
-  document = answer.body;
+  harness = await ApiHarness.open();
+  const received = await harness.send<OpenApi>({ method: 'GET', url: '/openapi.json' });
+  assert.equal(received.status, 200, 'it needs no token');
+  document = received.body;
 });
-after(() => world.close());
+after(() => harness.close());
 
 const operations = () =>
   Object.entries(document.paths).flatMap(([path, item]) =>

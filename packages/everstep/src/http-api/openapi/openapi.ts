@@ -55,7 +55,7 @@ import { OPERATIONS } from '../operations/index.js';
 import { openApiOf, SESSION_SECURITY } from './openapi-document.js';
 
 /** Named schemas of the document. */
-const NAMED: Readonly<Record<string, TSchema>> = {
+const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Error: ErrorBody,
   Alert: AlertEntry,
   AlertCondition: AlertConditionSchema,
@@ -137,6 +137,6 @@ export function openApiDocument(serviceVersion: string): object {
       },
     },
     operations: OPERATIONS,
-    named: NAMED,
+    named: NAMED_SCHEMAS,
   });
 }

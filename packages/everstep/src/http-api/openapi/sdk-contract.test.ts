@@ -46,7 +46,7 @@ let objects: TestObjects;
 before(async () => {
   objects = await TestObjects.open();
 });
-after(() => objects.world.close());
+after(() => objects.harness.close());
 
 /** Sends requests to the API in this process, validates the responses and records the operations. */
 function fetchNoting(operations: readonly Operation[], noted: Set<string>): typeof fetch {
@@ -57,7 +57,7 @@ function fetchNoting(operations: readonly Operation[], noted: Set<string>): type
     const found = table.at(pathname).find(({ operation }) => operation.method === asked.method);
     noted.add(found?.operation.operationId ?? `${asked.method} ${pathname}`);
     const payload = await asked.text();
-    const { status, headers, body } = await objects.world.send<unknown>({
+    const { status, headers, body } = await objects.harness.send<unknown>({
       method: found?.operation.method ?? assert.fail(`no operation takes ${asked.method} ${pathname}`),
       url: `${pathname}${search}`,
       headers: Object.fromEntries(asked.headers),
@@ -143,7 +143,7 @@ test('the AdminClient has a call for every operation of the management API', asy
   await as('operator').instances.delete(queue.id, { confirm: request.name });
 
   const login = { email: emailOf('owner'), apiKey: apiKeyOf('owner'), address: '' };
-  for (let n = 0; n < 2; n++) assert.equal((await objects.world.accounts.beginSession(login)).kind, 'in');
+  for (let n = 0; n < 2; n++) assert.equal((await objects.harness.accounts.beginSession(login)).kind, 'in');
   const [session] = await admin.sessions.list();
   assert.equal(session?.current, false);
   await admin.sessions.end(session.id);
@@ -205,7 +205,7 @@ test('the Client has a call for every operation on repairs', async () => {
   const noted = new Set<string>();
   const client = new Client({
     baseUrl: 'http://everstep.test',
-    token: objects.world.token,
+    token: objects.harness.token,
     fetch: fetchNoting(OPERATIONS, noted),
   });
   const dlqIds = [await objects.deadLetter(), await objects.deadLetter()];
@@ -238,7 +238,7 @@ const WITHOUT_CALL: readonly string[] = [
 test('the Client has a call for every operation of the runtime API', async () => {
   const noted = new Set<string>();
   const fetch = fetchNoting(OPERATIONS, noted);
-  const client = new Client({ baseUrl: 'http://everstep.test', token: objects.world.token, fetch });
+  const client = new Client({ baseUrl: 'http://everstep.test', token: objects.harness.token, fetch });
   const { runs, dlq, alerts, schedules, flowControl, destinations } = client;
 
   const { workflowRunId } = await client.trigger('http://w.test/steps', { runId: objects.name() });

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { REPAIR_FILTERS } from '../../contract/filters/dead-letter-filters.js';
-import type { AskedFilters, Filter } from '../../contract/filters/filter.js';
+import type { Filter, RequestFilters } from '../../contract/filters/filter.js';
 import { MESSAGE_FILTERS } from '../../contract/filters/message-filters.js';
 import { RUN_FILTERS } from '../../contract/filters/run-filters.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import { askedFiltersOf, storeFilterOf } from './filters.js';
 
 function sampleOf(filter: Filter): unknown {
@@ -24,7 +24,7 @@ function sampleOf(filter: Filter): unknown {
 }
 
 test('every filter of a repair is converted to the store filter and back', () => {
-  const asked: AskedFilters<typeof REPAIR_FILTERS> = Object.fromEntries(
+  const asked: RequestFilters<typeof REPAIR_FILTERS> = Object.fromEntries(
     Object.entries(REPAIR_FILTERS).map(([name, filter]) => [name, sampleOf(filter)]),
   );
   const stored = storeFilterOf(REPAIR_FILTERS, asked);
@@ -46,11 +46,11 @@ test('one value becomes a list, a state becomes a status, and of two names of a 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 test('a filter has the same limits in queries and in bodies', async () => {
-  const world = await ApiWorld.open();
+  const harness = await ApiHarness.open();
   const [short, long] = ['a'.repeat(64), 'a'.repeat(65)];
   const send = async (method: 'POST' | 'DELETE', path: string, body: object) =>
-    (await world.call(method, path, { headers: JSON_TYPE, body: JSON.stringify(body) })).status;
-  const list = async (query: string) => (await world.call('GET', `/v2/workflows/dlq?${query}`)).status;
+    (await harness.call(method, path, { headers: JSON_TYPE, body: JSON.stringify(body) })).status;
+  const list = async (query: string) => (await harness.call('GET', `/v2/workflows/dlq?${query}`)).status;
   try {
     const fingerprint = '0123456789abcdef';
     const plan = (filter: object) => send('POST', '/v2/workflows/repairs', { action: 'resume', filter });
@@ -61,6 +61,6 @@ test('a filter has the same limits in queries and in bodies', async () => {
     const cancel = (callerIp: string) => send('DELETE', '/v2/workflows/runs', { callerIp });
     assert.deepEqual([await cancel(short), await cancel(long)], [200, 400]);
   } finally {
-    await world.close();
+    await harness.close();
   }
 });

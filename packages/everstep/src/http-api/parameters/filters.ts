@@ -2,12 +2,12 @@
 import type { TSchema } from 'typebox';
 import { type FilterProperties, propertiesOf, valueSchema } from '../../contract/filters/body-filters.js';
 import {
-  type AskedFilters,
   type Filter,
   type FilterTable,
   hasOneValue,
   isSingle,
   type OneOrMoreFilters,
+  type RequestFilters,
   type StoredFilters,
 } from '../../contract/filters/filter.js';
 import { AnyOf } from './multi-value.js';
@@ -19,8 +19,8 @@ const querySchema = (filter: Filter): TSchema => {
 };
 
 /** Query parameters of the filters. */
-export const queryFilters = <Table extends FilterTable>(table: Table): FilterProperties<AskedFilters<Table>> =>
-  propertiesOf<AskedFilters<Table>>(table, querySchema);
+export const queryFilters = <Table extends FilterTable>(table: Table): FilterProperties<RequestFilters<Table>> =>
+  propertiesOf<RequestFilters<Table>>(table, querySchema);
 
 function storedValue(filter: Filter, asked: unknown): unknown {
   if (isSingle(filter)) return asked;
@@ -44,7 +44,7 @@ export function storeFilterOf<Table extends FilterTable>(table: Table, asked: On
 }
 
 /** Returns the filters of the request that a store filter was made from. The table has no filter with `stored` or `one`. */
-export function askedFiltersOf<Table extends FilterTable>(table: Table, filter: StoredFilters<Table>): AskedFilters<Table> {
+export function askedFiltersOf<Table extends FilterTable>(table: Table, filter: StoredFilters<Table>): RequestFilters<Table> {
   const stored: Readonly<Record<string, unknown>> = filter;
   const asked: Record<string, unknown> = {};
   for (const [name, { field }] of Object.entries(table)) {
@@ -52,5 +52,5 @@ export function askedFiltersOf<Table extends FilterTable>(table: Table, filter: 
     if (value !== undefined) asked[name] = Array.isArray(value) ? [...value] : value;
   }
   // As above, the other way.
-  return asked as AskedFilters<Table>;
+  return asked as RequestFilters<Table>;
 }

@@ -14,10 +14,10 @@ const FORM = 'the form "parallelism=<number>, rate=<number>, period=<duration>"'
 /** Period of a rate without an explicit period. */
 export const DEFAULT_PERIOD_MS = 1_000;
 
-function wholeNumber(name: string, text: string, most: number): number {
+function wholeNumber(name: string, text: string, max: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= 1 && value <= most) return value;
-  throw new Unacceptable(`must have a ${name} that is an integer from 1 to ${most}, not ${shown(text)}`);
+  if (value >= 1 && value <= max) return value;
+  throw new Unacceptable(`must have a ${name} that is an integer from 1 to ${max}, not ${shown(text)}`);
 }
 
 function period(text: string): number {

@@ -92,10 +92,10 @@ function describeProblem(problems: readonly Problem[], what: string): string {
 const NAMED_FIELDS = 5;
 
 /** The parts of a schema that lead to lists. */
-interface Limited {
+interface SchemaWithLists {
   readonly maxItems?: number;
-  readonly items?: Limited;
-  readonly properties?: Readonly<Record<string, Limited>>;
+  readonly items?: SchemaWithLists;
+  readonly properties?: Readonly<Record<string, SchemaWithLists>>;
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
@@ -105,7 +105,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
  * of such a list to describe its problems. If the items must be unique, the time grows with the square of their number.
  */
 function findLongList(
-  schema: Limited,
+  schema: SchemaWithLists,
   value: unknown,
   pointer = '',
 ): { readonly pointer: string; readonly limit: number } | null {

@@ -65,7 +65,7 @@ export function readPrefixedHeaders<Schema extends TObject, Family extends strin
     const name = names.get(bare);
     const property = name === undefined ? undefined : schema.properties[name];
     if (name === undefined || property === undefined) {
-      const family = families.find((each) => bare.startsWith(each.toLowerCase()) && bare.length > each.length);
+      const family = families.find((candidate) => bare.startsWith(candidate.toLowerCase()) && bare.length > candidate.length);
       if (family === undefined) {
         if (dialect.ignores(bare) && !isMisspelt(bare, names)) continue;
         throw unknownHeader(received, [...names.values()], families, dialect);

@@ -25,13 +25,13 @@ export function allowedBy(schema: TSchema): string {
   if (Type.IsEnum(schema)) return `one of ${schema.enum.join(', ')}`;
   if (Type.IsBoolean(schema)) return 'true or false';
   if (Type.IsInteger(schema)) {
-    const [least, most] = [bound(schema, 'minimum'), bound(schema, 'maximum')];
-    if (least !== undefined && most !== undefined) return `an integer from ${least} to ${most}`;
-    return least === undefined ? 'an integer' : `an integer of at least ${least}`;
+    const [min, max] = [bound(schema, 'minimum'), bound(schema, 'maximum')];
+    if (min !== undefined && max !== undefined) return `an integer from ${min} to ${max}`;
+    return min === undefined ? 'an integer' : `an integer of at least ${min}`;
   }
   if (Type.IsString(schema)) {
-    const [least, most] = [bound(schema, 'minLength') ?? 0, bound(schema, 'maxLength')];
-    return most === undefined ? 'a non-empty string' : `a string of ${least} to ${most} characters`;
+    const [min, max] = [bound(schema, 'minLength') ?? 0, bound(schema, 'maxLength')];
+    return max === undefined ? 'a non-empty string' : `a string of ${min} to ${max} characters`;
   }
   return 'valid';
 }

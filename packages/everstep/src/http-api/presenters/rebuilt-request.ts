@@ -49,9 +49,9 @@ export class RebuiltRequests {
   bodyOfStep(at: number, index = Number.POSITIVE_INFINITY): ShownBody {
     const { run, head } = this.rebuilt;
     const { redact } = run.settings;
-    const most = LIMITS.maxKeptAttemptRequestBytes;
+    const max = LIMITS.maxKeptAttemptRequestBytes;
     const { value: input, bytes } = this.shownInput();
-    let remaining = most - bytes;
+    let remaining = max - bytes;
     const recorded: unknown[] = [];
     let leftOut = this.rebuilt.recordedBehind(at, index);
     for (const step of head) {

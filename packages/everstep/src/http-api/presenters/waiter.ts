@@ -2,7 +2,7 @@
 import type { EventWaiter, NotifiedWaiter, Waiter } from '../../contract/events.js';
 import { DIALECTS } from '../../dialects/index.js';
 import type { RunRecord, WaiterRecord } from '../../ports/stores/store.js';
-import type { Notified } from '../../runtime/services/workflow-service.js';
+import type { NotifiedRun } from '../../runtime/services/workflow-service.js';
 
 function waiterOf(run: Pick<RunRecord, 'dialect' | 'workflowRunId' | 'workflowUrl'>, deadline: number): Waiter {
   const { spell } = DIALECTS[run.dialect];
@@ -26,7 +26,7 @@ export const presentEventWaiter = (waiter: WaiterRecord): EventWaiter => ({
   deadlineAt: waiter.deadlineAt,
 });
 
-export const presentNotified = ({ waiter, messageId }: Notified): NotifiedWaiter => ({
+export const presentNotified = ({ waiter, messageId }: NotifiedRun): NotifiedWaiter => ({
   waiter: presentWaiter(waiter),
   messageId,
 });

@@ -62,14 +62,14 @@ const KINDS: Readonly<Record<ObjectKind, KindLimit>> = {
 export async function allowNamed({ limits, reads }: Context, instanceId: string, kind: ObjectKind, name: string): Promise<void> {
   const { limit, code, words, exists } = KINDS[kind];
   const plan = limits?.plan(instanceId);
-  const most = plan?.[limit] ?? null;
-  if (!limits || !plan || most === null || (await exists(reads.control, instanceId, name))) return;
+  const max = plan?.[limit] ?? null;
+  if (!limits || !plan || max === null || (await exists(reads.control, instanceId, name))) return;
   const count = await reads.control.countObjects({ instanceId, objectKind: kind });
-  if (count < most) return;
+  if (count < max) return;
   limits.refused(instanceId, code);
   throw new ApiError(
     code,
-    `the queue instance has reached the limit of ${most} ${words} of the plan ${plan.name} (${count} exist); use an existing one or ask the operator for another plan`,
+    `the queue instance has reached the limit of ${max} ${words} of the plan ${plan.name} (${count} exist); use an existing one or ask the operator for another plan`,
   );
 }
 

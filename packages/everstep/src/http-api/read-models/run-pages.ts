@@ -39,7 +39,7 @@ export class PageBudget {
   }
 
   /** Takes the bytes if they fit into the page, after reserving memory for them. */
-  async takeIfFits(bytes: number): Promise<boolean> {
+  async addIfFits(bytes: number): Promise<boolean> {
     if (bytes > this.left) return false;
     await this.prepare(bytes);
     this.take(bytes);

@@ -36,7 +36,7 @@ export interface Scan {
   readonly count: number;
 }
 
-export interface Scanned {
+export interface ScannedRuns {
   readonly runs: readonly ListedRun[];
   /** Where the next scan continues; null when everything was scanned. */
   readonly next: Position | null;
@@ -115,7 +115,7 @@ function batchOf({ compared, isMatch, count }: Scan, found: number): number {
 }
 
 /** Scans until there are enough runs or the limits of one request are reached. */
-export async function scanRuns(deps: ScanDeps, scan: Scan): Promise<Scanned> {
+export async function scanRuns(deps: ScanDeps, scan: Scan): Promise<ScannedRuns> {
   const { instanceId, compared, order, isMatch = () => true, count } = scan;
   const now = deps.service.now();
   const filter = narrowed(scan.filter, compared, now);

@@ -13,12 +13,12 @@ async function presented(service: Waits, runs: Parameters<Waits['waits']>[0]): P
   return new Map([...(await service.waits(runs))].map(([runKey, wait]) => [runKey, presentWaiting(wait)]));
 }
 
-type Listed = { readonly instanceId: string; readonly runs: readonly RunRecord[] };
+type RunsOfInstance = { readonly instanceId: string; readonly runs: readonly RunRecord[] };
 
 /** Returns the active runs among these with their first tasks. Reads the tasks of all of them at once. */
 async function openRuns(
   reads: Pick<RunReads, 'firstTasks'>,
-  { instanceId, runs }: Listed,
+  { instanceId, runs }: RunsOfInstance,
 ): Promise<Parameters<Waits['waits']>[0]> {
   const active = runs.filter(({ status }) => status === 'active');
   if (active.length === 0) return [];
@@ -31,14 +31,14 @@ async function openRuns(
 export const waitsOfRuns = async (
   reads: Pick<RunReads, 'firstTasks'>,
   service: Waits,
-  listed: Listed,
+  listed: RunsOfInstance,
 ): Promise<ReadonlyMap<string, Waiting>> => presented(service, await openRuns(reads, listed));
 
 /** Returns what kind of thing the active runs among these wait for, by run key. */
 export async function waitKindsOf(
   reads: Pick<RunReads, 'firstTasks'>,
   service: Waits,
-  listed: Listed,
+  listed: RunsOfInstance,
 ): Promise<ReadonlyMap<string, WaitKind>> {
   const waits = await service.waits(await openRuns(reads, listed));
   return new Map([...waits].map(([runKey, { reason }]) => [runKey, reason.kind]));

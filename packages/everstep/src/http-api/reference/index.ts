@@ -37,7 +37,7 @@ const ABOUT = {
   tag: 'Service',
   method: 'GET',
   unknownQuery: 'ignore',
-  whileStopping: 'answer',
+  whileStopping: 'respond',
   responses: { 200: Type.Unknown({ description: 'A file' }), 304: Empty },
   errors: [],
 } as const;

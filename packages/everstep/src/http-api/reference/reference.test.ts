@@ -1,19 +1,19 @@
 /** The API reference: every operation is on its page, and text of the document is never markup. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import type { OpenApiDocument } from './document.js';
 import { html, prose } from './html.js';
 import { referencePage } from './page.js';
 
 describe('the API reference', () => {
-  let world: ApiWorld;
+  let harness: ApiHarness;
   before(async () => {
-    world = await ApiWorld.open();
+    harness = await ApiHarness.open();
   });
-  after(() => world.close());
+  after(() => harness.close());
 
-  const get = (url: string) => world.api.inject({ method: 'GET', url });
+  const get = (url: string) => harness.api.inject({ method: 'GET', url });
 
   for (const [path, documentPath] of [
     ['/docs', '/openapi.json'],
@@ -42,7 +42,7 @@ describe('the API reference', () => {
 
   test('the page is not sent again if the client has it', async () => {
     const { headers } = await get('/docs');
-    const again = await world.api.inject({ method: 'GET', url: '/docs', headers: { 'if-none-match': String(headers.etag) } });
+    const again = await harness.api.inject({ method: 'GET', url: '/docs', headers: { 'if-none-match': String(headers.etag) } });
     assert.equal(again.statusCode, 304);
   });
 });

@@ -25,10 +25,10 @@ function typeOf(schema: Schema): Markup {
 }
 
 function limitsOf(schema: Schema): readonly string[] {
-  const range = (what: string, least: number | undefined, most: number | undefined): readonly string[] => {
-    if (least === undefined && most === undefined) return [];
-    if (least === undefined) return [`at most ${most}${what}`];
-    return most === undefined ? [`at least ${least}${what}`] : [`${least} to ${most}${what}`];
+  const range = (what: string, min: number | undefined, max: number | undefined): readonly string[] => {
+    if (min === undefined && max === undefined) return [];
+    if (min === undefined) return [`at most ${max}${what}`];
+    return max === undefined ? [`at least ${min}${what}`] : [`${min} to ${max}${what}`];
   };
   return [
     ...range('', schema.minimum, schema.maximum),

@@ -14,7 +14,7 @@ import { openApiDocument } from '../openapi/openapi.js';
 import { maxBodyBytesOf, type Operation } from '../operation.js';
 import { OPERATIONS } from '../operations/index.js';
 import { SEARCH_OPERATIONS, searchOpenApiDocument } from '../search/index.js';
-import type { Answered, ErrorAnswer } from '../testing/api-world.js';
+import type { ApiResponse, ErrorResponse } from '../testing/api-harness.js';
 import { BadBodies, type BodySchema } from '../testing/bad-bodies.js';
 import { TestObjects } from '../testing/isolation-objects.js';
 import { ISOLATION } from '../testing/isolation-table.js';
@@ -37,7 +37,7 @@ interface Taker {
   readonly isRequired: boolean;
   readonly bodies: BadBodies;
   readonly right: unknown;
-  send(payload: string | Buffer | undefined, contentType?: string, query?: string): Promise<Answered<ErrorAnswer>>;
+  send(payload: string | Buffer | undefined, contentType?: string, query?: string): Promise<ApiResponse<ErrorResponse>>;
 }
 
 let objects: TestObjects;
@@ -57,7 +57,7 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
   const row = ISOLATION[operationId];
   if (!described || !schema || !row) return null;
   const index = await objects.index();
-  const asked = await row.ask(objects);
+  const asked = await row.prepare(objects);
   const params: Readonly<Record<string, string>> =
     access === 'index' ? { indexId: index.index.indexId, namespace: 'n' } : (asked.params ?? {});
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? 'none');
@@ -65,7 +65,7 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
   const authorization = {
     account: basicOf(person),
     index: `Bearer ${index.token}`,
-    token: `Bearer ${objects.world.token}`,
+    token: `Bearer ${objects.harness.token}`,
     open: '',
     session: '',
   };
@@ -81,7 +81,7 @@ async function takerOf(document: Documented, operation: Operation): Promise<Take
         authorization: authorization[access],
         ...(contentType === undefined ? {} : { 'content-type': contentType }),
       };
-      return objects.world.send({ method, url: `${filled}${query}`, headers, ...(payload === undefined ? {} : { payload }) });
+      return objects.harness.send({ method, url: `${filled}${query}`, headers, ...(payload === undefined ? {} : { payload }) });
     },
   };
 }
@@ -98,7 +98,7 @@ before(async () => {
   }
   takers = found;
 });
-after(() => objects.world.close());
+after(() => objects.harness.close());
 
 /** Names of all fields in a schema. */
 function patternsOf(schema: unknown): string[] {

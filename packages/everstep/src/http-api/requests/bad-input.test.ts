@@ -7,20 +7,20 @@ import { StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
 import { openApiDocument } from '../openapi/openapi.js';
 import { OPERATIONS } from '../operations/index.js';
 import { pathsOf } from '../server/routing.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import { type Case, json, parameter } from '../testing/bad-input-case.js';
 import { CONTROL_CASES } from '../testing/bad-input-controls.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open({
+  harness = await ApiHarness.open({
     addressPolicy: {
       check: (url) =>
         new URL(url).hostname === '10.0.0.1' ? { ok: false, message: '10.0.0.1 is a private address' } : { ok: true },
     },
   });
 });
-after(() => world.close());
+after(() => harness.close());
 
 const TRIGGER = 'POST /v2/trigger/http://w.test/ok';
 const trigger = (name: string, value: string, expected: ErrorCode, words: RegExp): Case => [
@@ -250,28 +250,28 @@ const CASES: readonly Case[] = [
 test('rejects bad input with a 4xx error that says what is wrong', async () => {
   for (const [what, request, code, words, options = {}] of CASES) {
     const [method = '', url = ''] = request.split(/ (.*)/s);
-    const headers = { authorization: `Bearer ${world.token}`, ...options.headers };
-    const answer = await world.send({
+    const headers = { authorization: `Bearer ${harness.token}`, ...options.headers };
+    const response = await harness.send({
       method: method as NonNullable<InjectOptions['method']>,
       url,
       headers,
       ...(options.body === undefined ? {} : { payload: options.body }),
     });
-    assert.equal(answer.headers['svc-error-code'], code, `${what}: ${JSON.stringify(answer.body)}`);
-    assert.equal(answer.status, ERROR_CODES[code].status, what);
-    assert.match(answer.body.error, words, what);
-    assert.deepEqual(Object.keys(answer.body), ['error'], what);
-    assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8', what);
+    assert.equal(response.headers['svc-error-code'], code, `${what}: ${JSON.stringify(response.body)}`);
+    assert.equal(response.status, ERROR_CODES[code].status, what);
+    assert.match(response.body.error, words, what);
+    assert.deepEqual(Object.keys(response.body), ['error'], what);
+    assert.equal(response.headers['content-type'], 'application/json; charset=utf-8', what);
   }
-  assert.equal(world.endpoints.calls.length, 0, 'nothing was started');
+  assert.equal(harness.endpoints.calls.length, 0, 'nothing was started');
 });
 
 test('every operation with token access rejects missing, invalid and foreign tokens', async () => {
-  const [header = '', payload = ''] = world.token.split('.');
-  const revoked = await world.authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
-  await world.authority.revoke(JSON.parse(Buffer.from(revoked.split('.')[1] ?? '', 'base64url').toString()).jti);
-  const american = await world.authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
-  const elsewhere = await ApiWorld.open();
+  const [header = '', payload = ''] = harness.token.split('.');
+  const revoked = await harness.authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
+  await harness.authority.revoke(JSON.parse(Buffer.from(revoked.split('.')[1] ?? '', 'base64url').toString()).jti);
+  const american = await harness.authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
+  const elsewhere = await ApiHarness.open();
   const table: readonly (readonly [what: string, headers: Record<string, string>, query: string, code: ErrorCode])[] = [
     ['no token', {}, '', 'missing-token'],
     ['an empty token', {}, 'svc_token=', 'missing-token'],
@@ -282,46 +282,46 @@ test('every operation with token access rejects missing, invalid and foreign tok
     ['a revoked token', { authorization: `Bearer ${revoked}` }, '', 'bad-token'],
     ['a token of another installation', { authorization: `Bearer ${elsewhere.token}` }, '', 'bad-token'],
     ['a token of another region', { authorization: `Bearer ${american}` }, '', 'bad-token'],
-    ['a host of another region', { authorization: `Bearer ${world.token}`, host: 'us-east-1.everstep.test' }, '', 'bad-token'],
-    ['a host of no region', { authorization: `Bearer ${world.token}`, host: 'ap-south-1.everstep.test' }, '', 'unknown-region'],
+    ['a host of another region', { authorization: `Bearer ${harness.token}`, host: 'us-east-1.everstep.test' }, '', 'bad-token'],
+    ['a host of no region', { authorization: `Bearer ${harness.token}`, host: 'ap-south-1.everstep.test' }, '', 'unknown-region'],
   ];
   for (const { method, access, path } of OPERATIONS.filter((operation) => operation.access === 'token')) {
     assert.equal(access, 'token');
     const url = path.replace('{workflowUrl}', 'http://w.test/ok').replace(/\{\w+\}/g, 'x');
     for (const [what, headers, query, code] of table) {
-      const answer = await world.send({ method, url: query === '' ? url : `${url}?${query}`, headers });
-      assert.equal(answer.headers['svc-error-code'], code, `${method} ${path}, ${what}`);
-      assert.equal(answer.status, ERROR_CODES[code].status);
-      if (answer.status === 401) assert.equal(answer.headers['www-authenticate'], 'Bearer');
+      const received = await harness.send({ method, url: query === '' ? url : `${url}?${query}`, headers });
+      assert.equal(received.headers['svc-error-code'], code, `${method} ${path}, ${what}`);
+      assert.equal(received.status, ERROR_CODES[code].status);
+      if (received.status === 401) assert.equal(received.headers['www-authenticate'], 'Bearer');
     }
   }
   await elsewhere.close();
 });
 
 test('a read-only token can only read', async () => {
-  const headers = { authorization: `Bearer ${world.readOnlyToken}` };
+  const headers = { authorization: `Bearer ${harness.readOnlyToken}` };
   for (const { method, path, needsReadWrite, streams } of OPERATIONS.filter(({ access }) => access === 'token')) {
     const url = path.replace('{workflowUrl}', 'http://w.test/ok').replace(/\{\w+\}/g, 'x');
     // The start of an endless response is sufficient.
-    const answer = await world.send({ method, url, headers: streams ? { ...headers, accept: 'text/event-stream' } : headers });
-    const refused = answer.headers['svc-error-code'] === 'read-only-token';
+    const result = await harness.send({ method, url, headers: streams ? { ...headers, accept: 'text/event-stream' } : headers });
+    const refused = result.headers['svc-error-code'] === 'read-only-token';
     assert.equal(refused, method !== 'GET' || needsReadWrite === true, `${method} ${path}`);
-    if (refused) assert.equal(answer.status, 403);
+    if (refused) assert.equal(result.status, 403);
   }
 });
 
 test('a read-only token cannot read the signing keys', async () => {
-  const headers = { authorization: `Bearer ${world.readOnlyToken}` };
-  const answer = await world.send({ method: 'GET', url: '/v2/keys', headers });
-  assert.deepEqual([answer.status, answer.headers['svc-error-code']], [403, 'read-only-token']);
-  assert.equal((await world.call('GET', '/v2/keys')).status, 200);
+  const headers = { authorization: `Bearer ${harness.readOnlyToken}` };
+  const response = await harness.send({ method: 'GET', url: '/v2/keys', headers });
+  assert.deepEqual([response.status, response.headers['svc-error-code']], [403, 'read-only-token']);
+  assert.equal((await harness.call('GET', '/v2/keys')).status, 200);
 });
 
 test('a token of another region works at the host of that region, in the header and in the query', async () => {
-  const token = await world.authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
+  const token = await harness.authority.issueToken({ instanceId: 'qi_us', access: 'read-write' });
   for (const host of ['us-east-1.everstep.test', 'queue-us-east-1.everstep.test:8080']) {
-    const byHeader = await world.send({ method: 'GET', url: '/v2/keys', headers: { authorization: `Bearer ${token}`, host } });
-    const byQuery = await world.send({ method: 'GET', url: `/v2/keys?svc_token=${token}`, headers: { host } });
+    const byHeader = await harness.send({ method: 'GET', url: '/v2/keys', headers: { authorization: `Bearer ${token}`, host } });
+    const byQuery = await harness.send({ method: 'GET', url: `/v2/keys?svc_token=${token}`, headers: { host } });
     assert.deepEqual([byHeader.status, byQuery.status], [200, 200]);
   }
 });
@@ -335,11 +335,11 @@ test('a wrong method gets 405 with the supported methods', async () => {
       const own = new Set(Object.keys(document.paths?.[path] ?? {}).map((method) => method.toUpperCase()));
       const hasHead = own.has('GET') && operation.head !== false;
       for (const method of methods.filter((each) => !own.has(each) && !(each === 'HEAD' && hasHead))) {
-        const answer = await world.api.inject({ method, url });
+        const response = await harness.api.inject({ method, url });
         // A more general path may match: GET /v2/workflows/dlq/resume is an entry with the id "resume".
-        if (answer.statusCode === 401) continue;
-        assert.equal(answer.statusCode, 405, `${method} ${url}`);
-        for (const allowed of own) assert.ok(String(answer.headers.allow).split(', ').includes(allowed), `${method} ${url}`);
+        if (response.statusCode === 401) continue;
+        assert.equal(response.statusCode, 405, `${method} ${url}`);
+        for (const allowed of own) assert.ok(String(response.headers.allow).split(', ').includes(allowed), `${method} ${url}`);
       }
     }
   }
@@ -347,37 +347,37 @@ test('a wrong method gets 405 with the supported methods', async () => {
 
 test('tokens, payloads and URLs are not logged', async () => {
   const secret = 'a-payload-nobody-should-see';
-  await world.send({
+  await harness.send({
     method: 'POST',
-    url: `/v2/trigger/http://w.test/ok?key=url-secret&svc_token=${world.token}`,
+    url: `/v2/trigger/http://w.test/ok?key=url-secret&svc_token=${harness.token}`,
     payload: secret,
   });
-  await world.send({ method: 'GET', url: `/v2/workflows/logs?svc_token=${world.token}` });
-  await world.send({ method: 'GET', url: '/v2/keys?svc_token=wrong-token-text' });
-  const text = JSON.stringify(world.logged);
+  await harness.send({ method: 'GET', url: `/v2/workflows/logs?svc_token=${harness.token}` });
+  await harness.send({ method: 'GET', url: '/v2/keys?svc_token=wrong-token-text' });
+  const text = JSON.stringify(harness.logged);
   assert.match(text, /"route":"\/v2\/trigger\/\{workflowUrl\}"/, 'requests are logged at all');
-  for (const word of [world.token, secret, 'url-secret', 'wrong-token-text']) assert.ok(!text.includes(word), word);
+  for (const word of [harness.token, secret, 'url-secret', 'wrong-token-text']) assert.ok(!text.includes(word), word);
   assert.ok(
-    world.logged.every(({ level }) => level === 'debug'),
+    harness.logged.every(({ level }) => level === 'debug'),
     'at debug only',
   );
 });
 
 test('an internal error is a 500 without details; the log contains the cause', async () => {
-  const broken = await ApiWorld.open();
+  const broken = await ApiHarness.open();
   broken.store.findRun = async () => {
     throw new Error('SQLITE_CORRUPT: secret detail');
   };
-  const answer = await broken.call('GET', '/v2/workflows/runs/a');
-  assert.deepEqual([answer.status, answer.headers['svc-error-code']], [500, 'internal-error']);
-  assert.ok(!answer.body.error.includes('SQLITE'));
+  const response = await broken.call('GET', '/v2/workflows/runs/a');
+  assert.deepEqual([response.status, response.headers['svc-error-code']], [500, 'internal-error']);
+  assert.ok(!response.body.error.includes('SQLITE'));
   const line = broken.logged.find(({ level }) => level === 'error');
   assert.match(JSON.stringify(line), /secret detail.*/);
   await broken.close();
 });
 
 test('an unreachable store is a 503 that says whether a change may have been made', async () => {
-  const away = await ApiWorld.open();
+  const away = await ApiHarness.open();
   const gone = async () => {
     throw new StoreUnavailableError('connect ECONNREFUSED 10.1.2.3:5432');
   };
@@ -396,7 +396,7 @@ test('an unreachable store is a 503 that says whether a change may have been mad
 
 test('while the server stops, requests get 503 and only the health check gets 200', async () => {
   let stopping = false;
-  const closing = await ApiWorld.open({ isStopping: () => stopping });
+  const closing = await ApiHarness.open({ isStopping: () => stopping });
   const statuses = async () => {
     const paths = ['/health', '/ready', '/v2/flowControl/', '/v2/webhooks/whk_none.x'];
     return Promise.all(paths.map(async (url) => (await closing.call('GET', url)).status));

@@ -5,19 +5,19 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { json } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { LONG_BYTES, type WorkSlices } from '../../fairness/work-slices.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import { RequestBodies } from './request-bodies.js';
 
 const WORKFLOW = '/v2/trigger/http://w.test/ok';
 
 const bodies = new RequestBodies({ maxBytesInAll: 3_000, maxBytesOfOwner: 2_000 });
-let world: ApiWorld;
+let harness: ApiHarness;
 let port: number;
 before(async () => {
-  world = await ApiWorld.open({ bodies });
-  ({ port } = await world.api.listen({ host: '127.0.0.1', port: 0 }));
+  harness = await ApiHarness.open({ bodies });
+  ({ port } = await harness.api.listen({ host: '127.0.0.1', port: 0 }));
 });
-after(() => world.close());
+after(() => harness.close());
 
 interface Sent {
   readonly path: string;
@@ -31,14 +31,14 @@ function open({ path, headers = {} }: Sent): ClientRequest {
   return request;
 }
 
-async function answerTo(request: ClientRequest) {
+async function responseTo(request: ClientRequest) {
   const [response]: IncomingMessage[] = await once(request, 'response');
   assert.ok(response);
   const body = (await json(response)) as { readonly error?: string };
   return { status: response.statusCode, headers: response.headers, error: body.error };
 }
 
-const withToken = () => ({ authorization: `Bearer ${world.token}`, 'content-type': 'text/plain' });
+const withToken = () => ({ authorization: `Bearer ${harness.token}`, 'content-type': 'text/plain' });
 const trigger = (headers: Readonly<Record<string, string | number>> = {}): ClientRequest =>
   open({ path: WORKFLOW, headers: { ...withToken(), ...headers } });
 
@@ -54,14 +54,14 @@ test('limits the bytes of unfinished bodies per caller and releases them when th
   await upload(slow, 1_500);
   const refused = trigger();
   refused.end('x'.repeat(501));
-  const { status, headers, error } = await answerTo(refused);
+  const { status, headers, error } = await responseTo(refused);
   assert.deepEqual([status, headers['retry-after'], headers.connection], [429, '1', 'close']);
   assert.match(error ?? '', /too many bytes of request bodies/);
   slow.destroy();
   while (bodies.bytes > 0) await new Promise(setImmediate);
   const taken = trigger();
   taken.end('x'.repeat(2_000));
-  assert.equal((await answerTo(taken)).status, 200);
+  assert.equal((await responseTo(taken)).status, 200);
 });
 
 test('one caller at its limit does not block others', async () => {
@@ -69,18 +69,18 @@ test('one caller at its limit does not block others', async () => {
   await upload(slow, 2_000);
   const login = open({ path: '/v2/session', headers: { 'content-type': 'application/json' } });
   login.end(JSON.stringify({ email: 'nobody@w.test', api_key: 'none' }));
-  assert.equal((await answerTo(login)).status, 401);
+  assert.equal((await responseTo(login)).status, 401);
   slow.end();
-  assert.equal((await answerTo(slow)).status, 200);
+  assert.equal((await responseTo(slow)).status, 200);
 });
 
 test('rejects a body over the limit by its announced length or while it arrives', async () => {
   const announced = open({ path: '/v2/session', headers: { 'content-length': 4_097 } });
   announced.flushHeaders();
-  assert.equal((await answerTo(announced)).status, 413);
+  assert.equal((await responseTo(announced)).status, 413);
   const arriving = open({ path: '/v2/session' });
   arriving.write('x'.repeat(4_097));
-  const { status, headers } = await answerTo(arriving);
+  const { status, headers } = await responseTo(arriving);
   assert.deepEqual([status, headers.connection], [413, 'close']);
   arriving.destroy();
 });
@@ -88,7 +88,7 @@ test('rejects a body over the limit by its announced length or while it arrives'
 test('rejects a login from a page of another origin before reading its body', async () => {
   const request = open({ path: '/v2/session', headers: { 'content-length': 4_000, origin: 'http://evil.test' } });
   request.flushHeaders();
-  const { status, headers } = await answerTo(request);
+  const { status, headers } = await responseTo(request);
   assert.deepEqual([status, headers['svc-error-code']], [403, 'csrf-refused']);
   request.destroy();
 });
@@ -96,25 +96,25 @@ test('rejects a login from a page of another origin before reading its body', as
 test('rejects a login without a content type, which pages of any origin can send', async () => {
   const request = open({ path: '/v2/session' });
   request.end('{}');
-  assert.equal((await answerTo(request)).status, 415);
+  assert.equal((await responseTo(request)).status, 415);
 });
 
 test('rejects logins from a blocked address before reading their body', async () => {
   const failing = { method: 'POST' as const, url: '/v2/session', headers: { 'content-type': 'application/json' } };
   for (let i = 0; i < 60; i++) {
     const payload = JSON.stringify({ email: `nobody-${i}@w.test`, api_key: 'none' });
-    await world.send({ ...failing, payload, remoteAddress: '192.0.2.9' });
+    await harness.send({ ...failing, payload, remoteAddress: '192.0.2.9' });
   }
-  const { status } = await world.send({ ...failing, payload: '{', remoteAddress: '192.0.2.9' });
+  const { status } = await harness.send({ ...failing, payload: '{', remoteAddress: '192.0.2.9' });
   assert.equal(status, 429);
-  assert.equal((await world.send({ ...failing, payload: '{', remoteAddress: '192.0.2.10' })).status, 400);
+  assert.equal((await harness.send({ ...failing, payload: '{', remoteAddress: '192.0.2.10' })).status, 400);
 });
 
 test('rejects an unknown webhook before reading its body', async () => {
   for (const path of ['/v2/webhooks/whk_none.run_none', '/v2/workflows/hooks/user/run/event']) {
     const request = open({ path, headers: { 'content-length': 1_000_000 } });
     request.flushHeaders();
-    assert.equal((await answerTo(request)).status, 404, path);
+    assert.equal((await responseTo(request)).status, 404, path);
     request.destroy();
   }
 });
@@ -122,10 +122,10 @@ test('rejects an unknown webhook before reading its body', async () => {
 test('does not pass an incomplete body to the operation', async () => {
   const request = trigger({ 'content-length': 10 });
   await upload(request, 5);
-  const runs = await world.send({ method: 'GET', url: '/v2/workflows/logs', headers: withToken() });
+  const runs = await harness.send({ method: 'GET', url: '/v2/workflows/logs', headers: withToken() });
   request.destroy();
   while (bodies.bytes > 0) await new Promise(setImmediate);
-  assert.deepEqual((await world.send({ method: 'GET', url: '/v2/workflows/logs', headers: withToken() })).body, runs.body);
+  assert.deepEqual((await harness.send({ method: 'GET', url: '/v2/workflows/logs', headers: withToken() })).body, runs.body);
 });
 
 test('a long request takes its turn as one of its queue instance', async () => {
@@ -134,7 +134,7 @@ test('a long request takes its turn as one of its queue instance', async () => {
     turns.push(instanceId);
     return work();
   };
-  const sliced = await ApiWorld.open({ slices: { run } });
+  const sliced = await ApiHarness.open({ slices: { run } });
   try {
     assert.equal((await sliced.call('POST', WORKFLOW, { body: 'x'.repeat(LONG_BYTES - 1) })).status, 200);
     assert.deepEqual(turns, []);

@@ -4,24 +4,24 @@ import { buffer } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { LIMITS } from '../../config/limits.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import { Compression } from './compression.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
-  await world.call('POST', '/v2/trigger/http://w.test/steps', {
+  harness = await ApiHarness.open();
+  await harness.call('POST', '/v2/trigger/http://w.test/steps', {
     headers: { 'svc-workflow-runid': 'large', 'svc-wait-for-result': 'true' },
     body: JSON.stringify('x'.repeat(2 * LIMITS.partBytes)),
   });
 });
-after(() => world.close());
+after(() => harness.close());
 
 const get = (url: string, accepted?: string) =>
-  world.api.inject({
+  harness.api.inject({
     method: 'GET',
     url,
-    headers: { authorization: `Bearer ${world.token}`, ...(accepted === undefined ? {} : { 'accept-encoding': accepted }) },
+    headers: { authorization: `Bearer ${harness.token}`, ...(accepted === undefined ? {} : { 'accept-encoding': accepted }) },
   });
 const encodingOf = async (url: string, accepted: string) => (await get(url, accepted)).headers['content-encoding'];
 const ATTEMPTS = '/v2/workflows/runs/large/attempts';
@@ -47,10 +47,10 @@ test('a client gets the encoding that it accepts, with the same content', async 
 test('short responses, streams of events and responses with secrets are not compressed', async () => {
   assert.equal(await encodingOf('/v2/workflows/runs/large/result', 'gzip'), undefined);
   for (const url of ['/v2/keys', '/v2/nodes']) assert.equal(await encodingOf(url, 'gzip'), undefined);
-  const live = await world.api.inject({
+  const live = await harness.api.inject({
     method: 'GET',
     url: '/v2/live',
-    headers: { authorization: `Bearer ${world.token}`, 'accept-encoding': 'gzip' },
+    headers: { authorization: `Bearer ${harness.token}`, 'accept-encoding': 'gzip' },
     payloadAsStream: true,
   });
   assert.equal(live.headers['content-encoding'], undefined);

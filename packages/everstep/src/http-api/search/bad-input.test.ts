@@ -4,24 +4,24 @@ import type { Principal } from '../../accounts/account-service.js';
 import { createPeople } from '../../accounts/people.fixture.js';
 import { LIMITS } from '../../config/limits.js';
 import type { IssuedSearchIndex } from '../../search/search-service.js';
-import { ApiWorld, type ErrorAnswer } from '../testing/api-world.js';
+import { ApiHarness, type ErrorResponse } from '../testing/api-harness.js';
 import { DOCUMENT_OPERATIONS } from './documents.js';
 
 let principal: Principal;
-let world: ApiWorld;
+let harness: ApiHarness;
 let made: IssuedSearchIndex;
 
 before(async () => {
-  world = await ApiWorld.open();
-  principal = (await createPeople(world.store.accounts, world.accounts)).principals.owner;
-  const outcome = await world.search.create(principal, { name: 'films', region: 'eu-central-1', type: 'free' });
+  harness = await ApiHarness.open();
+  principal = (await createPeople(harness.store.accounts, harness.accounts)).principals.owner;
+  const outcome = await harness.search.create(principal, { name: 'films', region: 'eu-central-1', type: 'free' });
   assert.ok(outcome.kind === 'done');
   made = outcome.value;
 });
-after(() => world.close());
+after(() => harness.close());
 
-const post = <Body = ErrorAnswer>(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
-  world.send<Body>({
+const post = <Body = ErrorResponse>(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
+  harness.send<Body>({
     method: 'POST',
     url: `/search/${made.index.indexId}/${path}`,
     headers: { authorization: `Bearer ${made.token}`, 'content-type': 'application/json', ...headers },
@@ -58,34 +58,34 @@ test('rejects invalid bodies and names the field', async (t) => {
   ];
   for (const [path, body, status, error] of table) {
     await t.test(`${path.slice(0, 20)} ${JSON.stringify(body).slice(0, 50)}`, async () => {
-      const answer = await post(path, body);
-      assert.equal(answer.status, status, answer.body.error);
-      assert.match(answer.body.error, error);
+      const response = await post(path, body);
+      assert.equal(response.status, status, response.body.error);
+      assert.match(response.body.error, error);
     });
   }
-  const answer = await post('search/n', { query: 'a' }, { 'content-type': 'text/plain' });
-  assert.equal(answer.status, 415);
+  const received = await post('search/n', { query: 'a' }, { 'content-type': 'text/plain' });
+  assert.equal(received.status, 415);
 });
 
 test('rejects requests without a valid token of the index before reading their body', async () => {
   for (const { path } of DOCUMENT_OPERATIONS) {
     const filled = path.replace('{indexId}', made.index.indexId).replace('{namespace}', 'n');
-    for (const authorization of [undefined, 'Bearer nothing', `Basic ${made.token}`, `Bearer ${world.token}`]) {
+    for (const authorization of [undefined, 'Bearer nothing', `Basic ${made.token}`, `Bearer ${harness.token}`]) {
       const headers = authorization === undefined ? {} : { authorization };
-      const answer = await world.send({ method: 'POST', url: filled, headers, payload: 'no JSON' });
-      assert.equal(answer.status, 401, `${path} with ${authorization}`);
+      const response = await harness.send({ method: 'POST', url: filled, headers, payload: 'no JSON' });
+      assert.equal(response.status, 401, `${path} with ${authorization}`);
     }
     const unknown = filled.replace(made.index.indexId, 'idx_none');
-    const answer = await world.send({ method: 'POST', url: unknown, headers: { authorization: `Bearer ${made.token}` } });
-    assert.equal(answer.status, 401, unknown);
+    const response = await harness.send({ method: 'POST', url: unknown, headers: { authorization: `Bearer ${made.token}` } });
+    assert.equal(response.status, 401, unknown);
   }
 });
 
 test('a long listing ends early, and a large response omits the remaining content', async () => {
   const text = 'x'.repeat(LIMITS.maxSearchDocumentBytes - 100);
-  const most = Math.floor(LIMITS.maxPageBytes / Buffer.byteLength(JSON.stringify({ text, n: 100 })));
-  for (let n = 100; n <= 100 + most; n += 40) {
-    const some = Array.from({ length: Math.min(40, 100 + most + 1 - n) }, (_, at) => ({
+  const max = Math.floor(LIMITS.maxPageBytes / Buffer.byteLength(JSON.stringify({ text, n: 100 })));
+  for (let n = 100; n <= 100 + max; n += 40) {
+    const some = Array.from({ length: Math.min(40, 100 + max + 1 - n) }, (_, at) => ({
       id: n + at,
       content: { text, n: n + at },
     }));
@@ -95,7 +95,7 @@ test('a long listing ends early, and a large response omits the remaining conten
   const range = async (cursor: string): Promise<Page['result']> =>
     (await post<Page>('range/long', { cursor, limit: 1_000 })).body.result;
   const first = await range('');
-  assert.equal(first.vectors.length, most);
+  assert.equal(first.vectors.length, max);
   const second = await range(first.nextCursor);
   assert.deepEqual([second.vectors.length, second.nextCursor], [1, '']);
   const ids = [...first.vectors, ...second.vectors].map(({ id }) => id);
@@ -103,13 +103,13 @@ test('a long listing ends early, and a large response omits the remaining conten
   const { result } = (await post<Fetched>('fetch/long', { ids })).body;
   assert.deepEqual(
     [result.filter(({ content }) => content !== undefined).length, result.filter(({ leftOut }) => leftOut !== undefined).length],
-    [most, 1],
+    [max, 1],
   );
 });
 
 test('uses the default namespace if none is given', async () => {
   assert.equal((await post('upsert-data', { id: 7, content: { title: 'word' } })).status, 200);
-  const { body } = await world.send<{ readonly result: readonly { readonly id: string }[] }>({
+  const { body } = await harness.send<{ readonly result: readonly { readonly id: string }[] }>({
     method: 'POST',
     url: `/search/${made.index.indexId}/search`,
     headers: { authorization: `Bearer ${made.readOnlyToken}`, 'content-type': 'application/json' },

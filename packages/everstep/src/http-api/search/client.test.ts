@@ -5,7 +5,7 @@ import { Search } from '@upstash/search';
 import type { Principal } from '../../accounts/account-service.js';
 import { createPeople } from '../../accounts/people.fixture.js';
 import type { IssuedSearchIndex } from '../../search/search-service.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 
 type Content = {
   readonly title: string;
@@ -19,19 +19,19 @@ type Metadata = {
 
 let principal: Principal;
 
-let world: ApiWorld;
+let harness: ApiHarness;
 let url: string;
 
 before(async () => {
-  world = await ApiWorld.open();
-  principal = (await createPeople(world.store.accounts, world.accounts)).principals.owner;
-  const { port } = await world.api.listen({ host: '127.0.0.1', port: 0 });
+  harness = await ApiHarness.open();
+  principal = (await createPeople(harness.store.accounts, harness.accounts)).principals.owner;
+  const { port } = await harness.api.listen({ host: '127.0.0.1', port: 0 });
   url = `http://127.0.0.1:${port}`;
 });
-after(() => world.close());
+after(() => harness.close());
 
 async function createIndex(): Promise<IssuedSearchIndex> {
-  const made = await world.search.create(principal, { name: 'films', region: 'eu-central-1', type: 'free' });
+  const made = await harness.search.create(principal, { name: 'films', region: 'eu-central-1', type: 'free' });
   assert.ok(made.kind === 'done');
   return made.value;
 }
@@ -149,7 +149,7 @@ test('a token is valid for its own index and access until the tokens are reset',
     () => reader.deleteIndex(),
   ])
     await assert.rejects(write(), /this token can only read/);
-  const reset = await world.search.resetPassword(principal, one.index.indexId);
+  const reset = await harness.search.resetPassword(principal, one.index.indexId);
   assert.ok(reset.kind === 'done');
   await assert.rejects((await clientOf(one)).index('n').fetch(['a']), /not one of its tokens/);
   await assert.rejects(reader.fetch(['a']), /not one of its tokens/);
@@ -160,9 +160,9 @@ test('a deleted index and its documents are gone immediately', async () => {
   const made = await createIndex();
   const index = (await clientOf(made)).index('n');
   await index.upsert({ id: 'a', content: { title: 'word' } });
-  assert.equal((await world.search.remove(principal, made.index.indexId)).kind, 'done');
+  assert.equal((await harness.search.remove(principal, made.index.indexId)).kind, 'done');
   await assert.rejects(index.fetch(['a']), /the search index does not exist/);
-  await world.search.stop();
-  assert.deepEqual(await world.store.searchIndexes.deleted(), []);
-  assert.deepEqual((await world.search.documents.info(made.index)).namespaces, []);
+  await harness.search.stop();
+  assert.deepEqual(await harness.store.searchIndexes.deleted(), []);
+  assert.deepEqual((await harness.search.documents.info(made.index)).namespaces, []);
 });

@@ -25,13 +25,13 @@ import type { DocumentChoice, Filter, Namespace, SearchDocument, SearchDocuments
 import { contentBytes, RECORD_BYTES } from '../../ports/stores/stored-bytes.js';
 import { parseFilter } from '../../search/filter-parser.js';
 import { change, ONLY_READS } from '../audited/audit-rule.js';
-import { type ApiContext, answer, indexOperation, type Operation } from '../operation.js';
+import { type ApiContext, indexOperation, type Operation, respond } from '../operation.js';
 import { shown } from '../parameters/value-errors.js';
 import { presentDocument, presentHit, presentInfo, readDocument } from './presenters.js';
 
 const TAG = 'Documents';
 const ERRORS: readonly ErrorCode[] = ['bad-parameter', 'bad-body', 'unsupported-media-type'];
-const SUCCESS = answer(200, { result: 'Success' as const });
+const SUCCESS = respond(200, { result: 'Success' as const });
 
 const LEFT_OUT = `A response contains at most ${LIMITS.maxPageBytes} bytes of content and metadata. Further documents have \`leftOut\` instead; get them with fewer ids per request.`;
 
@@ -94,7 +94,7 @@ function readCursor(cursor: string | number | undefined): string | null {
 
 /** Limit of one response. A page of documents ends early; other responses omit the content of the remaining documents. */
 const BOUND = { maxBytes: LIMITS.maxPageBytes };
-const longestAnswer = (documents: number): number => Math.min(documents * LIMITS.maxSearchDocumentBytes, BOUND.maxBytes);
+const longestResponse = (documents: number): number => Math.min(documents * LIMITS.maxSearchDocumentBytes, BOUND.maxBytes);
 
 /** Throws ApiError when the storage quota of the account does not allow the documents. */
 async function allowDocuments(
@@ -163,10 +163,10 @@ const searchDocuments = indexOperation({
   responses: { 200: resultOf(Type.Array(ScoredDocument)) },
   async handle({ path, body, request }, { search }) {
     const { query: text, topK: limit = LIMITS.searchResultsDefault, filter, ...parts } = read(body);
-    await request.reserve(longestAnswer(limit));
+    await request.reserve(longestResponse(limit));
     const wanted = { ...path, text, limit, filter: filter === undefined ? null : readFilter(filter), ...BOUND };
     const found = await search.documents.search(wanted);
-    return answer(200, { result: found.map((document) => presentHit(document, parts)) });
+    return respond(200, { result: found.map((document) => presentHit(document, parts)) });
   },
 });
 
@@ -203,13 +203,13 @@ const getDocuments = indexOperation({
   },
   async handle({ path, body, request }, { search: { documents } }) {
     const { ids, prefix, ...parts } = read(body);
-    await request.reserve(longestAnswer(ids?.length ?? LIMITS.maxSearchDocumentsAtOnce));
+    await request.reserve(longestResponse(ids?.length ?? LIMITS.maxSearchDocumentsAtOnce));
     const choice = readChoice({ ...(ids === undefined ? {} : { ids }), ...(prefix === undefined ? {} : { prefix }) });
     const found =
       choice.kind === 'ids'
         ? await documents.fetch({ ...path, ids: choice.ids, ...BOUND })
         : await fetchPrefix(path, prefix ?? '', documents);
-    return answer(200, { result: found.map((document) => document && presentDocument(document, parts)) });
+    return respond(200, { result: found.map((document) => document && presentDocument(document, parts)) });
   },
 });
 
@@ -226,7 +226,7 @@ const deleteDocuments = indexOperation({
   responses: { 200: resultOf(Type.Object({ deleted: Type.Integer() }, { additionalProperties: false })) },
   async handle({ path, body }, { search }) {
     const deleted = await search.documents.remove({ ...path, choice: readChoice(read(body)) });
-    return answer(200, { result: { deleted } });
+    return respond(200, { result: { deleted } });
   },
 });
 
@@ -243,14 +243,14 @@ const listDocuments = indexOperation({
   responses: { 200: resultOf(DocumentPage) },
   async handle({ path, body, request }, { search }) {
     const { cursor, limit, prefix = '', ...parts } = read(body);
-    await request.reserve(longestAnswer(limit));
+    await request.reserve(longestResponse(limit));
     // One document more than shown reveals whether there is a next page.
     const found = await search.documents.range({ ...path, prefix, after: readCursor(cursor), limit: limit + 1, ...BOUND });
     const end = found.findIndex(({ leftOut }) => leftOut !== undefined);
     const page = found.slice(0, end === -1 ? limit : Math.min(end, limit));
     const last = page.at(-1);
     const nextCursor = last && found.length > page.length ? cursorOf(last) : '';
-    return answer(200, { result: { nextCursor, vectors: page.map((document) => presentDocument(document, parts)) } });
+    return respond(200, { result: { nextCursor, vectors: page.map((document) => presentDocument(document, parts)) } });
   },
 });
 
@@ -302,7 +302,7 @@ const listNamespaces = indexOperation({
   body: NO_BODY,
   responses: { 200: resultOf(Type.Array(Type.String())) },
   handle: async ({ path }, { search }) =>
-    answer(200, { result: (await search.documents.info(path)).namespaces.map(({ name }) => name) }),
+    respond(200, { result: (await search.documents.info(path)).namespaces.map(({ name }) => name) }),
 });
 
 const getIndexInfo = indexOperation({
@@ -316,7 +316,7 @@ const getIndexInfo = indexOperation({
   pathParameters: inIndex,
   body: NO_BODY,
   responses: { 200: resultOf(IndexInfo) },
-  handle: async ({ path }, { search }) => answer(200, { result: presentInfo(await search.documents.info(path)) }),
+  handle: async ({ path }, { search }) => respond(200, { result: presentInfo(await search.documents.info(path)) }),
 });
 
 export const DOCUMENT_OPERATIONS: readonly Operation[] = [

@@ -4,7 +4,7 @@ import { ErrorBody } from '../../contract/errors.js';
 import { DocumentBody, DocumentPage, IndexInfo, ScoredDocument, StoredDocument } from '../../contract/search.js';
 import { documentOnce } from '../openapi/api-document.js';
 import { openApiOf } from '../openapi/openapi-document.js';
-import { answer, type Operation, openOperation } from '../operation.js';
+import { type Operation, openOperation, respond } from '../operation.js';
 import { DOCUMENT_OPERATIONS } from './documents.js';
 
 const searchDocument = documentOnce((version) => searchOpenApiDocument(version));
@@ -17,10 +17,10 @@ const getSearchOpenApi = openOperation({
   method: 'GET',
   path: '/openapi-search.json',
   unknownQuery: 'ignore',
-  whileStopping: 'answer',
+  whileStopping: 'respond',
   responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1 document.' }) },
   errors: [],
-  handle: (_input, { version }) => answer(200, searchDocument(version)),
+  handle: (_input, { version }) => respond(200, searchDocument(version)),
 });
 
 export const SEARCH_OPERATIONS: readonly Operation[] = Object.freeze([...DOCUMENT_OPERATIONS, getSearchOpenApi]);

@@ -3,18 +3,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPeople } from '../../accounts/people.fixture.js';
 import { loadPlans } from '../../accounts/plans/plans.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 
 test('rejects documents over the storage quota and calls over the rate limit of the account', async (t) => {
   const read = loadPlans(JSON.stringify({ plans: [{ name: 'standard', maxStoredBytes: 1_000, apiCallsPerSecond: 3 }] }));
   assert.ok(read.ok);
-  const world = await ApiWorld.open({}, { plans: read.plans });
-  t.after(() => world.close());
-  const { owner } = (await createPeople(world.store.accounts, world.accounts)).principals;
-  const made = await world.search.create(owner, { name: 'films', region: 'eu-central-1', type: 'free' });
+  const harness = await ApiHarness.open({}, { plans: read.plans });
+  t.after(() => harness.close());
+  const { owner } = (await createPeople(harness.store.accounts, harness.accounts)).principals;
+  const made = await harness.search.create(owner, { name: 'films', region: 'eu-central-1', type: 'free' });
   assert.ok(made.kind === 'done');
   const { index, token } = made.value;
-  const { port } = await world.api.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = await harness.api.listen({ host: '127.0.0.1', port: 0 });
   const upsert = async (title: string) => {
     const response = await fetch(`http://127.0.0.1:${port}/search/${index.indexId}/upsert-data/films`, {
       method: 'POST',

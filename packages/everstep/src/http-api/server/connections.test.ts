@@ -12,7 +12,7 @@ class PlayedSocket extends EventEmitter {
   }
 }
 
-function world(served: number, trustedProxies: readonly string[] = []) {
+function harness(served: number, trustedProxies: readonly string[] = []) {
   const connections = new Connections({ limits: { served, accepted: served + 2 }, trustedProxies });
   const connect = (address: string): Socket => {
     const socket = new PlayedSocket(address) as EventEmitter as Socket;
@@ -23,7 +23,7 @@ function world(served: number, trustedProxies: readonly string[] = []) {
 }
 
 test('one address can use at most half of the connections', () => {
-  const { connections, connect, refusalAt } = world(8);
+  const { connections, connect, refusalAt } = harness(8);
   const held = Array.from({ length: 4 }, () => connect('192.0.2.1'));
   assert.deepEqual(
     held.map((socket) => connections.refusalOf(socket)),
@@ -37,16 +37,16 @@ test('one address can use at most half of the connections', () => {
 });
 
 test('counts an IPv6 network as one address, and both forms of an IPv4 address as one', () => {
-  const { connect, refusalAt } = world(2);
+  const { connect, refusalAt } = harness(2);
   connect('2001:db8:0:7::1');
   assert.match(refusalAt('2001:db8:0:7::2') ?? '', /from this address/);
-  const mapped = world(2);
+  const mapped = harness(2);
   mapped.connect('192.0.2.1');
   assert.match(mapped.refusalAt('::ffff:192.0.2.1') ?? '', /from this address/);
 });
 
 test('trusted proxies and localhost can use all connections', () => {
-  const { connect, refusalAt } = world(6, ['10.0.0.0/8', '2001:db8::5']);
+  const { connect, refusalAt } = harness(6, ['10.0.0.0/8', '2001:db8::5']);
   for (const address of ['10.1.2.3', '10.1.2.3', '::ffff:10.1.2.3', '127.0.0.1', '2001:db8::5']) connect(address);
   assert.equal(refusalAt('2001:db8::5'), null);
   assert.match(refusalAt('127.0.0.1') ?? '', /too many open connections; /);

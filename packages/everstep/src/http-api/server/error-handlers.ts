@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../contract/error-codes.js';
 import { dialectOf } from '../../dialects/index.js';
 import type { Log } from '../../ports/log.js';
-import type { Admission, Chosen } from '../admission/admission.js';
+import type { Admission, ChosenOperation } from '../admission/admission.js';
 import type { Recording } from '../audited/recording.js';
 import { shown } from '../parameters/value-errors.js';
 import { apiErrorOf, errorReply, unknownRoute } from '../responses/error-replies.js';
@@ -16,7 +16,7 @@ import { splitTarget } from './target.js';
 export interface ErrorSenderOptions {
   readonly log: Log;
   readonly recording: Recording;
-  readonly chosen: WeakMap<FastifyRequest, Chosen>;
+  readonly chosen: WeakMap<FastifyRequest, ChosenOperation>;
   readonly admissions: WeakMap<FastifyRequest, Admission>;
   /** Called before a response is sent. */
   readonly endConnection: (reply: FastifyReply) => void;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ApiError } from '../../contract/error-codes.js';
 import { ownersOf } from '../../fairness/owners.fixture.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import { HeldRequests } from './held-requests.js';
 
 const refusalOf = (requests: HeldRequests, instanceId: string): string | null => {
@@ -42,14 +42,14 @@ test('limits waiting requests per instance and in total', () => {
   assert.match(refusalOf(full, 'only1') ?? '', /^503: the server has reached its limit of 3 streams/);
 });
 
-async function world(t: TestContext): Promise<ApiWorld> {
-  const opened = await ApiWorld.open({ connectionLimits: { served: 8, accepted: 16 } });
+async function harness(t: TestContext): Promise<ApiHarness> {
+  const opened = await ApiHarness.open({ connectionLimits: { served: 8, accepted: 16 } });
   t.after(() => opened.close());
   return opened;
 }
 
 test('rejects a trigger that waits for its result before starting the run when too many wait', async (t) => {
-  const { call, trigger, endpoints } = await world(t).then((opened) => ({
+  const { call, trigger, endpoints } = await harness(t).then((opened) => ({
     endpoints: opened.endpoints,
     call: opened.call.bind(opened),
     trigger: opened.trigger.bind(opened),
@@ -71,7 +71,7 @@ test('rejects a trigger that waits for its result before starting the run when t
   assert.equal(short.status, 202, 'a request that does not wait uses no slot');
   assert.equal((await call('POST', '/v2/trigger/http://w.test/ok')).status, 200);
   await call('DELETE', `/v2/workflows/runs/${workflowRunId}`);
-  for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 200);
+  for (const response of await Promise.all(waiting)) assert.equal(response.status, 200);
   const after = await call('POST', '/v2/trigger/http://w.test/ok', { headers: { 'svc-wait-for-result': '10s' } });
   assert.equal(after.status, 200);
 });

@@ -8,7 +8,7 @@ import { networkOf } from '../../accounts/users/client-network.js';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError } from '../../contract/error-codes.js';
 import { LONG_BYTES } from '../../fairness/work-slices.js';
-import type { Admission, Chosen } from '../admission/admission.js';
+import type { Admission, ChosenOperation } from '../admission/admission.js';
 import { bodySizeLimit } from '../admission/allowance.js';
 import { type ReadBudget, reserveFor } from '../admission/read-budget.js';
 import type { Recording } from '../audited/recording.js';
@@ -74,7 +74,7 @@ export interface OperationHandlerOptions {
   readonly waiting: WaitingRequests;
   /** Whether clients use https, whatever a proxy reports. */
   readonly isHttps: boolean;
-  readonly admit: (request: FastifyRequest, chosen: Chosen) => Admission | Promise<Admission>;
+  readonly admit: (request: FastifyRequest, chosen: ChosenOperation) => Admission | Promise<Admission>;
   readonly admissionOf: (request: FastifyRequest) => Admission | undefined;
   /** Called before a response is sent. */
   readonly endConnection: (reply: FastifyReply) => void;

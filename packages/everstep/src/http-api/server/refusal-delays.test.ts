@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadPlans } from '../../accounts/plans/plans.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import { RefusalDelays } from './refusal-delays.js';
 
-function world() {
+function harness() {
   let now = 0;
   const waits: number[] = [];
   const wait = async (ms: number): Promise<void> => void waits.push(ms);
@@ -14,7 +14,7 @@ function world() {
 }
 
 test('up to 50 refusals of a caller in a second are sent immediately, and more of them wait longer and longer', () => {
-  const { waits, refuse, pass } = world();
+  const { waits, refuse, pass } = harness();
   assert.deepEqual(new Set(refuse('a', 50)), new Set([null]));
   refuse('a', 3);
   assert.deepEqual(waits, [20, 40, 60]);
@@ -27,7 +27,7 @@ test('up to 50 refusals of a caller in a second are sent immediately, and more o
 });
 
 test('thousands of refusals in a second are sent spread over time', () => {
-  const { waits, refuse } = world();
+  const { waits, refuse } = harness();
   refuse('a', 3_000);
   for (let second = 0; second < 10; second++) {
     const sent = waits.filter((ms) => ms >= second * 1_000 && ms < (second + 1) * 1_000);
@@ -42,7 +42,7 @@ test('a refusal over the rate of the plan is sent after its delay', async (t) =>
   const waits: number[] = [];
   const wait = async (ms: number): Promise<void> => void waits.push(ms);
   const { plans: loaded } = plans;
-  const api = await ApiWorld.open({ refusalDelays: new RefusalDelays({ wait }, () => 0) }, { plans: loaded });
+  const api = await ApiHarness.open({ refusalDelays: new RefusalDelays({ wait }, () => 0) }, { plans: loaded });
   t.after(() => api.close());
   await api.store.accounts.changeInstance({ instanceId: 'qi_1', change: { plan: 'slow' } });
   api.limits.forget('qi_1');

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { apiKeyOf, createPeople, emailOf } from '../../accounts/people.fixture.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open({ accessLog: true });
-  await createPeople(world.store.accounts, world.accounts);
+  harness = await ApiHarness.open({ accessLog: true });
+  await createPeople(harness.store.accounts, harness.accounts);
 });
-after(() => world.close());
+after(() => harness.close());
 
 const idOf = async (url: string, headers: Readonly<Record<string, string>> = {}) =>
-  (await world.send({ method: 'GET', url, headers })).headers['x-request-id'];
+  (await harness.send({ method: 'GET', url, headers })).headers['x-request-id'];
 
 test('every response has the request id that was sent or a new one', async () => {
   for (const url of ['/health', '/v2/keys', '/v2/nothing', '/v2/trigger/%zz', '/openapi.json']) {
@@ -27,17 +27,17 @@ test('replaces an invalid request id, because ids appear in logs', async () => {
 });
 
 test('the access log contains the id, route, caller and address, but no URL', async () => {
-  const from = world.logged.length;
+  const from = harness.logged.length;
   const basic = `Basic ${btoa(`${emailOf('dev')}:${apiKeyOf('dev')}`)}`;
   const headers = { 'x-request-id': 'req-2' };
-  await world.send({
+  await harness.send({
     method: 'GET',
     url: '/v2/workflows/runs/a-secret-run',
-    headers: { ...headers, authorization: `Bearer ${world.token}` },
+    headers: { ...headers, authorization: `Bearer ${harness.token}` },
   });
-  await world.send({ method: 'GET', url: '/v2/account', headers: { authorization: basic } });
-  await world.send({ method: 'GET', url: '/v2/nothing-there' });
-  const lines = world.logged.slice(from).filter(({ message }) => message === 'request');
+  await harness.send({ method: 'GET', url: '/v2/account', headers: { authorization: basic } });
+  await harness.send({ method: 'GET', url: '/v2/nothing-there' });
+  const lines = harness.logged.slice(from).filter(({ message }) => message === 'request');
   assert.deepEqual(
     lines.map(({ level, details: { route, status, callerIp, caller, instanceId } }) => [
       level,
@@ -56,16 +56,16 @@ test('the access log contains the id, route, caller and address, but no URL', as
   assert.equal(lines[0]?.details.requestId, 'req-2');
   assert.match(String(lines[0]?.details.caller), /^token \S+$/);
   const text = JSON.stringify(lines);
-  for (const word of [world.token, 'a-secret-run', 'nothing-there', apiKeyOf('dev')]) assert.ok(!text.includes(word), word);
+  for (const word of [harness.token, 'a-secret-run', 'nothing-there', apiKeyOf('dev')]) assert.ok(!text.includes(word), word);
 });
 
 test('logs an internal error with the id of the request', async () => {
-  const broken = await ApiWorld.open();
+  const broken = await ApiHarness.open();
   broken.store.findRun = async () => {
     throw new Error('broken');
   };
-  const answer = await broken.call('GET', '/v2/workflows/runs/a', { headers: { 'x-request-id': 'req-3' } });
-  assert.equal(answer.headers['x-request-id'], 'req-3');
+  const response = await broken.call('GET', '/v2/workflows/runs/a', { headers: { 'x-request-id': 'req-3' } });
+  assert.equal(response.headers['x-request-id'], 'req-3');
   assert.equal(broken.logged.find(({ level }) => level === 'error')?.details.requestId, 'req-3');
   assert.ok(
     broken.logged.every(({ details }) => !('callerIp' in details)),

@@ -36,7 +36,7 @@ function callerOf(admitted: Admitted | undefined): Readonly<Record<string, strin
   }
 }
 
-export interface AnsweredRequest {
+export interface LoggedRequest {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   /**
@@ -52,7 +52,7 @@ export function createRequestLog(
   log: Log,
   isAccessLog: boolean,
   observer: Observer = NO_OBSERVER,
-): (answered: AnsweredRequest) => void {
+): (answered: LoggedRequest) => void {
   return ({ request, reply, route, admitted }) => {
     const { method } = request;
     observer.answered({ method, route, status: reply.statusCode, durationMs: reply.elapsedTime });

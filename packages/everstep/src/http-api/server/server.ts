@@ -13,7 +13,7 @@ import { DEFAULT_DIALECT, DIALECTS, dialectShown } from '../../dialects/index.js
 import type { Log } from '../../ports/log.js';
 import type { Observer } from '../../ports/observer.js';
 import { PeriodicLog } from '../../ports/periodic-log.js';
-import { type Admission, type Chosen, createAdmission } from '../admission/admission.js';
+import { type Admission, type ChosenOperation, createAdmission } from '../admission/admission.js';
 import type { ReadBudget } from '../admission/read-budget.js';
 import type { Recording } from '../audited/recording.js';
 import type { ApiContext, Operation } from '../operation.js';
@@ -108,13 +108,13 @@ interface Exchange {
  * Returns whether an error may be sent on a connection: not in the middle of another response and not after its own
  * response.
  */
-function mayAnswer(latest: Exchange | undefined): boolean {
+function mayRespond(latest: Exchange | undefined): boolean {
   if (!latest) return true;
   const { request, response } = latest;
   return request.complete ? response.writableFinished : !response.headersSent;
 }
 
-function choose({ operations }: OperationRoute, request: FastifyRequest): Chosen {
+function choose({ operations }: OperationRoute, request: FastifyRequest): ChosenOperation {
   const shows = dialectShown({ headers: request.headers, query: splitTarget(request.originalUrl).query });
   const spoken = shows ?? DEFAULT_DIALECT;
   const [only] = operations;
@@ -144,7 +144,7 @@ function limitConnections(
 
 interface RoutesOptions {
   readonly operations: readonly Operation[];
-  readonly chosen: WeakMap<FastifyRequest, Chosen>;
+  readonly chosen: WeakMap<FastifyRequest, ChosenOperation>;
   readonly admissions: WeakMap<FastifyRequest, Admission>;
   readonly admit: ReturnType<typeof createAdmission>;
   readonly handle: ReturnType<typeof createOperationHandler>;
@@ -212,7 +212,7 @@ export function createServer({
   const latest = new WeakMap<object, Exchange>();
   const secured = new WeakSet<object>();
   let closing = false;
-  const chosen = new WeakMap<FastifyRequest, Chosen>();
+  const chosen = new WeakMap<FastifyRequest, ChosenOperation>();
   const admissions = new WeakMap<FastifyRequest, Admission>();
   const waiting = new WaitingRequests();
 
@@ -236,7 +236,7 @@ export function createServer({
       if (error.code === 'ECONNRESET' || socket.destroyed) return;
       // A client that does not use TLS cannot read a response.
       if (!socket.writable || (tls && !secured.has(socket))) socket.destroy();
-      else if (mayAnswer(latest.get(socket))) replyOnSocket(socket, clientError(error.code), DEFAULT_DIALECT);
+      else if (mayRespond(latest.get(socket))) replyOnSocket(socket, clientError(error.code), DEFAULT_DIALECT);
       else socket.end();
     },
     schemaController: { compilersFactory: NO_SCHEMAS },
@@ -265,7 +265,7 @@ export function createServer({
   }
   if (connectionLimits) limitConnections(app, { connections, limits: connectionLimits, log });
   app.addHook('onRoute', ({ method, url }) => {
-    for (const each of [method].flat()) onRoute?.({ method: each, path: url });
+    for (const name of [method].flat()) onRoute?.({ method: name, path: url });
   });
   app.addHook('preClose', (done) => {
     closing = true;

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { after, before, test } from 'node:test';
 import type { TriggeredRun } from '../../contract/runs.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 let port: number;
 before(async () => {
-  world = await ApiWorld.open();
-  ({ port } = await world.api.listen({ host: '127.0.0.1', port: 0 }));
+  harness = await ApiHarness.open();
+  ({ port } = await harness.api.listen({ host: '127.0.0.1', port: 0 }));
 });
-after(() => world.close());
+after(() => harness.close());
 
-interface RawAnswer {
+interface RawResponse {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
@@ -25,7 +25,7 @@ function open(): Promise<Socket> {
   });
 }
 
-function parse(text: string): RawAnswer {
+function parse(text: string): RawResponse {
   const [head = '', body = ''] = text.split('\r\n\r\n', 2);
   const [line = '', ...lines] = head.split('\r\n');
   const headers = new Map(
@@ -51,7 +51,7 @@ async function exchangeText(...texts: readonly string[]): Promise<string> {
   return Buffer.concat(chunks).toString('latin1');
 }
 
-const exchange = async (text: string): Promise<RawAnswer> => parse(await exchangeText(text));
+const exchange = async (text: string): Promise<RawResponse> => parse(await exchangeText(text));
 
 const HOST = 'Host: localhost\r\nConnection: close\r\n';
 
@@ -68,24 +68,24 @@ test('rejects invalid HTTP with the usual error format', async () => {
     ['many headers', `GET /v2/keys HTTP/1.1\r\n${HOST}${'X: 1\r\n'.repeat(3_000)}\r\n`, 431, 'headers-too-large'],
   ];
   for (const [what, text, status, code] of table) {
-    const answer = await exchange(text);
-    assert.equal(answer.status, status, what);
-    assert.equal(answer.headers.get('svc-error-code'), code, what);
-    assert.deepEqual(Object.keys(JSON.parse(answer.body)), ['error'], what);
-    assert.match(answer.headers.get('content-type') ?? '', /^application\/json/, what);
-    assert.equal(Number(answer.headers.get('content-length')), answer.body.length, what);
+    const response = await exchange(text);
+    assert.equal(response.status, status, what);
+    assert.equal(response.headers.get('svc-error-code'), code, what);
+    assert.deepEqual(Object.keys(JSON.parse(response.body)), ['error'], what);
+    assert.match(response.headers.get('content-type') ?? '', /^application\/json/, what);
+    assert.equal(Number(response.headers.get('content-length')), response.body.length, what);
   }
 });
 
 test('rejects garbage after a complete request separately, and sends nothing for garbage after an unfinished one', async () => {
-  const answers = async (...texts: readonly string[]) => (await exchangeText(...texts)).match(/HTTP\/1\.1 \d+/g);
+  const responses = async (...texts: readonly string[]) => (await exchangeText(...texts)).match(/HTTP\/1\.1 \d+/g);
   const kept = 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n';
-  assert.deepEqual(await answers(kept, 'garbage\r\n\r\n'), ['HTTP/1.1 200', 'HTTP/1.1 400']);
+  assert.deepEqual(await responses(kept, 'garbage\r\n\r\n'), ['HTTP/1.1 200', 'HTTP/1.1 400']);
   const unread = 'POST /v2/notify/e HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
-  assert.deepEqual(await answers(unread), ['HTTP/1.1 401']);
-  const token = `Authorization: Bearer ${world.token}\r\n`;
+  assert.deepEqual(await responses(unread), ['HTTP/1.1 401']);
+  const token = `Authorization: Bearer ${harness.token}\r\n`;
   const broken = `POST /v2/notify/e HTTP/1.1\r\n${HOST}${token}Transfer-Encoding: chunked\r\n\r\nzz\r\n`;
-  assert.deepEqual(await answers(broken), ['HTTP/1.1 400']);
+  assert.deepEqual(await responses(broken), ['HTTP/1.1 400']);
 });
 
 test('a method that HTTP has and the API does not is 405 or 404', async () => {
@@ -99,33 +99,33 @@ test('a method that HTTP has and the API does not is 405 or 404', async () => {
 });
 
 test('rejects a body over the limit before it is sent', async () => {
-  const head = `POST /v2/trigger/http://w.test/ok HTTP/1.1\r\n${HOST}Authorization: Bearer ${world.token}\r\n`;
-  const answer = await exchange(`${head}Content-Length: 99999999\r\n\r\n`);
-  assert.deepEqual([answer.status, answer.headers.get('svc-error-code')], [413, 'body-too-large']);
+  const head = `POST /v2/trigger/http://w.test/ok HTTP/1.1\r\n${HOST}Authorization: Bearer ${harness.token}\r\n`;
+  const received = await exchange(`${head}Content-Length: 99999999\r\n\r\n`);
+  assert.deepEqual([received.status, received.headers.get('svc-error-code')], [413, 'body-too-large']);
 });
 
 test('a raw workflow URL with unusual characters reaches its run unchanged', async () => {
   const url = "http://w.test/ok/100%/a//b;c=1?q=%zz&x=[1]&y='";
-  const answer = await exchange(
-    `POST /v2/trigger/${url} HTTP/1.1\r\n${HOST}Authorization: Bearer ${world.token}\r\nContent-Length: 0\r\n\r\n`,
+  const response = await exchange(
+    `POST /v2/trigger/${url} HTTP/1.1\r\n${HOST}Authorization: Bearer ${harness.token}\r\nContent-Length: 0\r\n\r\n`,
   );
-  assert.equal(answer.status, 200, answer.body);
-  const { workflowRunId }: TriggeredRun = JSON.parse(answer.body);
-  const run = await world.store.findRun({ instanceId: 'qi_1', workflowRunId });
+  assert.equal(response.status, 200, response.body);
+  const { workflowRunId }: TriggeredRun = JSON.parse(response.body);
+  const run = await harness.store.findRun({ instanceId: 'qi_1', workflowRunId });
   assert.equal(run?.workflowUrl, url);
 });
 
 test('stops waiting for a result when the client disconnects', async () => {
-  const { workflowRunId } = await world.trigger('hang');
+  const { workflowRunId } = await harness.trigger('hang');
   const awaited: AbortSignal[] = [];
-  const { runs } = world.runtime;
+  const { runs } = harness.runtime;
   const awaitEnd = runs.awaitEnd.bind(runs);
   runs.awaitEnd = (query) => {
     if (query.signal) awaited.push(query.signal);
     return awaitEnd(query);
   };
   const socket = await open();
-  socket.write(`GET /v2/workflows/runs/${workflowRunId}/result?timeout=10m&svc_token=${world.token} HTTP/1.1\r\n${HOST}\r\n`);
+  socket.write(`GET /v2/workflows/runs/${workflowRunId}/result?timeout=10m&svc_token=${harness.token} HTTP/1.1\r\n${HOST}\r\n`);
   while (awaited.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
   const [signal] = awaited;
   assert.ok(signal && !signal.aborted);
@@ -136,7 +136,7 @@ test('stops waiting for a result when the client disconnects', async () => {
 });
 
 test('closing responds to waiting requests and accepts no new ones', async () => {
-  const closing = await ApiWorld.open();
+  const closing = await ApiHarness.open();
   const listening = await closing.api.listen({ host: '127.0.0.1', port: 0 });
   const { workflowRunId } = await closing.trigger('hang');
   const url = `http://127.0.0.1:${listening.port}/v2/workflows/runs/${workflowRunId}/result?timeout=10m`;
@@ -152,14 +152,14 @@ test('closing responds to waiting requests and accepts no new ones', async () =>
   const waiting = fetch(url, { headers });
   await awaited;
   await closing.close();
-  const answer = await waiting;
-  assert.equal(answer.status, 202);
-  await answer.arrayBuffer();
+  const response = await waiting;
+  assert.equal(response.status, 202);
+  await response.arrayBuffer();
   await assert.rejects(fetch(url, { headers }));
 });
 
 test('closing does not wait for unused connections', { timeout: 30_000 }, async (t) => {
-  const closing = await ApiWorld.open();
+  const closing = await ApiHarness.open();
   const listening = await closing.api.listen({ host: '127.0.0.1', port: 0 });
   const silent = connect(listening.port, '127.0.0.1');
   const ended = new Promise((resolve) => silent.once('close', resolve));
@@ -176,7 +176,7 @@ test('closing does not wait for unused connections', { timeout: 30_000 }, async 
 test('requests beyond the served connections get 503, connections beyond the accepted ones are closed, and it is logged once', async () => {
   const lines: string[] = [];
   const log = { debug() {}, info() {}, error() {}, warn: (_: object, message: string) => lines.push(message) };
-  const small = await ApiWorld.open({ connectionLimits: { served: 2, accepted: 3 }, log });
+  const small = await ApiHarness.open({ connectionLimits: { served: 2, accepted: 3 }, log });
   ({ port } = await small.api.listen({ host: '127.0.0.1', port: 0 }));
   const idle = [await open(), await open()];
   const request = (path: string) => exchangeText(`GET ${path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n`);

@@ -1,29 +1,29 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 
 const PROXY = '10.0.0.2';
 const CALLER = '203.0.113.9';
 
-let trusting: ApiWorld;
-let plain: ApiWorld;
+let trusting: ApiHarness;
+let plain: ApiHarness;
 before(async () => {
-  trusting = await ApiWorld.open({ trustedProxies: ['10.0.0.0/24', 'fd00::/64'] });
-  plain = await ApiWorld.open();
+  trusting = await ApiHarness.open({ trustedProxies: ['10.0.0.0/24', 'fd00::/64'] });
+  plain = await ApiHarness.open();
 });
 after(() => Promise.all([trusting.close(), plain.close()]));
 
 /** Returns the caller address that a triggered run stores. */
-async function callerOf(world: ApiWorld, remoteAddress: string, forwardedFor?: string): Promise<string | undefined> {
+async function callerOf(harness: ApiHarness, remoteAddress: string, forwardedFor?: string): Promise<string | undefined> {
   const headers = {
-    authorization: `Bearer ${world.token}`,
+    authorization: `Bearer ${harness.token}`,
     forwarded: 'for=192.0.2.99',
     'x-real-ip': '192.0.2.99',
     ...(forwardedFor === undefined ? {} : { 'x-forwarded-for': forwardedFor }),
   };
   const url = '/v2/trigger/http://w.test/ok';
-  const triggered = await world.send<{ workflowRunId: string }>({ method: 'POST', url, headers, remoteAddress });
-  const found = await world.store.findRun({ instanceId: 'qi_1', workflowRunId: triggered.body.workflowRunId });
+  const triggered = await harness.send<{ workflowRunId: string }>({ method: 'POST', url, headers, remoteAddress });
+  const found = await harness.store.findRun({ instanceId: 'qi_1', workflowRunId: triggered.body.workflowRunId });
   return found?.callerIp;
 }
 

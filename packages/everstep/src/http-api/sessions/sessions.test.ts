@@ -13,7 +13,7 @@ import {
 import { loadPlans } from '../../accounts/plans/plans.js';
 import { LIMITS } from '../../config/limits.js';
 import { createHttpApi, type HttpApi } from '../index.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import { secretOf, withoutSecret } from './cookie.js';
 import { checkOrigin } from './same-origin.js';
 
@@ -33,17 +33,17 @@ interface Login {
 const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
 
 describe('sessions', () => {
-  let world: ApiWorld;
+  let harness: ApiHarness;
   let people: People;
   let url: string;
 
   before(async () => {
-    world = await ApiWorld.open({ trustedProxies: ['127.0.0.1'] });
-    people = await createPeople(world.store.accounts, world.accounts);
-    await world.store.accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: people.teamId } });
-    url = `http://127.0.0.1:${(await world.api.listen({ host: '127.0.0.1', port: 0 })).port}`;
+    harness = await ApiHarness.open({ trustedProxies: ['127.0.0.1'] });
+    people = await createPeople(harness.store.accounts, harness.accounts);
+    await harness.store.accounts.changeInstance({ instanceId: 'qi_1', change: { accountId: people.teamId } });
+    url = `http://127.0.0.1:${(await harness.api.listen({ host: '127.0.0.1', port: 0 })).port}`;
   });
-  after(() => world.close());
+  after(() => harness.close());
 
   const post = (body: unknown, headers: Readonly<Record<string, string>> = {}, at = url) =>
     fetch(`${at}/v2/session`, {
@@ -98,7 +98,7 @@ describe('sessions', () => {
   });
 
   test('with a public https URL the cookie is for https only, whatever the proxy reports', async () => {
-    const shared = { ...world, service: world.runtime, log: QUIET, version: '1' };
+    const shared = { ...harness, service: harness.runtime, log: QUIET, version: '1' };
     const api = createHttpApi({ ...shared, isPublicHttps: true });
     const payload = { email: emailOf('dev'), api_key: apiKeyOf('dev') };
     const { headers } = await api.inject({ method: 'POST', url: '/v2/session', payload });
@@ -121,9 +121,9 @@ describe('sessions', () => {
 
   test('a wrong key, an unknown email and a revoked key get the same response and count as failed logins', async () => {
     const { dev } = people.principals;
-    const revoked = doneValue(await world.accounts.createApiKey(dev, 'revoked'));
-    doneValue(await world.accounts.revokeApiKey(dev, revoked.record.apiKeyId));
-    const answers = await Promise.all(
+    const revoked = doneValue(await harness.accounts.createApiKey(dev, 'revoked'));
+    doneValue(await harness.accounts.revokeApiKey(dev, revoked.record.apiKeyId));
+    const responses = await Promise.all(
       [
         { email: emailOf('dev'), api_key: 'ek_wrong' },
         { email: emailOf('dev'), api_key: revoked.apiKey },
@@ -135,10 +135,10 @@ describe('sessions', () => {
         return [response.status, response.headers.get('svc-error-code'), await response.text()];
       }),
     );
-    assert.deepEqual(answers[0]?.slice(0, 2), [401, 'bad-credential']);
-    assert.deepEqual(answers[1], answers[0]);
-    assert.deepEqual(answers[2], answers[0]);
-    const entries = await world.store.accounts.listAudit({ accountIds: [dev.user.userId], after: null, limit: 50 });
+    assert.deepEqual(responses[0]?.slice(0, 2), [401, 'bad-credential']);
+    assert.deepEqual(responses[1], responses[0]);
+    assert.deepEqual(responses[2], responses[0]);
+    const entries = await harness.store.accounts.listAudit({ accountIds: [dev.user.userId], after: null, limit: 50 });
     const failed = entries.filter(({ action }) => action === 'login.fail');
     assert.deepEqual(
       failed.map(({ address }) => address),
@@ -193,7 +193,7 @@ describe('sessions', () => {
     const { headers } = await logIn('dev');
     const sent = { ...headers, 'x-everstep-queue': 'qi_1' };
     assert.equal(await statusOf('/v2/keys/rotate', { method: 'POST', headers: sent }), 200);
-    const [entry] = await world.store.accounts.listAudit({ accountIds: [people.teamId], after: null, limit: 1 });
+    const [entry] = await harness.store.accounts.listAudit({ accountIds: [people.teamId], after: null, limit: 1 });
     assert.deepEqual([entry?.action, entry?.actor], ['queue.rotate-signing-keys', emailOf('dev')]);
   });
 
@@ -205,11 +205,11 @@ describe('sessions', () => {
     const change = () => statusOf('/v2/flowControl/k/pin?parallelism=1', { method: 'POST', headers: sent });
     const look = () => statusOf('/v2/flowControl', { headers: sent });
     assert.equal(await change(), 200);
-    doneValue(await world.accounts.putMember(owner, { ...member, role: 'finance' }));
+    doneValue(await harness.accounts.putMember(owner, { ...member, role: 'finance' }));
     assert.deepEqual([await change(), await look()], [403, 200]);
-    doneValue(await world.accounts.removeMember(owner, member));
+    doneValue(await harness.accounts.removeMember(owner, member));
     assert.deepEqual([await change(), await look()], [404, 404]);
-    await addMember(world.accounts, owner, people.principals.dev, { teamId: people.teamId, role: 'dev' });
+    await addMember(harness.accounts, owner, people.principals.dev, { teamId: people.teamId, role: 'dev' });
     assert.equal(await change(), 200);
   });
 
@@ -253,7 +253,7 @@ describe('sessions', () => {
     const byKey = await fetch(`${url}/v2/sessions`, { method: 'DELETE', headers: { authorization } });
     assert.deepEqual([await byKey.json(), byKey.headers.getSetCookie()], [{ ended: 1 }, []]);
     const { admin } = people.principals;
-    const entries = await world.store.accounts.listAudit({ accountIds: [admin.user.userId], after: null, limit: 4 });
+    const entries = await harness.store.accounts.listAudit({ accountIds: [admin.user.userId], after: null, limit: 4 });
     assert.deepEqual(
       entries.map(({ action }) => action).filter((action) => action.startsWith('session.')),
       ['session.end-all', 'session.begin', 'session.end-all'],
@@ -262,10 +262,10 @@ describe('sessions', () => {
 
   test('revoking the API key ends the sessions that it created', async () => {
     const { dev } = people.principals;
-    const { apiKey, record } = doneValue(await world.accounts.createApiKey(dev, 'for a session'));
+    const { apiKey, record } = doneValue(await harness.accounts.createApiKey(dev, 'for a session'));
     const [byKey, other] = [await logIn('dev', {}, apiKey), await logIn('dev')];
     assert.deepEqual([await isIn(byKey), await isIn(other)], [true, true]);
-    doneValue(await world.accounts.revokeApiKey(dev, record.apiKeyId));
+    doneValue(await harness.accounts.revokeApiKey(dev, record.apiKeyId));
     assert.deepEqual([await isIn(byKey), await isIn(other)], [false, true]);
   });
 
@@ -274,7 +274,7 @@ describe('sessions', () => {
     const authorization = `Basic ${btoa(`${emailOf('dev')}:ek_wrong`)}`;
     assert.equal(await statusOf('/v2/account', { headers: { ...headers, authorization } }), 401);
     assert.equal(await statusOf('/v2/session', { headers: { ...headers, authorization } }), 401);
-    const bearer = { authorization: `Bearer ${world.readOnlyToken}` };
+    const bearer = { authorization: `Bearer ${harness.readOnlyToken}` };
     assert.equal(await statusOf('/v2/trigger/http://w.test/ok', { method: 'POST', headers: { ...headers, ...bearer } }), 403);
   });
 
@@ -298,8 +298,8 @@ describe('sessions', () => {
   test('the dashboard works at a separate management address, and tokens do not work there', async () => {
     const { headers } = await logIn('owner');
     const apart: HttpApi = createHttpApi({
-      ...world,
-      service: world.runtime,
+      ...harness,
+      service: harness.runtime,
       log: QUIET,
       version: '1',
       serves: 'management',
@@ -307,12 +307,12 @@ describe('sessions', () => {
     });
     const at = async (path: string, given: Readonly<Record<string, string>>) =>
       (await apart.inject({ method: 'GET', url: path, headers: given })).statusCode;
-    const authorization = `Bearer ${world.token}`;
+    const authorization = `Bearer ${harness.token}`;
     assert.equal(await at('/v2/workflows/logs', { ...headers, 'x-everstep-queue': 'qi_1' }), 200);
     assert.deepEqual([await at('/v2/workflows/logs', { authorization }), await at('/v2/workflows/logs', {})], [404, 404]);
     assert.equal(await at('/v2/workflows/logs', { ...headers, authorization, 'x-everstep-queue': 'qi_1' }), 404);
     for (const path of ['/v2/workflows/logs', '/v2/keys', '/v2/flowControl']) {
-      const withToken = `${path}?svc_token=${world.token}`;
+      const withToken = `${path}?svc_token=${harness.token}`;
       assert.equal(await at(withToken, {}), 404, 'a token in the query finds nothing');
       assert.equal(await at(withToken, { cookie: 'everstep_session=x' }), 401, 'nor with an invalid session cookie');
       assert.equal(await at(withToken, headers), 400, 'nor beside a good session that names no queue instance');
@@ -325,24 +325,24 @@ describe('sessions', () => {
 test('a plan limits calls with a session like calls with a token', async () => {
   const plans = loadPlans(JSON.stringify({ plans: [{ name: 'slow', apiCallsPerSecond: 1 }] }));
   assert.ok(plans.ok);
-  const world = await ApiWorld.open({}, { plans: plans.plans });
-  const { principals } = await createPeople(world.store.accounts, world.accounts);
+  const harness = await ApiHarness.open({}, { plans: plans.plans });
+  const { principals } = await createPeople(harness.store.accounts, harness.accounts);
   const accountId = principals.dev.user.userId;
-  await world.store.accounts.changeInstance({ instanceId: 'qi_1', change: { accountId, plan: 'slow' } });
-  await world.limits.forget('qi_1');
-  const started = await world.accounts.beginSession({ email: emailOf('dev'), apiKey: apiKeyOf('dev'), address: '' });
+  await harness.store.accounts.changeInstance({ instanceId: 'qi_1', change: { accountId, plan: 'slow' } });
+  await harness.limits.forget('qi_1');
+  const started = await harness.accounts.beginSession({ email: emailOf('dev'), apiKey: apiKeyOf('dev'), address: '' });
   assert.ok(started.kind === 'in');
   const headers = { cookie: `everstep_session=${started.secret}`, 'x-everstep-queue': 'qi_1' };
-  const ask = async () => (await world.api.inject({ method: 'GET', url: '/v2/settings', headers })).statusCode;
+  const ask = async () => (await harness.api.inject({ method: 'GET', url: '/v2/settings', headers })).statusCode;
   const statuses = [await ask(), await ask(), await ask()];
   assert.deepEqual([statuses[0], statuses.includes(429)], [200, true], statuses.join());
-  const token = { authorization: `Bearer ${world.token}` };
+  const token = { authorization: `Bearer ${harness.token}` };
   assert.equal(
-    (await world.api.inject({ method: 'GET', url: '/v2/settings', headers: token })).statusCode,
+    (await harness.api.inject({ method: 'GET', url: '/v2/settings', headers: token })).statusCode,
     429,
     'of one instance',
   );
-  await world.close();
+  await harness.close();
 });
 
 test('removes only the session secret from the headers that operations see', () => {

@@ -38,7 +38,7 @@ const NO_NUMBERS = ['NaN', 'Infinity', '-Infinity', 'undefined', '0x10', '.5', '
 const TEXTS = ['', ' ', '\n', 'a\u0000b', 'a\nb', 'a\u007fb', 'surprise'];
 const STRANGE_NAMES = ['surprise', '__proto__', 'constructor', 'toString', ''];
 /** Longer texts would be slow to send and are tested elsewhere. */
-const MOST_ITEMS = 2_000;
+const MAX_ITEMS = 2_000;
 
 const typeOf = (value: unknown): string => {
   if (value === null) return 'null';
@@ -207,7 +207,7 @@ export class BadBodies {
     const { items = {}, minItems = 0, maxItems } = schema;
     const given: readonly unknown[] = Array.isArray(right) && right.length > 0 ? right : [this.sample(items)];
     if (minItems > 0) yield { path, value: [] };
-    if (maxItems !== undefined && maxItems < MOST_ITEMS)
+    if (maxItems !== undefined && maxItems < MAX_ITEMS)
       yield { path, value: Array.from({ length: maxItems + 1 }, (_, index) => given[index % given.length]) };
     if (maxItems === 0) return;
     // The invalid one is last, after a valid one.

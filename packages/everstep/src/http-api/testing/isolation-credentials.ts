@@ -27,21 +27,21 @@ const sign = (claims: JWTPayload, secret: string): Promise<string> =>
   new SignJWT(claims).setProtectedHeader({ alg: 'HS256', typ: 'JWT' }).sign(new TextEncoder().encode(secret));
 
 /** Logs in users outside the team. The table calls them `stranger`, whatever role they have in another team. */
-async function outsidersOf({ world, people }: TestObjects): Promise<Headers> {
+async function outsidersOf({ harness, people }: TestObjects): Promise<Headers> {
   const { owner, stranger } = people.principals;
   const left = { teamId: people.teamId, email: 'left@w.test' };
-  const { apiKey } = await addNewMember(world.accounts, owner, { ...left, role: 'admin' });
-  doneValue(await world.accounts.removeMember(owner, left));
+  const { apiKey } = await addNewMember(harness.accounts, owner, { ...left, role: 'admin' });
+  doneValue(await harness.accounts.removeMember(owner, left));
   const other = { teamId: people.otherTeamId, email: 'other-admin@w.test', role: 'admin' } as const;
-  const admin = await addNewMember(world.accounts, stranger, other);
+  const admin = await addNewMember(harness.accounts, stranger, other);
   return {
     'a former admin of the team': basic(`${left.email}:${apiKey}`),
     'an admin of another team': basic(`${other.email}:${admin.apiKey}`),
   };
 }
 
-async function badTokens({ world, people }: TestObjects): Promise<Headers> {
-  const { accounts, authority, store, token } = world;
+async function badTokens({ harness, people }: TestObjects): Promise<Headers> {
+  const { accounts, authority, store, token } = harness;
   const { owner } = people.principals;
   const secret = await store.accounts.secret({ name: 'token-signing-key', value: 'unused' });
   const past = Math.floor(Date.now() / 1000) - 60;
@@ -70,8 +70,8 @@ async function badTokens({ world, people }: TestObjects): Promise<Headers> {
 const logins: Headers = Object.fromEntries(PEOPLE.map((person) => [`the login of ${person}`, basicOf(person)]));
 
 export async function createCredentials(objects: TestObjects): Promise<Credentials> {
-  const { world, people } = objects;
-  const { accounts, authority, token, readOnlyToken } = world;
+  const { harness, people } = objects;
+  const { accounts, authority, token, readOnlyToken } = harness;
   const { dev, stranger, owner } = people.principals;
   const revoked = doneValue(await accounts.createApiKey(dev, 'to be revoked'));
   doneValue(await accounts.revokeApiKey(dev, revoked.record.apiKeyId));

@@ -14,7 +14,7 @@ import { LoginLinks } from '../../accounts/users/login-links.js';
 import type { DeadLetterGroup } from '../../contract/dead-letter-groups.js';
 import type { QueueInstance } from '../../ports/stores/account-store.js';
 import type { IssuedSearchIndex } from '../../search/search-service.js';
-import { ApiWorld, type WorldOptions } from './api-world.js';
+import { ApiHarness, type HarnessOptions } from './api-harness.js';
 
 /** Marker that all own objects contain, and no others. */
 export const MARK = 'own-secret';
@@ -23,21 +23,21 @@ export const REGION = 'eu-central-1';
 export const SDK = { 'upstash-workflow-sdk-version': '1' };
 
 export class TestObjects {
-  readonly world: ApiWorld;
+  readonly harness: ApiHarness;
   readonly people: People;
   private readonly loginLinks: LoginLinks;
   private count = 0;
 
-  private constructor(world: ApiWorld, people: People, loginLinks: LoginLinks) {
-    this.world = world;
+  private constructor(harness: ApiHarness, people: People, loginLinks: LoginLinks) {
+    this.harness = harness;
     this.people = people;
     this.loginLinks = loginLinks;
   }
 
-  static async open(options: WorldOptions = {}): Promise<TestObjects> {
+  static async open(options: HarnessOptions = {}): Promise<TestObjects> {
     const loginLinks = new LoginLinks(() => 0, { bytes: (count) => randomBytes(count) });
-    const world = await ApiWorld.open({ loginLinks }, options);
-    return new TestObjects(world, await createPeople(world.store.accounts, world.accounts), loginLinks);
+    const harness = await ApiHarness.open({ loginLinks }, options);
+    return new TestObjects(harness, await createPeople(harness.store.accounts, harness.accounts), loginLinks);
   }
 
   name(): string {
@@ -47,7 +47,7 @@ export class TestObjects {
 
   async run(endpoint = 'hang', headers: Readonly<Record<string, string>> = {}): Promise<string> {
     const workflowRunId = this.name();
-    await this.world.trigger(endpoint, { 'svc-workflow-runid': workflowRunId, 'svc-label': MARK, ...headers });
+    await this.harness.trigger(endpoint, { 'svc-workflow-runid': workflowRunId, 'svc-label': MARK, ...headers });
     return workflowRunId;
   }
 
@@ -55,13 +55,13 @@ export class TestObjects {
   async sdkRun(): Promise<string> {
     const workflowRunId = `wfr_${this.name()}`;
     const headers = { ...SDK, 'upstash-workflow-runid': workflowRunId, 'upstash-label': MARK };
-    const { status } = await this.world.call('POST', '/v2/trigger/http://w.test/hang', { headers });
+    const { status } = await this.harness.call('POST', '/v2/trigger/http://w.test/hang', { headers });
     assert.equal(status, 200);
     return workflowRunId;
   }
 
   async deadLetter(headers: Readonly<Record<string, string>> = {}): Promise<string> {
-    const [dlqId] = await this.world.fail(1, { 'svc-workflow-runid': this.name(), 'svc-label': MARK, ...headers });
+    const [dlqId] = await this.harness.fail(1, { 'svc-workflow-runid': this.name(), 'svc-label': MARK, ...headers });
     assert.ok(dlqId);
     return dlqId;
   }
@@ -70,7 +70,7 @@ export class TestObjects {
   async refusedCallback(): Promise<string> {
     const dlqId = await this.deadLetter({ 'svc-failure-callback': 'http://w.test/refuse', 'svc-retries': '0' });
     for (let turn = 0; ; turn++) {
-      const { body } = await this.world.call<{ failureFunctionState?: string }>('GET', `/v2/workflows/dlq/${dlqId}`);
+      const { body } = await this.harness.call<{ failureFunctionState?: string }>('GET', `/v2/workflows/dlq/${dlqId}`);
       if (body.failureFunctionState !== 'CALLBACK_INPROGRESS') return dlqId;
       assert.ok(turn < 1_000, 'the callback is not refused');
       await new Promise((resolve) => setImmediate(resolve));
@@ -79,7 +79,7 @@ export class TestObjects {
 
   private async put(path: string, body: object): Promise<void> {
     const headers = { 'content-type': 'application/json' };
-    const { status } = await this.world.call('PUT', `/v2/alerts/${path}`, { headers, body: JSON.stringify(body) });
+    const { status } = await this.harness.call('PUT', `/v2/alerts/${path}`, { headers, body: JSON.stringify(body) });
     assert.equal(status, 200);
   }
 
@@ -107,7 +107,7 @@ export class TestObjects {
     const dlqIds = [await this.deadLetter(), await this.deadLetter()];
     const asked = { method: 'POST', headers: { 'content-type': 'application/json' } } as const;
     const post = <Body>(path: string, body?: unknown) =>
-      this.world.call<Body>(asked.method, `/v2/workflows/repairs${path}`, {
+      this.harness.call<Body>(asked.method, `/v2/workflows/repairs${path}`, {
         ...(body === undefined ? {} : { headers: asked.headers, body: JSON.stringify(body) }),
       });
     const made = await post<{ repairId: string }>('', { action: 'resume', filter: { dlqIds } });
@@ -120,14 +120,14 @@ export class TestObjects {
 
   async deadLetterGroup(): Promise<string> {
     const dlqId = await this.deadLetter();
-    const entry = await this.world.call<{ fingerprint: string }>('GET', `/v2/workflows/dlq/${dlqId}`);
+    const entry = await this.harness.call<{ fingerprint: string }>('GET', `/v2/workflows/dlq/${dlqId}`);
     return entry.body.fingerprint;
   }
 
   async groupNote(): Promise<{ readonly fingerprint: string; readonly noteId: string }> {
     const fingerprint = await this.deadLetterGroup();
     const path = `/v2/workflows/dlq/groups/${fingerprint}/notes`;
-    const { body } = await this.world.call<DeadLetterGroup>('POST', path, {
+    const { body } = await this.harness.call<DeadLetterGroup>('POST', path, {
       headers: { 'content-type': 'application/json' },
       body: Buffer.from(JSON.stringify({ text: 'waits for the provider' })),
     });
@@ -136,7 +136,7 @@ export class TestObjects {
 
   async schedule(): Promise<string> {
     const headers = { 'svc-cron': '0 0 1 1 *', 'svc-schedule-id': this.name() };
-    const made = await this.world.call<{ scheduleId: string }>('POST', '/v2/schedules/http://w.test/ok', { headers });
+    const made = await this.harness.call<{ scheduleId: string }>('POST', '/v2/schedules/http://w.test/ok', { headers });
     assert.equal(made.status, 200);
     return made.body.scheduleId;
   }
@@ -151,9 +151,9 @@ export class TestObjects {
   private async published<Body>(method: 'POST', url: string, body?: unknown): Promise<Body> {
     const headers = { 'content-type': 'application/json', 'upstash-label': MARK };
     const json = body === undefined ? {} : { body: JSON.stringify(body) };
-    const answer = await this.world.call<Body>(method, url, { headers, ...json });
-    assert.equal(answer.status, 200, JSON.stringify(answer.body));
-    return answer.body;
+    const response = await this.harness.call<Body>(method, url, { headers, ...json });
+    assert.equal(response.status, 200, JSON.stringify(response.body));
+    return response.body;
   }
 
   /** Creates a pending message. */
@@ -180,7 +180,7 @@ export class TestObjects {
 
   async queueRecord(): Promise<QueueInstance> {
     const request = { name: this.name(), region: REGION, teamId: this.people.teamId };
-    return doneValue(await this.world.accounts.createInstance(this.people.principals.owner, request)).instance;
+    return doneValue(await this.harness.accounts.createInstance(this.people.principals.owner, request)).instance;
   }
 
   /** Returns the secret of a login link of the owner. */
@@ -190,33 +190,33 @@ export class TestObjects {
 
   async recoverySecret(): Promise<string> {
     const { id } = await this.user();
-    return doneValue(await this.world.accounts.createRecoveryLink(this.people.principals.operator, id)).secret;
+    return doneValue(await this.harness.accounts.createRecoveryLink(this.people.principals.operator, id)).secret;
   }
 
   /** Creates a token of a queue instance of the team. */
   async namedToken(): Promise<{ readonly id: string; readonly token_id: string }> {
     const id = await this.queue();
     const request = { instanceId: id, name: this.name(), scopes: ['read'], lifetimeMs: null } as const;
-    const { view } = doneValue(await this.world.accounts.createToken(this.people.principals.owner, request));
+    const { view } = doneValue(await this.harness.accounts.createToken(this.people.principals.owner, request));
     return { id, token_id: view.tokenId };
   }
 
   /** Creates a search index of the team. */
   async searchIndex(): Promise<string> {
     const request = { name: this.name(), region: REGION, type: 'free', teamId: this.people.teamId } as const;
-    return doneValue(await this.world.search.create(this.people.principals.owner, request)).index.indexId;
+    return doneValue(await this.harness.search.create(this.people.principals.owner, request)).index.indexId;
   }
 
   /** Creates a search index of the team and returns its tokens. */
   async index(): Promise<IssuedSearchIndex> {
-    const { people, world } = this;
+    const { people, harness } = this;
     const request = { name: this.name(), region: REGION, type: 'payg', teamId: people.teamId } as const;
-    return doneValue(await world.search.create(people.principals.owner, request));
+    return doneValue(await harness.search.create(people.principals.owner, request));
   }
 
   /** Creates a team of `owner` with a member of each role and without resources. */
   async emptyTeam(): Promise<string> {
-    const { accounts } = this.world;
+    const { accounts } = this.harness;
     const { owner } = this.people.principals;
     const { teamId } = doneValue(await accounts.createTeam(owner, this.name()));
     for (const role of ['admin', 'dev', 'finance'] as const)
@@ -225,7 +225,7 @@ export class TestObjects {
   }
 
   async apiKeyOfOwner(): Promise<string> {
-    const { accounts } = this.world;
+    const { accounts } = this.harness;
     return doneValue(await accounts.createApiKey(this.people.principals.owner, this.name())).record.apiKeyId;
   }
 
@@ -233,7 +233,7 @@ export class TestObjects {
   async member(): Promise<string> {
     const email = `${this.name()}@w.test`;
     const { teamId, principals } = this.people;
-    await addNewMember(this.world.accounts, principals.owner, { teamId, email, role: 'dev' });
+    await addNewMember(this.harness.accounts, principals.owner, { teamId, email, role: 'dev' });
     return email;
   }
 
@@ -241,15 +241,15 @@ export class TestObjects {
   async user(): Promise<{ readonly id: string; readonly key: string }> {
     const email = `${this.name()}@w.test`;
     const { owner } = this.people.principals;
-    const { userId } = await addNewMember(this.world.accounts, owner, { teamId: this.people.teamId, email, role: 'dev' });
-    const [key] = await this.world.store.accounts.listApiKeys({ userId });
+    const { userId } = await addNewMember(this.harness.accounts, owner, { teamId: this.people.teamId, email, role: 'dev' });
+    const [key] = await this.harness.store.accounts.listApiKeys({ userId });
     return { id: userId, key: key?.apiKeyId ?? '' };
   }
 
   /** Creates a pending invitation to a new team of `owner`. */
   async invitation(email = `${this.name()}@w.test`): Promise<{ readonly id: string; readonly secret: string }> {
     const put = doneValue(
-      await this.world.accounts.putMember(this.people.principals.owner, { teamId: this.people.teamId, email, role: 'dev' }),
+      await this.harness.accounts.putMember(this.people.principals.owner, { teamId: this.people.teamId, email, role: 'dev' }),
     );
     if (put.kind !== 'invited') throw new Error(`${email} is a member`);
     return { id: put.invitation.invitationId, secret: put.secret };

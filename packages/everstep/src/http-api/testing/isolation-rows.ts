@@ -2,7 +2,7 @@
 import type { Person } from '../../accounts/people.fixture.js';
 import type { TestObjects } from './isolation-objects.js';
 
-export interface Asked {
+export interface IsolationRequest {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -10,11 +10,11 @@ export interface Asked {
   readonly body?: unknown;
 }
 /** Creates the object of the request and returns the request. */
-export type Ask = (objects: TestObjects) => Promise<Asked> | Asked;
+export type MakeRequest = (objects: TestObjects) => Promise<IsolationRequest> | IsolationRequest;
 
 export interface TokenRow {
   readonly access: 'token';
-  readonly ask: Ask;
+  readonly prepare: MakeRequest;
   /** Statuses by token; `other` is a token of another instance in the same region. */
   readonly own: number;
   readonly readOnly: number;
@@ -22,24 +22,24 @@ export interface TokenRow {
 }
 export interface AccountRow {
   readonly access: 'account';
-  readonly ask: Ask;
+  readonly prepare: MakeRequest;
   readonly people: Readonly<Record<Person, number>>;
 }
 export interface OpenRow {
   readonly access: 'open';
-  readonly ask: Ask;
+  readonly prepare: MakeRequest;
   readonly anybody: number;
 }
 /** Operation of a search index. Tokens of other indexes are invalid. */
 export interface IndexRow {
   readonly access: 'index';
-  readonly ask: Ask;
+  readonly prepare: MakeRequest;
   /** Status of the read-only token. The read-write token gets 200. */
   readonly readOnly: number;
 }
 /** Operation about the session itself: every session gets 200. */
 export interface SessionRow {
   readonly access: 'session';
-  readonly ask: Ask;
+  readonly prepare: MakeRequest;
 }
 export type Row = TokenRow | AccountRow | OpenRow | IndexRow | SessionRow;

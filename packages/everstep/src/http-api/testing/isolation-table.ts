@@ -5,30 +5,42 @@
  */
 import { apiKeyOf, emailOf, type Person } from '../../accounts/people.fixture.js';
 import { REGION, SDK } from './isolation-objects.js';
-import type { AccountRow, Ask, IndexRow, OpenRow, Row, TokenRow } from './isolation-rows.js';
+import type { AccountRow, IndexRow, MakeRequest, OpenRow, Row, TokenRow } from './isolation-rows.js';
 
-const nothing: Ask = () => ({});
+const nothing: MakeRequest = () => ({});
 /** Selects the dialect if another operation has the same path. */
 const UPSTASH = { 'upstash-telemetry-sdk': 'test' };
 /** Reads objects of the instance of the token: each token sees its own. */
-const readsOwn = (ask: Ask = nothing): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 200, other: 200 });
+const readsOwn = (prepare: MakeRequest = nothing): TokenRow => ({
+  access: 'token',
+  prepare,
+  own: 200,
+  readOnly: 200,
+  other: 200,
+});
 /** Reads one object by id. */
-const reads = (ask: Ask): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 200, other: 404 });
+const reads = (prepare: MakeRequest): TokenRow => ({ access: 'token', prepare, own: 200, readOnly: 200, other: 404 });
 /** Changes one object by id. */
-const changes = (ask: Ask): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 403, other: 404 });
+const changes = (prepare: MakeRequest): TokenRow => ({ access: 'token', prepare, own: 200, readOnly: 403, other: 404 });
 /** Creates or changes objects of the instance of the token. */
-const changesOwn = (ask: Ask = nothing): TokenRow => ({ access: 'token', ask, own: 200, readOnly: 403, other: 200 });
+const changesOwn = (prepare: MakeRequest = nothing): TokenRow => ({
+  access: 'token',
+  prepare,
+  own: 200,
+  readOnly: 403,
+  other: 200,
+});
 /** The test creates the index, because it needs its tokens. */
-const readsIndex = (body: unknown = []): IndexRow => ({ access: 'index', ask: () => ({ body }), readOnly: 200 });
-const changesIndex = (body: unknown = []): IndexRow => ({ access: 'index', ask: () => ({ body }), readOnly: 403 });
-const open = (anybody: number, ask: Ask = nothing): OpenRow => ({ access: 'open', ask, anybody });
+const readsIndex = (body: unknown = []): IndexRow => ({ access: 'index', prepare: () => ({ body }), readOnly: 200 });
+const changesIndex = (body: unknown = []): IndexRow => ({ access: 'index', prepare: () => ({ body }), readOnly: 403 });
+const open = (anybody: number, prepare: MakeRequest = nothing): OpenRow => ({ access: 'open', prepare, anybody });
 
 /** Without the right to see an object it is 404; without the right to perform the operation it is 403. */
-const account = (ask: Ask, may: readonly Person[], members: readonly Person[] = MEMBERS): AccountRow => {
+const account = (prepare: MakeRequest, may: readonly Person[], members: readonly Person[] = MEMBERS): AccountRow => {
   const statusOf = (person: Person): number => (may.includes(person) ? 200 : members.includes(person) ? 403 : 404);
   return {
     access: 'account',
-    ask,
+    prepare,
     people: {
       operator: statusOf('operator'),
       owner: statusOf('owner'),
@@ -42,36 +54,36 @@ const account = (ask: Ask, may: readonly Person[], members: readonly Person[] = 
 const MEMBERS: readonly Person[] = ['owner', 'admin', 'dev', 'finance'];
 const EVERYBODY: readonly Person[] = [...MEMBERS, 'operator', 'stranger'];
 
-const run: Ask = async (objects) => ({ params: { workflowRunId: await objects.run() } });
-const deadLetter: Ask = async (objects) => ({ params: { dlqId: await objects.deadLetter() } });
-const group: Ask = async (objects) => ({ params: { fingerprint: await objects.deadLetterGroup() } });
-const namedDeadLetter: Ask = async (objects) => ({ query: `dlqIds=${await objects.deadLetter()}` });
+const run: MakeRequest = async (objects) => ({ params: { workflowRunId: await objects.run() } });
+const deadLetter: MakeRequest = async (objects) => ({ params: { dlqId: await objects.deadLetter() } });
+const group: MakeRequest = async (objects) => ({ params: { fingerprint: await objects.deadLetterGroup() } });
+const namedDeadLetter: MakeRequest = async (objects) => ({ query: `dlqIds=${await objects.deadLetter()}` });
 const repair =
-  (state: 'planned' | 'running' | 'paused', body?: unknown): Ask =>
+  (state: 'planned' | 'running' | 'paused', body?: unknown): MakeRequest =>
   async (objects) => ({ params: { repairId: await objects.repair(state) }, ...(body === undefined ? {} : { body }) });
-const schedule: Ask = async (objects) => ({ params: { scheduleId: await objects.schedule() } });
-const flowControl: Ask = async (objects) => ({ params: { flowControlKey: await objects.flowControlKey() } });
-const alertDestination: Ask = async (objects) => ({ params: { name: await objects.alertDestination() } });
-const alertRule: Ask = async (objects) => ({ params: { name: await objects.alertRule() } });
-const lifecycleWebhook: Ask = async (objects) => ({ params: { name: await objects.lifecycleWebhook() } });
-const sdkRun: Ask = async (objects) => ({ params: { workflowRunId: await objects.sdkRun() }, headers: SDK });
-const hook: Ask = () => ({ params: { userId: 'qi_1', workflowRunId: 'none', eventId: 'evt_none' } });
+const schedule: MakeRequest = async (objects) => ({ params: { scheduleId: await objects.schedule() } });
+const flowControl: MakeRequest = async (objects) => ({ params: { flowControlKey: await objects.flowControlKey() } });
+const alertDestination: MakeRequest = async (objects) => ({ params: { name: await objects.alertDestination() } });
+const alertRule: MakeRequest = async (objects) => ({ params: { name: await objects.alertRule() } });
+const lifecycleWebhook: MakeRequest = async (objects) => ({ params: { name: await objects.lifecycleWebhook() } });
+const sdkRun: MakeRequest = async (objects) => ({ params: { workflowRunId: await objects.sdkRun() }, headers: SDK });
+const hook: MakeRequest = () => ({ params: { userId: 'qi_1', workflowRunId: 'none', eventId: 'evt_none' } });
 /** Steps that an endpoint submits for its own run: for a run of another instance the response is that for an unknown run. */
-const submits = (ask: Ask, own: number): TokenRow => ({ access: 'token', ask, own, readOnly: 403, other: 400 });
-const message: Ask = async (objects) => ({ params: { messageId: await objects.message() } });
-const messageQueue: Ask = async (objects) => ({ params: { queueName: await objects.messageQueue() } });
-const urlGroup: Ask = async (objects) => ({ params: { urlGroupName: await objects.urlGroup() } });
+const submits = (prepare: MakeRequest, own: number): TokenRow => ({ access: 'token', prepare, own, readOnly: 403, other: 400 });
+const message: MakeRequest = async (objects) => ({ params: { messageId: await objects.message() } });
+const messageQueue: MakeRequest = async (objects) => ({ params: { queueName: await objects.messageQueue() } });
+const urlGroup: MakeRequest = async (objects) => ({ params: { urlGroupName: await objects.urlGroup() } });
 const inUpstash =
-  (ask: Ask): Ask =>
-  async (objects) => ({ ...(await ask(objects)), headers: UPSTASH });
-const webhook: Ask = () => ({ params: { eventId: 'whk_none.x' } });
-const queue: Ask = async (objects) => ({ params: { id: await objects.queue() } });
-const user: Ask = async (objects) => ({ params: { id: (await objects.user()).id } });
-const searchIndex: Ask = async (objects) => ({ params: { id: await objects.searchIndex() } });
-const namedToken: Ask = async (objects) => ({ params: await objects.namedToken() });
+  (prepare: MakeRequest): MakeRequest =>
+  async (objects) => ({ ...(await prepare(objects)), headers: UPSTASH });
+const webhook: MakeRequest = () => ({ params: { eventId: 'whk_none.x' } });
+const queue: MakeRequest = async (objects) => ({ params: { id: await objects.queue() } });
+const user: MakeRequest = async (objects) => ({ params: { id: (await objects.user()).id } });
+const searchIndex: MakeRequest = async (objects) => ({ params: { id: await objects.searchIndex() } });
+const namedToken: MakeRequest = async (objects) => ({ params: await objects.namedToken() });
 const withBody =
-  (ask: Ask, body: unknown): Ask =>
-  async (objects) => ({ ...(await ask(objects)), body });
+  (prepare: MakeRequest, body: unknown): MakeRequest =>
+  async (objects) => ({ ...(await prepare(objects)), body });
 
 export const ISOLATION: Readonly<Record<string, Row>> = {
   triggerRun: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' } })),
@@ -88,9 +100,9 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
     query: `with=${await objects.run('ok')}`,
   })),
   getRunLineage: reads(run),
-  checkRun: { access: 'token', ask: run, own: 200, readOnly: 403, other: 404 },
+  checkRun: { access: 'token', prepare: run, own: 200, readOnly: 403, other: 404 },
   checkDeadLetters: changesOwn(async (objects) => ({ body: { filter: { dlqIds: [await objects.deadLetter()] } } })),
-  forkRun: { access: 'token', ask: withBody(run, { fromStep: 1 }), own: 201, readOnly: 403, other: 404 },
+  forkRun: { access: 'token', prepare: withBody(run, { fromStep: 1 }), own: 201, readOnly: 403, other: 404 },
   cancelRun: changes(run),
   cancelRuns: changesOwn(async (objects) => ({ body: { workflowRunIds: [await objects.run()] } })),
   listRunLogs: readsOwn(),
@@ -102,7 +114,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getDeadLetterGroup: reads(group),
   acknowledgeDeadLetterGroup: changes(group),
   resolveDeadLetterGroup: changes(group),
-  listDeadLetterAssignees: { access: 'token', ask: nothing, own: 200, readOnly: 403, other: 200 },
+  listDeadLetterAssignees: { access: 'token', prepare: nothing, own: 200, readOnly: 403, other: 200 },
   assignDeadLetterGroup: changes(withBody(group, { assignee: null })),
   snoozeDeadLetterGroup: changes(withBody(group, { until: null })),
   addDeadLetterGroupNote: changes(withBody(group, { text: 'waits for the provider' })),
@@ -142,7 +154,7 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
     return {};
   }),
   startWorkflow: changesOwn(() => ({ params: { workflowUrl: 'http://w.test/ok' }, headers: SDK })),
-  getRunSteps: { access: 'token', ask: sdkRun, own: 200, readOnly: 403, other: 404 },
+  getRunSteps: { access: 'token', prepare: sdkRun, own: 200, readOnly: 403, other: 404 },
   endRun: changes(sdkRun),
   waitForEvent: submits(async (objects) => {
     const runId = { 'upstash-workflow-runid': await objects.sdkRun() };
@@ -203,9 +215,9 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getSettings: readsOwn(),
   // A circuit breaker would hold the deliveries that later rows wait for, because many of their runs fail.
   updateSettings: changesOwn(() => ({ body: { breaker: { enabled: false } } })),
-  getSigningKeys: { access: 'token', ask: nothing, own: 200, readOnly: 403, other: 200 },
+  getSigningKeys: { access: 'token', prepare: nothing, own: 200, readOnly: 403, other: 200 },
   rotateSigningKeys: changesOwn(),
-  getSignatureSettings: { access: 'token', ask: nothing, own: 200, readOnly: 403, other: 200 },
+  getSignatureSettings: { access: 'token', prepare: nothing, own: 200, readOnly: 403, other: 200 },
   updateSignatureSettings: changesOwn(() => ({ body: { ed25519: true } })),
   // Each instance enabled them in the previous row.
   rotateKeyPairs: changesOwn(),
@@ -219,9 +231,9 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   summarizeDeadLetters: readsOwn(),
   summarizeMessages: readsOwn(),
   // The clock of the test is real for all callers.
-  getClock: { access: 'token', ask: nothing, own: 404, readOnly: 404, other: 404 },
-  advanceClock: { access: 'token', ask: () => ({ body: { by: '1s' } }), own: 404, readOnly: 403, other: 404 },
-  settleClock: { access: 'token', ask: nothing, own: 404, readOnly: 403, other: 404 },
+  getClock: { access: 'token', prepare: nothing, own: 404, readOnly: 404, other: 404 },
+  advanceClock: { access: 'token', prepare: () => ({ body: { by: '1s' } }), own: 404, readOnly: 403, other: 404 },
+  settleClock: { access: 'token', prepare: nothing, own: 404, readOnly: 403, other: 404 },
   getApiReference: open(200),
   getManagementApiReference: open(200),
   getUpstashApiReference: open(200),
@@ -341,12 +353,12 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   verifyAuditLog: account(nothing, ['operator'], EVERYBODY),
   createSession: open(200, () => ({ body: { email: emailOf('owner'), api_key: apiKeyOf('owner') } })),
   createSessionWithLink: open(200, (objects) => ({ body: { secret: objects.loginSecret() } })),
-  getSession: { access: 'session', ask: nothing },
+  getSession: { access: 'session', prepare: nothing },
   getSignInMethods: open(200),
   startSignIn: open(303),
   completeSignIn: open(303),
-  linkIdentity: { access: 'session', ask: nothing },
-  endSession: { access: 'session', ask: nothing },
+  linkIdentity: { access: 'session', prepare: nothing },
+  endSession: { access: 'session', prepare: nothing },
   getManagementOpenApi: open(200),
 
   // Dashboard pages, which are not built in the test.
@@ -358,10 +370,10 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   // Operations of the dialect of the published SDKs.
   enqueueMessage: changesOwn(() => ({ params: { queueName: 'made', destination: 'http://w.test/ok' } })),
   getMessage: reads(message),
-  cancelMessage: { access: 'token', ask: message, own: 202, readOnly: 403, other: 404 },
+  cancelMessage: { access: 'token', prepare: message, own: 202, readOnly: 403, other: 404 },
   cancelMessages: {
     access: 'token',
-    ask: async (objects) => ({ query: `messageIds=${await objects.message()}` }),
+    prepare: async (objects) => ({ query: `messageIds=${await objects.message()}` }),
     ...{ own: 202, readOnly: 403, other: 202 },
   },
   upsertQueue: changesOwn(() => ({ body: { queueName: 'made' } })),
@@ -393,10 +405,10 @@ export const ISOLATION: Readonly<Record<string, Row>> = {
   getDlqMessage: reads(deadLetter),
   deleteDlqMessage: changes(deadLetter),
   deleteDlqMessages: changesOwn(async (objects) => ({ query: `dlqIds=${await objects.deadLetter()}` })),
-  retryDlqMessage: { access: 'token', ask: deadLetter, own: 201, readOnly: 403, other: 404 },
+  retryDlqMessage: { access: 'token', prepare: deadLetter, own: 201, readOnly: 403, other: 404 },
   retryDlqMessages: {
     access: 'token',
-    ask: async (objects) => ({ query: `dlqIds=${await objects.deadLetter()}` }),
+    prepare: async (objects) => ({ query: `dlqIds=${await objects.deadLetter()}` }),
     ...{ own: 201, readOnly: 403, other: 404 },
   },
   cancelWorkflowRuns: changesOwn(inUpstash(async (objects) => ({ query: `workflowRunIds=${await objects.run()}` }))),

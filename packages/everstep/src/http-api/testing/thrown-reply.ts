@@ -1,6 +1,6 @@
 /** The reply of an endpoint whose step throws an error with a cause. */
 import type { FailedReply } from '@everstep/sdk/protocol';
-import type { StepAnswer, StepCall } from '../../ports/step-caller.js';
+import type { StepCall, StepOutcome } from '../../ports/step-caller.js';
 
 /** The error, as the SDK reports it. */
 export const THROWN: FailedReply['error'] = {
@@ -13,8 +13,8 @@ export const THROWN: FailedReply['error'] = {
   source: { file: 'src/charge.js', line: 7, column: 13, function: 'charge', code: 'throw new Error(text, { cause });' },
 };
 
-/** Answers a call: step 1 throws and is not retried. */
-export function thrownReply({ request }: StepCall): StepAnswer {
+/** Replies to a call: step 1 throws an error that is not retried. */
+export function thrownReply({ request }: StepCall): StepOutcome {
   const reply: FailedReply = {
     ...{ protocol: 1, kind: 'failed', base: request.journal.length, done: [] },
     step: { stepId: 1, name: 'charge order 17', type: 'Run' },

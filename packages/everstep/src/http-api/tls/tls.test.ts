@@ -9,21 +9,21 @@ import { connect, TLSSocket } from 'node:tls';
 import { hashOfApiKey } from '../../accounts/users/api-key-hash.js';
 import { readTlsFiles, watchTlsFiles } from '../../bootstrap/tls-files.js';
 import { ELSEWHERE_CERTIFICATE, LOCAL_CERTIFICATE, TEST_CA } from '../../config/certificates.fixture.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import { TlsListener } from './tls-listener.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 let directory = '';
 let port = 0;
 const tls = new TlsListener(LOCAL_CERTIFICATE);
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'everstep-tls-'));
-  world = await ApiWorld.open({ tls });
-  ({ port } = await world.api.listen({ host: '127.0.0.1', port: 0 }));
+  harness = await ApiHarness.open({ tls });
+  ({ port } = await harness.api.listen({ host: '127.0.0.1', port: 0 }));
 });
 after(async () => {
-  await world.close();
+  await harness.close();
   await rm(directory, { recursive: true });
 });
 
@@ -36,17 +36,17 @@ interface Got {
 
 const get = (options: RequestOptions, body?: string): Promise<Got> =>
   new Promise((resolve, reject) => {
-    const sent = request({ host: '127.0.0.1', port, ca: TEST_CA, ...options }, (answer) => {
-      const names = answer.socket instanceof TLSSocket ? answer.socket.getPeerCertificate().subjectaltname : '';
-      answer.resume();
-      answer.once('end', () => resolve({ status: answer.statusCode, headers: answer.headers, names }));
+    const sent = request({ host: '127.0.0.1', port, ca: TEST_CA, ...options }, (response) => {
+      const names = response.socket instanceof TLSSocket ? response.socket.getPeerCertificate().subjectaltname : '';
+      response.resume();
+      response.once('end', () => resolve({ status: response.statusCode, headers: response.headers, names }));
     });
     sent.once('error', reject).end(body);
   });
 
 test('serves TLS 1.2 and later and sends Strict-Transport-Security', async () => {
-  const answer = await get({ path: '/health' });
-  assert.deepEqual([answer.status, answer.headers['strict-transport-security']], [200, 'max-age=31536000']);
+  const result = await get({ path: '/health' });
+  assert.deepEqual([result.status, result.headers['strict-transport-security']], [200, 'max-age=31536000']);
   assert.equal((await get({ path: '/health', maxVersion: 'TLSv1.2' })).status, 200);
   await assert.rejects(get({ path: '/health', minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }));
   const local = await get({ path: '/health', headers: { host: `localhost:${port}` } });
@@ -56,12 +56,12 @@ test('serves TLS 1.2 and later and sends Strict-Transport-Security', async () =>
 test('the session cookie is for TLS only', async () => {
   const user = { userId: 'usr_1', email: 'ann@w.test', createdAt: 1 };
   const apiKey = { apiKeyId: 'key_1', userId: 'usr_1', name: 'one', keyHash: hashOfApiKey('ek_1'), createdAt: 1 };
-  await world.store.accounts.createUser({ user, apiKey });
-  const answer = await get(
+  await harness.store.accounts.createUser({ user, apiKey });
+  const response = await get(
     { method: 'POST', path: '/v2/session', headers: { 'content-type': 'application/json' } },
     JSON.stringify({ email: user.email, api_key: 'ek_1' }),
   );
-  assert.match(String(answer.headers['set-cookie']), /^__Host-everstep_session=.*; Secure/);
+  assert.match(String(response.headers['set-cookie']), /^__Host-everstep_session=.*; Secure/);
 });
 
 test('disconnects a client that uses plain HTTP', async () => {
@@ -100,7 +100,7 @@ test('replaces a certificate without closing connections and rejects an invalid 
 });
 
 test('stopping does not wait for connections without a request', async () => {
-  const own = await ApiWorld.open({ tls: new TlsListener(LOCAL_CERTIFICATE) });
+  const own = await ApiHarness.open({ tls: new TlsListener(LOCAL_CERTIFICATE) });
   const listening = await own.api.listen({ host: '127.0.0.1', port: 0 });
   const socket = connect({ host: '127.0.0.1', port: listening.port, ca: TEST_CA });
   await new Promise((resolve) => socket.once('secureConnect', resolve));

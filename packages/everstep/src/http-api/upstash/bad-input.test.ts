@@ -3,19 +3,19 @@ import { after, before, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
 import { LIMITS } from '../../config/limits.js';
 import { ERROR_CODES } from '../../contract/error-codes.js';
-import { ApiWorld, type ErrorAnswer } from '../testing/api-world.js';
+import { ApiHarness, type ErrorResponse } from '../testing/api-harness.js';
 import { type Case, json, parameter } from '../testing/bad-input-case.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open({
+  harness = await ApiHarness.open({
     addressPolicy: {
       check: (url) =>
         new URL(url).hostname === '10.0.0.1' ? { ok: false, message: '10.0.0.1 is a private address' } : { ok: true },
     },
   });
 });
-after(() => world.close());
+after(() => harness.close());
 
 const URL_TO = 'http://w.test/ok';
 const header = (name: string, value: string, words: RegExp, code: Case[2] = 'bad-header'): Case => [
@@ -149,14 +149,14 @@ test('errors name the invalid part, in the error format of the SDKs', async (t) 
   for (const [what, request, expected, words, options = {}] of CASES) {
     await t.test(what, async () => {
       const [method = '', url = ''] = request.split(/ (.*)/s);
-      const headers: InjectOptions['headers'] = { authorization: `Bearer ${world.token}`, ...options.headers };
+      const headers: InjectOptions['headers'] = { authorization: `Bearer ${harness.token}`, ...options.headers };
       const asked = { method: method as 'POST', url, headers };
       const payload = options.body === undefined ? {} : { payload: options.body };
-      const answer = await world.send<ErrorAnswer>({ ...asked, ...payload });
-      assert.equal(answer.status, ERROR_CODES[expected].status, JSON.stringify(answer.body));
-      assert.equal(answer.headers['upstash-error-code'], expected);
-      assert.match(answer.body.error, words);
-      assert.deepEqual(Object.keys(answer.body), ['error']);
+      const response = await harness.send<ErrorResponse>({ ...asked, ...payload });
+      assert.equal(response.status, ERROR_CODES[expected].status, JSON.stringify(response.body));
+      assert.equal(response.headers['upstash-error-code'], expected);
+      assert.match(response.body.error, words);
+      assert.deepEqual(Object.keys(response.body), ['error']);
     });
   }
 });
@@ -168,12 +168,12 @@ test('an invalid item of a batch gets its own error, and the other items are pub
     { destination: URL_TO, headers: { 'Upstash-Retries': 'x' } },
     { destination: URL_TO, queue: 'no spaces' },
   ];
-  const answer = await world.call<{ messageId?: string; error?: string }[]>('POST', '/v2/batch', {
+  const received = await harness.call<{ messageId?: string; error?: string }[]>('POST', '/v2/batch', {
     headers: json,
     body: JSON.stringify(items),
   });
-  assert.equal(answer.status, 200);
-  const [good, ...bad] = answer.body;
+  assert.equal(received.status, 200);
+  const [good, ...bad] = received.body;
   assert.match(good?.messageId ?? '', /^msg_/);
   assert.deepEqual(
     bad.map(({ error }, index) => [/destination/, /Upstash-Retries/, /name of a queue/][index]?.test(error ?? '')),
@@ -182,10 +182,10 @@ test('an invalid item of a batch gets its own error, and the other items are pub
 });
 
 test('a run and a message can have the same deduplication id', async () => {
-  const asRun = await world.trigger('ok', { 'svc-deduplication-id': 'shared' });
+  const asRun = await harness.trigger('ok', { 'svc-deduplication-id': 'shared' });
   const headers = { 'upstash-deduplication-id': 'shared' };
-  const first = await world.call<{ messageId: string; deduplicated?: boolean }>('POST', `/v2/publish/${URL_TO}`, { headers });
-  const second = await world.call<{ messageId: string; deduplicated?: boolean }>('POST', `/v2/publish/${URL_TO}`, { headers });
+  const first = await harness.call<{ messageId: string; deduplicated?: boolean }>('POST', `/v2/publish/${URL_TO}`, { headers });
+  const second = await harness.call<{ messageId: string; deduplicated?: boolean }>('POST', `/v2/publish/${URL_TO}`, { headers });
   assert.notEqual(first.body.messageId, asRun.workflowRunId);
   assert.deepEqual([first.body.deduplicated, second.body], [undefined, { ...first.body, deduplicated: true }]);
 });

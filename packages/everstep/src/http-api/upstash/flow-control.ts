@@ -6,7 +6,7 @@ import { Empty } from '../../contract/empty.js';
 import { ApiError } from '../../contract/error-codes.js';
 import type { FlowControlStatus } from '../../runtime/services/workflow-service.js';
 import { change } from '../audited/audit-rule.js';
-import { answer, type Operation, operation } from '../operation.js';
+import { type Operation, operation, respond } from '../operation.js';
 import { UnpinQuery } from '../operations/control/flow-control.js';
 import { shown } from '../parameters/value-errors.js';
 import { KeptText } from '../parameters/values.js';
@@ -47,7 +47,7 @@ const listKeys = operation({
   errors: [],
   async handle(_input, { service }, { instanceId }) {
     const now = service.now();
-    return answer(
+    return respond(
       200,
       (await service.flowControl.list({ instanceId })).map((status) => present(status, now)),
     );
@@ -67,7 +67,7 @@ const getKey = operation({
   responses: { 200: FlowControlShown },
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
-    return answer(200, present(found(key, await service.flowControl.find({ instanceId, key })), service.now()));
+    return respond(200, present(found(key, await service.flowControl.find({ instanceId, key })), service.now()));
   },
 });
 
@@ -88,7 +88,7 @@ const unpinKey = operation({
   async handle({ path: { flowControlKey: key }, query }, { service }, { instanceId }) {
     const { parallelism = false, rate = false } = query;
     found(key, await service.flowControl.change({ instanceId, key, change: { kind: 'unpin', parallelism, rate } }));
-    return answer(200, undefined);
+    return respond(200, undefined);
   },
 });
 

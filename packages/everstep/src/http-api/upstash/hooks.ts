@@ -5,7 +5,7 @@ import { LIMITS } from '../../config/limits.js';
 import { WebhookTaken } from '../../contract/events.js';
 import { IS_AN_EVENT } from '../audited/audit-rule.js';
 import { type Method, type Operation, openOperation } from '../operation.js';
-import { answerWebhook, contentOf, noSuchWebhook } from '../operations/events/webhooks.js';
+import { contentOf, noSuchWebhook, webhookResponse } from '../operations/events/webhooks.js';
 import { Text } from '../parameters/values.js';
 
 function hook(method: Method, operationId: string): Operation {
@@ -35,7 +35,7 @@ function hook(method: Method, operationId: string): Operation {
     },
     async handle({ path: { userId: instanceId, workflowRunId, eventId }, body, request }, { service }) {
       const content = contentOf(method, body, request);
-      return answerWebhook(await service.events.callWebhook({ eventId, content, of: { instanceId, workflowRunId } }));
+      return webhookResponse(await service.events.callWebhook({ eventId, content, of: { instanceId, workflowRunId } }));
     },
   });
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 interface Page {
   readonly cursor?: string;
@@ -27,7 +27,7 @@ async function publish(count: number): Promise<void> {
       headers,
     }));
     const json = { 'content-type': 'application/json' };
-    const { status } = await world.call('POST', '/v2/batch', { headers: json, body: JSON.stringify(items) });
+    const { status } = await harness.call('POST', '/v2/batch', { headers: json, body: JSON.stringify(items) });
     assert.equal(status, 200);
   }
 }
@@ -39,7 +39,7 @@ test('messages are listed in either order, with the time of their publication', 
   for (const [order, found] of Object.entries(ids)) {
     let cursor = '';
     do {
-      const { body } = await world.call<Page>('GET', `/v2/events?order=${order}${states}&cursor=${cursor}`);
+      const { body } = await harness.call<Page>('GET', `/v2/events?order=${order}${states}&cursor=${cursor}`);
       for (const { messageId, createdAt, time } of body.events) {
         found.push(messageId);
         assert.equal(createdAt, time);
@@ -52,7 +52,7 @@ test('messages are listed in either order, with the time of their publication', 
 });
 
 test('a listing by a rare state returns all matches over several pages', async () => {
-  const { body } = await world.call<{ messageId: string }>('POST', '/v2/publish/http://w.test/refuse', {
+  const { body } = await harness.call<{ messageId: string }>('POST', '/v2/publish/http://w.test/refuse', {
     headers: { 'upstash-retries': '1', 'upstash-retry-delay': '86400000' },
   });
   await publish(LIMITS.maxMessagesScanned + 50);
@@ -60,7 +60,7 @@ test('a listing by a rare state returns all matches over several pages', async (
   let pages = 0;
   let cursor = '';
   do {
-    const page = await world.call<Page>('GET', `/v2/events?state=ERROR&cursor=${cursor}`);
+    const page = await harness.call<Page>('GET', `/v2/events?state=ERROR&cursor=${cursor}`);
     found.push(...page.body.events.map(({ messageId }) => messageId));
     cursor = page.body.cursor ?? '';
     pages++;

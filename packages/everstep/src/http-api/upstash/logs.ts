@@ -5,7 +5,7 @@ import { LIMITS } from '../../config/limits.js';
 import { MESSAGE_FILTERS } from '../../contract/filters/message-filters.js';
 import type { RunStatus } from '../../engine/runs/run.js';
 import { MESSAGE_STATES, type MessageState } from '../../runtime/services/workflow-service.js';
-import { type ApiContext, answer, type Operation, operation } from '../operation.js';
+import { type ApiContext, type Operation, operation, respond } from '../operation.js';
 import { isEmptyRange, MessageOrder } from '../operations/filters.js';
 import { queryFilters, storeFilterOf } from '../parameters/filters.js';
 import { Cursor, Text } from '../parameters/values.js';
@@ -100,7 +100,7 @@ const listEvents = operation({
   errors: ['bad-parameter', 'bad-cursor'],
   async handle({ query }, context, caller) {
     const { entries, cursor } = await logsOf(query, context, caller);
-    return answer(200, { ...cursor, events: entries });
+    return respond(200, { ...cursor, events: entries });
   },
 });
 
@@ -118,7 +118,7 @@ const listLogs = operation({
   errors: ['bad-parameter', 'bad-cursor'],
   async handle({ query }, context, caller) {
     const { entries, cursor } = await logsOf(query, context, caller);
-    return answer(200, { ...cursor, logs: entries });
+    return respond(200, { ...cursor, logs: entries });
   },
 });
 

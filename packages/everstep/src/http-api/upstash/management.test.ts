@@ -10,12 +10,12 @@ let objects: TestObjects;
 before(async () => {
   objects = await TestObjects.open();
 });
-after(() => objects.world.close());
+after(() => objects.harness.close());
 
 function ask<Body>(person: Person, method: Method, url: string, body?: unknown) {
   const headers = { authorization: basicOf(person), 'content-type': 'application/json' };
   const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
-  return objects.world.send<Body>({ method, url, headers, ...payload });
+  return objects.harness.send<Body>({ method, url, headers, ...payload });
 }
 
 test('queue instances equal those of the native paths, with tokens in the SDK format', async () => {
@@ -40,15 +40,15 @@ test('a rotated token works for the runtime API immediately, and the old one doe
   assert.equal(after.status, 200);
   const statusWith = async (token: string | undefined) => {
     const headers = { authorization: `Bearer ${token}` };
-    return (await objects.world.send({ method: 'GET', url: '/v2/topics', headers })).status;
+    return (await objects.harness.send({ method: 'GET', url: '/v2/topics', headers })).status;
   };
   assert.deepEqual([await statusWith(before.body.token), await statusWith(after.body.token)], [401, 200]);
 });
 
 test('an instance can be moved to a team and given a budget with the field names of this API', async () => {
-  const { world, people } = objects;
+  const { harness, people } = objects;
   const request = { name: objects.name(), region: REGION } as const;
-  const { instance } = doneValue(await world.accounts.createInstance(people.principals.owner, request));
+  const { instance } = doneValue(await harness.accounts.createInstance(people.principals.owner, request));
   const id = instance.instanceId;
   const moved = await ask('owner', 'POST', '/v2/qstash/move-to-team', { qstash_id: id, target_team_id: people.teamId });
   assert.deepEqual([moved.status, moved.body], [200, 'OK']);

@@ -6,7 +6,7 @@ import { RecordId } from '../../contract/management.js';
 import { carryToken } from '../../dialects/upstash/token.js';
 import { MANAGEMENT_OPERATIONS } from '../management/index.js';
 import { jsonBody } from '../management/outcome.js';
-import type { BodySpec, Operation, OperationAnswer, OperationInput } from '../operation.js';
+import type { BodySpec, Operation, OperationInput, OperationResponse } from '../operation.js';
 
 interface Row {
   /** Id of the native operation. */
@@ -65,9 +65,9 @@ function atPath({ of, operationId, path, body, renamed = {} }: Row): Operation {
     path,
     dialect: 'upstash',
     ...(body ? { body } : {}),
-    async run(input: OperationInput, context, admitted): Promise<OperationAnswer> {
-      const answer = await own.run({ ...input, body: withNames(input.body, renamed) }, context, admitted);
-      return { ...answer, body: withCarriedTokens(answer.body) };
+    async run(input: OperationInput, context, admitted): Promise<OperationResponse> {
+      const response = await own.run({ ...input, body: withNames(input.body, renamed) }, context, admitted);
+      return { ...response, body: withCarriedTokens(response.body) };
     },
   };
 }

@@ -4,7 +4,7 @@ import { MANAGEMENT_OPERATIONS } from '../management/index.js';
 import { OPERATIONS } from '../operations/index.js';
 import { SEARCH_OPERATIONS } from '../search/index.js';
 import { pathsOf } from '../server/routing.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 import { UPSTASH_MANAGEMENT_OPERATIONS, UPSTASH_OPERATIONS } from './index.js';
 
 interface OperationObject {
@@ -21,15 +21,15 @@ interface OpenApi {
 }
 
 const ALL = [...UPSTASH_OPERATIONS, ...UPSTASH_MANAGEMENT_OPERATIONS];
-let world: ApiWorld;
+let harness: ApiHarness;
 let document: OpenApi;
 before(async () => {
-  world = await ApiWorld.open();
-  const answer = await world.send<OpenApi>({ method: 'GET', url: '/openapi-upstash.json' });
-  assert.equal(answer.status, 200, 'the document requires no token');
-  document = answer.body;
+  harness = await ApiHarness.open();
+  const response = await harness.send<OpenApi>({ method: 'GET', url: '/openapi-upstash.json' });
+  assert.equal(response.status, 200, 'the document requires no token');
+  document = response.body;
 });
-after(() => world.close());
+after(() => harness.close());
 
 const operations = () =>
   Object.entries(document.paths).flatMap(([path, item]) =>

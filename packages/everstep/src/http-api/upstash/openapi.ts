@@ -5,7 +5,7 @@ import { InstanceRecord, QueueStats } from '../../contract/management.js';
 import { upstash } from '../../dialects/upstash/index.js';
 import { documentOnce } from '../openapi/api-document.js';
 import { openApiOf } from '../openapi/openapi-document.js';
-import { answer, type Operation, openOperation } from '../operation.js';
+import { type Operation, openOperation, respond } from '../operation.js';
 import type { Reference } from '../reference/index.js';
 import { MESSAGE_FAMILIES, MessageHeaders } from './messages/message-headers.js';
 import {
@@ -30,7 +30,7 @@ const withHeaders = (operation: Operation): Operation =>
     : operation;
 
 /** Schemas with a name in the document. */
-const NAMED: Readonly<Record<string, TSchema>> = {
+const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Error: ErrorBody,
   DlqMessage,
   FlowControlKey: FlowControlShown,
@@ -61,10 +61,10 @@ export function describedBy(of: (serviceVersion: string) => object): {
     method: 'GET',
     path: '/openapi-upstash.json',
     unknownQuery: 'ignore',
-    whileStopping: 'answer',
+    whileStopping: 'respond',
     responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1' }) },
     errors: [],
-    handle: (_input, { version }) => answer(200, document(version)),
+    handle: (_input, { version }) => respond(200, document(version)),
   });
   const reference: Reference = {
     operationId: 'getUpstashApiReference',
@@ -98,6 +98,6 @@ export function openApiDocumentOf(operations: readonly Operation[], serviceVersi
     },
     operations: operations.map(withHeaders),
     dialect: upstash,
-    named: NAMED,
+    named: NAMED_SCHEMAS,
   });
 }

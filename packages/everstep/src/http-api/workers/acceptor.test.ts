@@ -5,13 +5,13 @@ import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { LIMITS } from '../../config/limits.js';
 import type { TokenScope } from '../../ports/stores/accounts/named-tokens.js';
-import { type TestWorker, WorkerWorld } from './worker-client.fixture.js';
+import { type TestWorker, WorkerHarness } from './worker-client.fixture.js';
 
-let world: WorkerWorld;
+let harness: WorkerHarness;
 before(async () => {
-  world = await WorkerWorld.open();
+  harness = await WorkerHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const rejectionOf = async (worker: TestWorker) => {
   const { code, message, retry } = await worker.frame('rejected');
@@ -39,7 +39,7 @@ interface Raw {
   readonly closed: Promise<string>;
 }
 
-function raw(port = world.port): Raw {
+function raw(port = harness.port): Raw {
   const socket = connectRaw(port, '127.0.0.1');
   let text = '';
   socket.on('data', (chunk) => (text += chunk.toString('latin1')));
@@ -57,8 +57,8 @@ test('a token with the scope for the app, for all apps, or for writing may conne
     [['trigger', 'notify', 'read'], false],
   ];
   for (const [scopes, mayConnect] of table) {
-    const { token } = await world.token(scopes);
-    const worker = await world.greet({ token });
+    const { token } = await harness.token(scopes);
+    const worker = await harness.greet({ token });
     if (mayConnect) await worker.frame('welcome');
     else {
       const has = scopes.join(', ');
@@ -70,59 +70,59 @@ test('a token with the scope for the app, for all apps, or for writing may conne
     }
     worker.socket.terminate();
   }
-  const readOnly = await world.greet({ token: world.api.readOnlyToken });
+  const readOnly = await harness.greet({ token: harness.api.readOnlyToken });
   assert.equal((await rejectionOf(readOnly)).code, 'forbidden');
 });
 
 test('a token that may only connect one app may do nothing else', async () => {
-  const { token } = await world.token(['connect:shop']);
+  const { token } = await harness.token(['connect:shop']);
   const headers = { authorization: `Bearer ${token}` };
   for (const [method, url] of [
     ['GET', '/v2/keys'],
     ['GET', '/v2/workflows/logs'],
     ['POST', '/v2/trigger/worker://shop/order'],
   ] as const) {
-    const answer = await world.api.send<{ readonly error: string }>({ method, url, headers });
-    assert.equal(answer.status, 403, url);
-    assert.match(answer.body.error, /this token has: connect:shop$/);
+    const response = await harness.api.send<{ readonly error: string }>({ method, url, headers });
+    assert.equal(response.status, 403, url);
+    assert.match(response.body.error, /this token has: connect:shop$/);
   }
 });
 
 test('a token that is not valid is rejected permanently, and no log contains it', async () => {
   const secret = 'est_a-secret-that-nothing-shows';
-  const worker = await world.greet({ token: secret });
+  const worker = await harness.greet({ token: secret });
   const { code, retry } = await rejectionOf(worker);
   assert.deepEqual([code, retry], ['unauthorized', false]);
-  const elsewhere = await world.dial({ headers: { host: 'us-east-1.everstep.test' } });
-  elsewhere.send(world.hello());
+  const elsewhere = await harness.dial({ headers: { host: 'us-east-1.everstep.test' } });
+  elsewhere.send(harness.hello());
   assert.match((await rejectionOf(elsewhere)).message, /the token belongs to region eu-central-1/);
-  const nowhere = await world.dial({ headers: { host: 'us-nowhere-9.everstep.test' } });
-  nowhere.send(world.hello());
+  const nowhere = await harness.dial({ headers: { host: 'us-nowhere-9.everstep.test' } });
+  nowhere.send(harness.hello());
   assert.match((await rejectionOf(nowhere)).message, /unknown region us-nowhere-9/);
-  const { worker: accepted } = await world.connect();
+  const { worker: accepted } = await harness.connect();
   accepted.socket.terminate();
-  const logged = JSON.stringify(world.api.logged);
-  assert.ok(!logged.includes(secret) && !logged.includes(world.api.token));
+  const logged = JSON.stringify(harness.api.logged);
+  assert.ok(!logged.includes(secret) && !logged.includes(harness.api.token));
 });
 
 test('a revoked token ends its connections immediately, and no others', async () => {
-  const { token, tokenId } = await world.token(['connect']);
-  const [revoked, other] = [await world.connect({ token }), await world.connect()];
-  await world.api.store.accounts.revokeNamedToken({ instanceId: 'qi_1', tokenId, at: 2 });
-  world.api.authority.revoked('qi_1', [tokenId]);
+  const { token, tokenId } = await harness.token(['connect']);
+  const [revoked, other] = [await harness.connect({ token }), await harness.connect()];
+  await harness.api.store.accounts.revokeNamedToken({ instanceId: 'qi_1', tokenId, at: 2 });
+  harness.api.authority.revoked('qi_1', [tokenId]);
   assert.deepEqual([(await rejectionOf(revoked.worker)).code, revoked.link.isOpen], ['unauthorized', false]);
   assert.equal(other.link.isOpen, true);
   other.worker.socket.terminate();
 });
 
 test('a permanent token, a deleted instance and a change on another node end connections too', async () => {
-  const { authority, store } = world.api;
+  const { authority, store } = harness.api;
   const token = await authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
-  const permanent = await world.connect({ token });
+  const permanent = await harness.connect({ token });
   await authority.revoke(JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).jti);
   assert.equal((await rejectionOf(permanent.worker)).code, 'unauthorized');
-  const named = await world.token(['connect'], 'qi_2');
-  const elsewhere = await world.connect({ token: named.token });
+  const named = await harness.token(['connect'], 'qi_2');
+  const elsewhere = await harness.connect({ token: named.token });
   await store.accounts.revokeNamedToken({ instanceId: 'qi_2', tokenId: named.tokenId, at: 2 });
   // Another node revoked it, and notified this one.
   await authority.forget('qi_2');
@@ -147,10 +147,10 @@ test('closes a connection that sends too much before it is accepted, in one chun
 });
 
 test('closes a connection without a first frame when the time is over', async () => {
-  const workers = [await world.dial(), await world.dial()];
-  const start = world.clock.now();
+  const workers = [await harness.dial(), await harness.dial()];
+  const start = harness.clock.now();
   // Both timers are for the same time.
-  while (world.clock.now() <= start + LIMITS.workerHelloTimeoutMs && world.clock.advance());
+  while (harness.clock.now() <= start + LIMITS.workerHelloTimeoutMs && harness.clock.advance());
   for (const worker of workers) assert.equal((await worker.closed).code, 1006);
 });
 
@@ -161,21 +161,21 @@ test('rejects a first message that is not a hello, and frames before the welcome
     ['[{"kind":"hello","connection":{"toString":1}}]', /version unknown of worker connections/],
     ['[{"kind":"hello","connection":1,"protocol":9}]', /version 9 of the step protocol/],
   ] as const) {
-    const worker = await world.dial();
+    const worker = await harness.dial();
     worker.socket.send(text);
     assert.match((await rejectionOf(worker)).message, message);
   }
-  const binary = await world.dial();
-  binary.socket.send(Buffer.from(JSON.stringify([world.hello()])));
+  const binary = await harness.dial();
+  binary.socket.send(Buffer.from(JSON.stringify([harness.hello()])));
   assert.equal((await rejectionOf(binary)).message, 'the first message is not text');
   const early = raw();
-  const hello = textFrame(JSON.stringify([world.hello({ token: 'est_unknown' })]));
+  const hello = textFrame(JSON.stringify([harness.hello({ token: 'est_unknown' })]));
   early.socket.write(Buffer.concat([Buffer.from(`${HANDSHAKE}\r\n`), hello, textFrame('[{"kind":"pong"}]')]));
   assert.match(await early.closed, /^HTTP\/1\.1 101 .*\r\n\r\n$/s);
 });
 
 test('limits the connections that are not accepted yet by address', async () => {
-  const small = await WorkerWorld.open({ trustedProxies: ['127.0.0.1'] });
+  const small = await WorkerHarness.open({ trustedProxies: ['127.0.0.1'] });
   const from = (address: string) => ({ headers: { 'x-forwarded-for': `198.51.100.1, ${address}` } });
   const workers: TestWorker[] = [];
   for (let n = 0; n < LIMITS.maxUnacceptedWorkersOfAddress; n++) workers.push(await small.dial(from('203.0.113.7')));
@@ -193,7 +193,7 @@ test('limits the connections that are not accepted yet by address', async () => 
 });
 
 test('connected workers leave connections for requests, and a rejected worker can retry', async () => {
-  const small = await WorkerWorld.open({ connectionLimits: { served: 5, accepted: 8 } });
+  const small = await WorkerHarness.open({ connectionLimits: { served: 5, accepted: 8 } });
   const connected = [await small.connect(), await small.connect(), await small.connect()];
   const rejected = await small.greet();
   assert.deepEqual(await rejectionOf(rejected), {
@@ -210,16 +210,18 @@ test('connected workers leave connections for requests, and a rejected worker ca
 });
 
 test('ignores cookies, refuses pages of other origins, and requires a Host header', async () => {
-  const withCookie = await world.dial({ headers: { cookie: 'everstep_session=1', authorization: `Bearer ${world.api.token}` } });
-  withCookie.send(world.hello({ token: '' }));
+  const withCookie = await harness.dial({
+    headers: { cookie: 'everstep_session=1', authorization: `Bearer ${harness.api.token}` },
+  });
+  withCookie.send(harness.hello({ token: '' }));
   assert.equal((await rejectionOf(withCookie)).code, 'unauthorized');
   const foreign: readonly Readonly<Record<string, string>>[] = [
     { origin: 'https://evil.test' },
     { origin: 'null' },
     { 'sec-fetch-site': 'cross-site' },
   ];
-  for (const headers of foreign) await assert.rejects(world.dial({ headers }), /403/);
-  const own = await world.dial({ origin: `http://127.0.0.1:${world.port}` });
+  for (const headers of foreign) await assert.rejects(harness.dial({ headers }), /403/);
+  const own = await harness.dial({ origin: `http://127.0.0.1:${harness.port}` });
   own.socket.terminate();
   const hostless = raw();
   hostless.socket.write(`${HANDSHAKE.replace('Host: localhost\r\n', '')}\r\n`);
@@ -227,12 +229,12 @@ test('ignores cookies, refuses pages of other origins, and requires a Host heade
 });
 
 test('negotiates no compression and no subprotocol, and rejects an invalid handshake with an error', async () => {
-  const url = `ws://127.0.0.1:${world.port}/v2/workers/connect`;
+  const url = `ws://127.0.0.1:${harness.port}/v2/workers/connect`;
   const offering = new WebSocket(url, { perMessageDeflate: true });
   await once(offering, 'open');
   assert.equal(offering.extensions, '');
   offering.terminate();
-  const answers: string[] = [];
+  const closeReasons: string[] = [];
   for (const change of [
     (text: string) => text.replace('dGhlIHNhbXBsZSBub25jZQ==', 'short'),
     (text: string) => text.replace('Version: 13', 'Version: 99'),
@@ -241,11 +243,11 @@ test('negotiates no compression and no subprotocol, and rejects an invalid hands
   ]) {
     const { socket, closed } = raw();
     socket.write(`${change(HANDSHAKE)}\r\n`);
-    answers.push(await closed);
+    closeReasons.push(await closed);
   }
-  for (const answer of answers)
+  for (const received of closeReasons)
     assert.match(
-      answer,
+      received,
       /^HTTP\/1\.1 400 Bad Request\r\n.*svc-error-code: bad-request\r\n.*the WebSocket handshake is invalid/is,
     );
   const { socket, closed } = raw();
@@ -258,7 +260,7 @@ test('negotiates no compression and no subprotocol, and rejects an invalid hands
 });
 
 test('logs accepted, rejected and disconnected workers', async () => {
-  const own = await WorkerWorld.open();
+  const own = await WorkerHarness.open();
   const { worker } = await own.connect({ host: 'h1' });
   worker.socket.send('not JSON');
   await worker.closed;
@@ -278,7 +280,7 @@ test('logs accepted, rejected and disconnected workers', async () => {
 });
 
 test('closes a connection that sends pings in a loop', async () => {
-  const { worker } = await world.connect();
+  const { worker } = await harness.connect();
   const isOpen = () => worker.socket.readyState === worker.socket.OPEN;
   for (let n = 0; n < 10 * LIMITS.maxUnexpectedWorkerFrames && isOpen(); n++) {
     worker.socket.ping();

@@ -65,7 +65,7 @@ export interface ConnectionNodes {
 }
 
 /** Why a worker is rejected. `retry`: another attempt can succeed. */
-class Rejected extends Error {
+class WorkerRejection extends Error {
   readonly code: RejectionCode;
   readonly retry: boolean;
 
@@ -228,15 +228,15 @@ export class WorkerAcceptor {
     text: string | null,
     client: Client,
   ): Promise<() => void> {
-    if (text === null) throw new Rejected('bad-request', 'the first message is not text', false);
+    if (text === null) throw new WorkerRejection('bad-request', 'the first message is not text', false);
     const read = readHello(text);
-    if (!read.ok) throw new Rejected(read.code, read.message, false);
+    if (!read.ok) throw new WorkerRejection(read.code, read.message, false);
     const { hello } = read;
     const token = bareToken(hello.token);
     const region = this.regionOf(client);
     const caller = await this.callerOf(token, region);
     const problem = connectProblem(caller.scopes, hello.app);
-    if (problem !== null) throw new Rejected('forbidden', problem, false);
+    if (problem !== null) throw new WorkerRejection('forbidden', problem, false);
     return () => {
       const release = this.hold(caller);
       const link = this.register(sockets, caller, { hello, client, release });
@@ -255,7 +255,7 @@ export class WorkerAcceptor {
     try {
       return regionOf(host, this.options.defaultRegion);
     } catch (error) {
-      if (error instanceof ApiError) throw new Rejected('bad-request', error.message, false);
+      if (error instanceof ApiError) throw new WorkerRejection('bad-request', error.message, false);
       throw error;
     }
   }
@@ -265,21 +265,21 @@ export class WorkerAcceptor {
     try {
       const verdict = authority.recall(token, region) ?? (await authority.verify(token, region));
       if (verdict.ok) return verdict.caller;
-      throw new Rejected('unauthorized', verdict.message, false);
+      throw new WorkerRejection('unauthorized', verdict.message, false);
     } catch (error) {
-      if (error instanceof Rejected) throw error;
+      if (error instanceof WorkerRejection) throw error;
       log.error({ error: String(error) }, 'could not verify the token of a worker');
-      throw new Rejected('unavailable', 'the token could not be verified', true);
+      throw new WorkerRejection('unavailable', 'the token could not be verified', true);
     }
   }
 
   /** Counts the connection, and returns the function that ends it. Throws Rejected if a limit is reached. */
   private hold({ instanceId }: Caller): () => void {
-    if (this.closing) throw new Rejected('unavailable', 'the service stops', true);
+    if (this.closing) throw new WorkerRejection('unavailable', 'the service stops', true);
     try {
       return this.options.held.open(instanceId);
     } catch (error) {
-      if (error instanceof ApiError) throw new Rejected('too-many-connections', error.message, true);
+      if (error instanceof ApiError) throw new WorkerRejection('too-many-connections', error.message, true);
       throw error;
     }
   }
@@ -322,9 +322,9 @@ export class WorkerAcceptor {
   }
 
   private reject(socket: WebSocket, error: unknown): void {
-    const known = error instanceof Rejected ? error : null;
+    const known = error instanceof WorkerRejection ? error : null;
     if (!known) this.options.log.error({ error: String(error) }, 'could not accept a worker');
-    const { code, message, retry } = known ?? new Rejected('unavailable', 'the worker could not be accepted', true);
+    const { code, message, retry } = known ?? new WorkerRejection('unavailable', 'the worker could not be accepted', true);
     this.logOf(code).warn({ code });
     const frame: ServiceFrame = { kind: 'rejected', code, message, retry };
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify([frame]));

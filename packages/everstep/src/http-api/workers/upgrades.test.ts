@@ -9,7 +9,7 @@ import { connect as connectTls } from 'node:tls';
 import { LOCAL_CERTIFICATE, TEST_CA } from '../../config/certificates.fixture.js';
 import { TlsListener } from '../tls/tls-listener.js';
 import { serveUpgrades } from './upgrades.js';
-import { WorkerWorld } from './worker-client.fixture.js';
+import { WorkerHarness } from './worker-client.fixture.js';
 
 interface Place {
   readonly name: string;
@@ -19,7 +19,7 @@ interface Place {
 
 /** Servers that respond to each request with what they have read of it. */
 const echoes: Server[] = [];
-const worlds: WorkerWorld[] = [];
+const harnesses: WorkerHarness[] = [];
 const places: Place[] = [];
 
 async function echo(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -55,14 +55,14 @@ before(async () => {
   await startEcho(createServer(), false);
   await startEcho(createTlsServer(LOCAL_CERTIFICATE), true);
   for (const tls of [null, new TlsListener(LOCAL_CERTIFICATE)]) {
-    const world = await WorkerWorld.open(tls ? { tls } : {});
-    worlds.push(world);
-    places.push({ name: tls ? 'TLS' : 'HTTP', port: world.port, isTls: tls !== null });
+    const harness = await WorkerHarness.open(tls ? { tls } : {});
+    harnesses.push(harness);
+    places.push({ name: tls ? 'TLS' : 'HTTP', port: harness.port, isTls: tls !== null });
   }
 });
 after(async () => {
   for (const server of echoes) server.close();
-  for (const world of worlds) await world.close();
+  for (const harness of harnesses) await harness.close();
 });
 
 /** Sends bytes and reads until the server closes the connection. */
@@ -164,19 +164,19 @@ test('no request is smuggled: what is invalid without an upgrade is invalid with
 });
 
 test('limits of connections apply to upgrade requests, and a connection counts once', async () => {
-  const world = await WorkerWorld.open({ connectionLimits: { served: 1, accepted: 8 } });
-  const place = { name: 'HTTP', port: world.port, isTls: false };
+  const harness = await WorkerHarness.open({ connectionLimits: { served: 1, accepted: 8 } });
+  const place = { name: 'HTTP', port: harness.port, isTls: false };
   // One connection after the other, each with several upgrade requests.
   for (let n = 0; n < 3; n++) {
     const text = await exchange(place, upgrading('GET /nothing').repeat(3) + LAST);
     assert.deepEqual(statusesOf(text), ['404', '404', '404', '200']);
   }
-  const first = connect(world.port, '127.0.0.1');
+  const first = connect(harness.port, '127.0.0.1');
   await once(first, 'connect');
   first.write(upgrading('GET /health'));
   await once(first, 'data');
   assert.deepEqual(statusesOf(await exchange(place, upgrading('GET /nothing'))), ['503']);
-  await assert.rejects(world.dial(), /503/);
+  await assert.rejects(harness.dial(), /503/);
   first.destroy();
-  await world.close();
+  await harness.close();
 });

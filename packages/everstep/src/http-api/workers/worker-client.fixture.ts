@@ -12,11 +12,11 @@ import { ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { WorkerLink } from '../../worker-connections/worker-link.js';
 import { WorkerPools } from '../../worker-connections/worker-pools.js';
 import type { HttpApiDependencies } from '../index.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 
 const MiB = 1024 * 1024;
 
-export interface Closed {
+export interface CloseFrame {
   readonly code: number;
   readonly reason: string;
 }
@@ -26,7 +26,7 @@ export class TestWorker {
   readonly socket: WebSocket;
   readonly frames: ServiceFrame[] = [];
   /** Resolves when the connection has ended. */
-  readonly closed: Promise<Closed>;
+  readonly closed: Promise<CloseFrame>;
   private readonly listeners = new Set<() => void>();
 
   constructor(socket: WebSocket) {
@@ -62,15 +62,15 @@ export class TestWorker {
   }
 }
 
-export class WorkerWorld {
-  readonly api: ApiWorld;
+export class WorkerHarness {
+  readonly api: ApiHarness;
   readonly port: number;
   readonly pools: WorkerPools;
   readonly clock: SimulatedClock;
   readonly replies: ReplyBudget;
   private created = 0;
 
-  private constructor(parts: Pick<WorkerWorld, 'api' | 'port' | 'pools' | 'clock' | 'replies'>) {
+  private constructor(parts: Pick<WorkerHarness, 'api' | 'port' | 'pools' | 'clock' | 'replies'>) {
     this.api = parts.api;
     this.port = parts.port;
     this.pools = parts.pools;
@@ -79,7 +79,7 @@ export class WorkerWorld {
   }
 
   /** Starts a service. `maxBytes`: memory for replies. */
-  static async open(overrides: Partial<HttpApiDependencies> = {}, maxBytes = 64 * MiB): Promise<WorkerWorld> {
+  static async open(overrides: Partial<HttpApiDependencies> = {}, maxBytes = 64 * MiB): Promise<WorkerHarness> {
     const simulated = new SimulatedClock(0);
     const clock: Clock = {
       now: () => simulated.now(),
@@ -88,9 +88,9 @@ export class WorkerWorld {
     };
     const pools = new WorkerPools(clock);
     const replies = new ReplyBudget({ maxBytes, maxReplyBytes: maxBytes / 4 }, ONE_OWNER);
-    const api = await ApiWorld.open({ workers: { pools, clock, replies }, ...overrides });
+    const api = await ApiHarness.open({ workers: { pools, clock, replies }, ...overrides });
     const { port } = await api.api.listen({ host: '127.0.0.1', port: 0 });
-    return new WorkerWorld({ api, port, pools, clock: simulated, replies });
+    return new WorkerHarness({ api, port, pools, clock: simulated, replies });
   }
 
   /** Creates a named token of an instance. */
@@ -126,7 +126,7 @@ export class WorkerWorld {
   async connect(fields: object = {}): Promise<{ readonly worker: TestWorker; readonly link: WorkerLink }> {
     const worker = await this.greet(fields);
     const { connectionId } = await worker.frame('welcome');
-    const link = this.pools.links.find((each) => each.connectionId === connectionId);
+    const link = this.pools.links.find((candidate) => candidate.connectionId === connectionId);
     assert.ok(link);
     return { worker, link };
   }

@@ -11,7 +11,7 @@ const VALID: TokenVerdict = {
 };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-class World {
+class Harness {
   readonly clock = new SimulatedClock(0);
   readonly ended: string[] = [];
   readonly invalid = new Set<string>();
@@ -42,50 +42,50 @@ class World {
 }
 
 test('a change ends the connections of the tokens that are no longer valid, and of no others', async () => {
-  const world = new World();
-  world.watch('a1', 'a');
-  world.watch('a2', 'a');
-  world.watch('b', 'b');
-  world.watch('c', 'c', 'qi_2');
+  const harness = new Harness();
+  harness.watch('a1', 'a');
+  harness.watch('a2', 'a');
+  harness.watch('b', 'b');
+  harness.watch('c', 'c', 'qi_2');
   await turn();
-  world.invalid.add('a').add('c');
-  world.changed('qi_1');
+  harness.invalid.add('a').add('c');
+  harness.changed('qi_1');
   await turn();
-  assert.deepEqual(world.ended, ['a1', 'a2']);
-  world.changed(null);
+  assert.deepEqual(harness.ended, ['a1', 'a2']);
+  harness.changed(null);
   await turn();
   await turn();
-  assert.ok(world.ended.includes('c') && !world.ended.includes('b'));
+  assert.ok(harness.ended.includes('c') && !harness.ended.includes('b'));
 });
 
 test('an expired token, and a revocation without a notice, are found at the next check', async () => {
-  const world = new World();
-  const unwatch = world.watch('a', 'a');
+  const harness = new Harness();
+  const unwatch = harness.watch('a', 'a');
   await turn();
-  world.clock.advance();
-  assert.equal(world.clock.now(), LIMITS.workerTokenCheckMs);
+  harness.clock.advance();
+  assert.equal(harness.clock.now(), LIMITS.workerTokenCheckMs);
   await turn();
-  assert.deepEqual(world.ended, []);
-  world.invalid.add('a');
-  world.clock.advance();
+  assert.deepEqual(harness.ended, []);
+  harness.invalid.add('a');
+  harness.clock.advance();
   await turn();
-  assert.deepEqual(world.ended, ['a']);
+  assert.deepEqual(harness.ended, ['a']);
   unwatch();
-  assert.equal(world.clock.advance(), false, 'no timer is left');
+  assert.equal(harness.clock.advance(), false, 'no timer is left');
 });
 
 test('connections survive a store that is down, and one check verifies each token once', async () => {
-  const world = new World();
-  for (let n = 0; n < 50; n++) world.watch('a', 'a');
+  const harness = new Harness();
+  for (let n = 0; n < 50; n++) harness.watch('a', 'a');
   await turn();
-  world.isStoreDown = true;
-  world.verified = 0;
-  world.clock.advance();
+  harness.isStoreDown = true;
+  harness.verified = 0;
+  harness.clock.advance();
   await turn();
-  assert.deepEqual([world.ended, world.verified], [[], 1]);
-  world.isStoreDown = false;
-  world.invalid.add('a');
-  world.clock.advance();
+  assert.deepEqual([harness.ended, harness.verified], [[], 1]);
+  harness.isStoreDown = false;
+  harness.invalid.add('a');
+  harness.clock.advance();
   await turn();
-  assert.equal(world.ended.length, 50);
+  assert.equal(harness.ended.length, 50);
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { ServiceFrame } from '@everstep/sdk/protocol';
 import { LIMITS } from '../../config/limits.js';
 import type { WorkerLink, WorkerRequest } from '../../worker-connections/worker-link.js';
-import { WorkerWorld } from './worker-client.fixture.js';
+import { WorkerHarness } from './worker-client.fixture.js';
 
 const MiB = 1024 * 1024;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -20,10 +20,10 @@ function ask(link: WorkerLink, recorded: Promise<void>, sent = request()): Promi
 }
 
 test('counts the bytes of long messages until their answers are recorded, and waits while the memory is used up', async () => {
-  const world = await WorkerWorld.open({}, 16 * MiB);
-  const { maxBytes, maxReplyBytes } = world.replies.limits;
+  const harness = await WorkerHarness.open({}, 16 * MiB);
+  const { maxBytes, maxReplyBytes } = harness.replies.limits;
   const connected = [];
-  for (let n = 0; n < 6; n++) connected.push(await world.connect());
+  for (let n = 0; n < 6; n++) connected.push(await harness.connect());
   const records: (() => void)[] = [];
   const outcomes: string[] = [];
   for (const { worker, link } of connected) {
@@ -36,30 +36,30 @@ test('counts the bytes of long messages until their answers are recorded, and wa
   // The others wait, although their workers have sent everything.
   for (let n = 0; n < 50; n++) await turn();
   assert.ok(outcomes.length < 6, `${outcomes.length} of 6 messages were read`);
-  assert.ok(maxBytes - world.replies.free <= maxBytes);
+  assert.ok(maxBytes - harness.replies.free <= maxBytes);
   while (outcomes.length < 6) {
     for (const record of records) record();
     await turn();
   }
-  while (world.replies.free < maxBytes) await turn();
+  while (harness.replies.free < maxBytes) await turn();
   assert.deepEqual(new Set(outcomes), new Set(['noticed']));
   for (const { worker } of connected) worker.socket.terminate();
-  await world.close();
+  await harness.close();
 });
 
 test('frees the memory of a message whose worker disconnects or whose frames are not expected', async () => {
-  const world = await WorkerWorld.open({}, 16 * MiB);
-  const { maxBytes } = world.replies.limits;
-  const { worker } = await world.connect();
+  const harness = await WorkerHarness.open({}, 16 * MiB);
+  const { maxBytes } = harness.replies.limits;
+  const { worker } = await harness.connect();
   worker.socket.send('x'.repeat(2 * MiB), { fin: false });
-  while (world.replies.free === maxBytes) await turn();
+  while (harness.replies.free === maxBytes) await turn();
   worker.socket.terminate();
-  while (world.replies.free < maxBytes) await turn();
-  const { worker: stranger } = await world.connect();
+  while (harness.replies.free < maxBytes) await turn();
+  const { worker: stranger } = await harness.connect();
   stranger.socket.send(`[{"kind":"news","text":"${'x'.repeat(2 * MiB)}"}]`);
   await stranger.closed;
-  while (world.replies.free < maxBytes) await turn();
-  await world.close();
+  while (harness.replies.free < maxBytes) await turn();
+  await harness.close();
 });
 
 const LONG: WorkerRequest = {
@@ -69,8 +69,8 @@ const LONG: WorkerRequest = {
 };
 
 test('a long request arrives as one message, and later messages follow it', async () => {
-  const world = await WorkerWorld.open();
-  const { worker, link } = await world.connect();
+  const harness = await WorkerHarness.open();
+  const { worker, link } = await harness.connect();
   const first = ask(link, Promise.resolve(), LONG);
   while (worker.frames.length === 1) {
     if (link.inFlight === 1) void ask(link, Promise.resolve());
@@ -86,13 +86,13 @@ test('a long request arrives as one message, and later messages follow it', asyn
   worker.send({ kind: 'noticed', id: sent.id, outcome: 1 });
   assert.equal(await first, 'noticed');
   worker.socket.terminate();
-  await world.close();
+  await harness.close();
 });
 
 test('a connection that ends during a long request loses the request', async () => {
-  const world = await WorkerWorld.open();
+  const harness = await WorkerHarness.open();
   for (const end of ['worker', 'service'] as const) {
-    const { worker, link } = await world.connect();
+    const { worker, link } = await harness.connect();
     worker.socket.pause();
     const outcome = ask(link, Promise.resolve(), { ...LONG, requestParts: Array.from({ length: 40 }, () => 'x'.repeat(MiB)) });
     while (link.free > 0) await turn();
@@ -102,33 +102,33 @@ test('a connection that ends during a long request loses the request', async () 
     worker.socket.resume();
     await worker.closed;
   }
-  await world.close();
+  await harness.close();
 });
 
 test('ends the connection of a worker that does not read, without waiting for it', async () => {
-  const world = await WorkerWorld.open();
-  const { worker, link } = await world.connect();
+  const harness = await WorkerHarness.open();
+  const { worker, link } = await harness.connect();
   worker.socket.pause();
   const outcome = ask(link, Promise.resolve(), request('x'.repeat(40 * MiB)));
   while (link.free > 0) await turn();
-  const start = world.clock.now();
-  for (const limitMs = start + 3_600_000; link.isOpen && world.clock.now() < limitMs; ) {
-    world.clock.advance();
+  const start = harness.clock.now();
+  for (const limitMs = start + 3_600_000; link.isOpen && harness.clock.now() < limitMs; ) {
+    harness.clock.advance();
     await turn();
   }
   assert.equal(link.isOpen, false);
   assert.equal(await outcome, 'lost');
-  const { details } = world.api.logged.find(({ message }) => message === 'worker disconnected') ?? {};
+  const { details } = harness.api.logged.find(({ message }) => message === 'worker disconnected') ?? {};
   assert.match(String(details?.reason), /the worker (reads too slowly|did not send anything for too long)/);
   worker.socket.resume();
   assert.equal((await worker.closed).code, 1006);
-  await world.close();
+  await harness.close();
 });
 
 test('a message over the limit ends the connection', async () => {
-  const world = await WorkerWorld.open();
-  const { worker } = await world.connect();
+  const harness = await WorkerHarness.open();
+  const { worker } = await harness.connect();
   worker.socket.send('x'.repeat(LIMITS.maxWorkerMessageBytes + 1));
   assert.equal((await worker.closed).code, 1009);
-  await world.close();
+  await harness.close();
 });

@@ -49,7 +49,7 @@ export class WorkerSocket implements FrameSocket {
     this.link = link;
     const { socket, transport } = this.options;
     transport.prependListener('data', (chunk: Buffer) => this.count(chunk));
-    socket.on('message', (data, isBinary) => this.take(data, isBinary));
+    socket.on('message', (data, isBinary) => this.receive(data, isBinary));
     // Workers use frames for heartbeats.
     socket.on('ping', () => link.unasked(0));
     socket.on('pong', () => link.unasked(0));
@@ -132,7 +132,7 @@ export class WorkerSocket implements FrameSocket {
     if (!bytes.canContinue(this.received, null, () => this.resume(bytes))) this.pause(bytes);
   }
 
-  private take(data: RawData, isBinary: boolean): void {
+  private receive(data: RawData, isBinary: boolean): void {
     const { link, bytes } = this;
     this.received = 0;
     this.bytes = null;
@@ -147,10 +147,10 @@ export class WorkerSocket implements FrameSocket {
     }
     const text = textOf(data);
     if (text.length < LONG_BYTES) link.receive(text, bytes ? this.releasing(bytes) : undefined);
-    else this.takeLong(link, text, bytes);
+    else this.receiveLong(link, text, bytes);
   }
 
-  private takeLong(link: WorkerLink, text: string, bytes: ReplyBytes | null): void {
+  private receiveLong(link: WorkerLink, text: string, bytes: ReplyBytes | null): void {
     const { slices, instanceId } = this.options;
     const turn = {};
     this.pause(turn);

@@ -5,7 +5,7 @@ import { type ConnectedWorker, connect, NonRetryableError, type RunFailure, serv
 import type { DeadLetterPage } from '../../contract/dead-letters.js';
 import type { RunJournal, RunResult, RunSearchPage, TriggeredRun } from '../../contract/runs.js';
 import { InProcessNetwork, type NodeOfNetwork } from '../../worker-connections/in-process-network.fixture.js';
-import { ApiWorld } from '../testing/api-world.js';
+import { ApiHarness } from '../testing/api-harness.js';
 
 const JSON_BODY = { 'content-type': 'application/json' } as const;
 
@@ -27,7 +27,7 @@ const workflows = {
   watch: serve(() => 'unused', { failureFunction: (failure) => void failures.push(failure) }),
 };
 
-let world: ApiWorld;
+let harness: ApiHarness;
 let worker: ConnectedWorker<keyof typeof workflows>;
 
 const network = new InProcessNetwork(() => node);
@@ -40,22 +40,22 @@ function connectWorker(): Promise<void> {
 }
 
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
   const cluster = { connectionNodes: [{ nodeId: 'n_1' }], onNodesChange: () => {} };
-  node = { ...world.workers, instanceId: 'qi_1', nodeId: () => 'n_1', cluster };
+  node = { ...harness.workers, instanceId: 'qi_1', nodeId: () => 'n_1', cluster };
   await connectWorker();
 });
 after(async () => {
   await worker.close();
-  await world.close();
+  await harness.close();
 });
 
 const triggerPath = (url: string): string => `/v2/trigger/${encodeURIComponent(url)}`;
 async function resultOf(url: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<RunResult> {
   const options = { headers: { ...JSON_BODY, 'svc-wait-for-result': 'true', ...headers }, body: JSON.stringify(body) };
-  const answer = await world.call<RunResult>('POST', triggerPath(url), options);
-  assert.equal(answer.status, 200, JSON.stringify(answer.body));
-  return answer.body;
+  const response = await harness.call<RunResult>('POST', triggerPath(url), options);
+  assert.equal(response.status, 200, JSON.stringify(response.body));
+  return response.body;
 }
 
 /** Fails a run and returns the id of its dead letter. */
@@ -64,7 +64,7 @@ async function failedOrder(workflowRunId: string, headers: Readonly<Record<strin
   const { workflowState } = await resultOf(worker.urls.order, 'A1', { 'svc-workflow-runid': workflowRunId, ...headers });
   isStockEmpty = false;
   assert.equal(workflowState, 'RUN_FAILED');
-  const { body } = await world.call<RunJournal>('GET', `/v2/workflows/runs/${workflowRunId}`);
+  const { body } = await harness.call<RunJournal>('GET', `/v2/workflows/runs/${workflowRunId}`);
   assert.ok(body.dlqId);
   return body.dlqId;
 }
@@ -77,12 +77,12 @@ async function until(reached: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 test('a workflow of a worker invokes another one', async () => {
-  const answer = await world.call<{ readonly result?: { readonly state: string; readonly body: unknown } }>(
+  const received = await harness.call<{ readonly result?: { readonly state: string; readonly body: unknown } }>(
     'POST',
     triggerPath(worker.urls.parent),
     { headers: { ...JSON_BODY, 'svc-wait-for-result': 'true' }, body: '21' },
   );
-  const { state, body } = answer.body.result ?? {};
+  const { state, body } = received.body.result ?? {};
   assert.deepEqual([state, body], ['succeeded', 42]);
 });
 
@@ -90,21 +90,21 @@ test('filters by worker URL select runs, logs and dead letters', async () => {
   const { urls } = worker;
   await failedOrder('filtered');
   const query = `workflowUrl=${encodeURIComponent(urls.order)}`;
-  const found = await world.call<RunSearchPage>('GET', `/v2/workflows/search?${query}`);
+  const found = await harness.call<RunSearchPage>('GET', `/v2/workflows/search?${query}`);
   assert.deepEqual([...new Set(found.body.runs.map(({ workflowUrl }) => workflowUrl))], [urls.order]);
-  const logged = await world.call<Pick<RunSearchPage, 'runs'>>('GET', `/v2/workflows/logs?${query}`);
+  const logged = await harness.call<Pick<RunSearchPage, 'runs'>>('GET', `/v2/workflows/logs?${query}`);
   assert.deepEqual([...new Set(logged.body.runs.map(({ workflowUrl }) => workflowUrl))], [urls.order]);
-  const letters = await world.call<DeadLetterPage>('GET', `/v2/workflows/dlq?${query}`);
+  const letters = await harness.call<DeadLetterPage>('GET', `/v2/workflows/dlq?${query}`);
   assert.deepEqual([...new Set(letters.body.messages.map(({ workflowUrl }) => workflowUrl))], [urls.order]);
-  const none = await world.call<DeadLetterPage>('GET', `/v2/workflows/dlq?workflowUrl=${encodeURIComponent(urls.child)}`);
+  const none = await harness.call<DeadLetterPage>('GET', `/v2/workflows/dlq?workflowUrl=${encodeURIComponent(urls.child)}`);
   assert.deepEqual(none.body.messages, []);
 });
 
 test('a dead letter of a worker URL is resumed and restarted', async () => {
   for (const action of ['resume', 'restart']) {
     const dlqId = await failedOrder(`for-${action}`);
-    const { body } = await world.call<TriggeredRun>('POST', `/v2/workflows/dlq/${action}/${dlqId}`);
-    const end = await world.journalWhen(body.workflowRunId, ({ workflowState }) => workflowState !== 'RUN_STARTED');
+    const { body } = await harness.call<TriggeredRun>('POST', `/v2/workflows/dlq/${action}/${dlqId}`);
+    const end = await harness.journalWhen(body.workflowRunId, ({ workflowState }) => workflowState !== 'RUN_STARTED');
     assert.equal(end.workflowState, 'RUN_SUCCESS', action);
   }
 });
@@ -113,7 +113,7 @@ test('a failure callback to a worker URL calls the failure function of its workf
   failures.length = 0;
   const dlqId = await failedOrder('reported', { 'svc-failure-callback': worker.urls.watch });
   await until(async () => {
-    const { body } = await world.call<{ failureFunctionState?: string }>('GET', `/v2/workflows/dlq/${dlqId}`);
+    const { body } = await harness.call<{ failureFunctionState?: string }>('GET', `/v2/workflows/dlq/${dlqId}`);
     return body.failureFunctionState === 'CALLBACK_SUCCESS';
   });
   assert.deepEqual(
@@ -125,18 +125,18 @@ test('a failure callback to a worker URL calls the failure function of its workf
 test('a schedule starts runs at a worker URL', async () => {
   const headers = { ...JSON_BODY, 'svc-cron': '0 0 1 1 *', 'svc-schedule-id': 'yearly' };
   const url = `/v2/schedules/${worker.urls.child}`;
-  assert.equal((await world.call<object>('POST', url, { headers, body: '4' })).status, 200);
-  const { body } = await world.call<{ workflowRunId: string }>('POST', '/v2/schedules/yearly/run');
-  const run = await world.journalWhen(body.workflowRunId, ({ workflowState }) => workflowState !== 'RUN_STARTED');
+  assert.equal((await harness.call<object>('POST', url, { headers, body: '4' })).status, 200);
+  const { body } = await harness.call<{ workflowRunId: string }>('POST', '/v2/schedules/yearly/run');
+  const run = await harness.journalWhen(body.workflowRunId, ({ workflowState }) => workflowState !== 'RUN_STARTED');
   assert.equal(run.workflowState, 'RUN_SUCCESS');
 });
 
 test('the trigger of a published SDK starts a native run at a worker URL', async () => {
   const headers = { 'upstash-workflow-sdk-version': '1', 'upstash-workflow-runid': 'wfr_up' };
-  const { status, body } = await world.call<TriggeredRun>('POST', triggerPath(worker.urls.child), { headers, body: '3' });
+  const { status, body } = await harness.call<TriggeredRun>('POST', triggerPath(worker.urls.child), { headers, body: '3' });
   assert.deepEqual([status, body.noWorker], [200, undefined]);
-  await world.journalWhen(body.workflowRunId, ({ workflowState }) => workflowState === 'RUN_SUCCESS');
-  assert.equal((await world.store.findRun({ instanceId: 'qi_1', workflowRunId: body.workflowRunId }))?.dialect, 'native');
+  await harness.journalWhen(body.workflowRunId, ({ workflowState }) => workflowState === 'RUN_SUCCESS');
+  assert.equal((await harness.store.findRun({ instanceId: 'qi_1', workflowRunId: body.workflowRunId }))?.dialect, 'native');
 });
 
 test('a run that waits for a worker is canceled, others continue when a worker connects', async () => {
@@ -144,17 +144,17 @@ test('a run that waits for a worker is canceled, others continue when a worker c
   network.cut(node);
   const trigger = async (workflowRunId: string) =>
     (
-      await world.call<TriggeredRun>('POST', triggerPath('worker://shop/child'), {
+      await harness.call<TriggeredRun>('POST', triggerPath('worker://shop/child'), {
         headers: { 'svc-workflow-runid': workflowRunId },
         body: '5',
       })
     ).body;
   assert.equal((await trigger('canceled')).noWorker?.app, 'shop');
   await trigger('continued');
-  assert.equal((await world.call<object>('DELETE', '/v2/workflows/runs/canceled')).status, 200);
+  assert.equal((await harness.call<object>('DELETE', '/v2/workflows/runs/canceled')).status, 200);
   await connectWorker();
-  const run = await world.journalWhen('continued', ({ workflowState }) => workflowState !== 'RUN_STARTED');
+  const run = await harness.journalWhen('continued', ({ workflowState }) => workflowState !== 'RUN_STARTED');
   assert.deepEqual([run.workflowState, run.attempts], ['RUN_SUCCESS', []]);
-  const { body } = await world.call<RunJournal>('GET', '/v2/workflows/runs/canceled');
+  const { body } = await harness.call<RunJournal>('GET', '/v2/workflows/runs/canceled');
   assert.equal(body.workflowState, 'RUN_CANCELED');
 });

@@ -3,7 +3,7 @@ import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 
 /** Describes how the store benefits from several concurrent batches with disjoint lock sets. */
 export interface ConcurrentBatches {
-  readonly most: number;
+  readonly max: number;
   /** Minimum number of units for an additional batch. Fewer units wait and share the next one. */
   readonly minUnits: number;
   /**

@@ -12,10 +12,10 @@ export interface RunsOfDay {
 /** Counts the runs of a day across all processes. */
 export interface SharedDailyRuns {
   /**
-   * Takes this number of runs of the day, unless more than `most` would then be taken. Runs that the store has
+   * Takes this number of runs of the day, unless more than `max` would then be taken. Runs that the store has
    * counted as started count as taken. `used` is the number of taken runs of the day after this call.
    */
-  take(query: RunsOfDay & { readonly most: number }): Promise<{ readonly taken: boolean; readonly used: number }>;
+  take(query: RunsOfDay & { readonly max: number }): Promise<{ readonly taken: boolean; readonly used: number }>;
   /** Returns this number of taken runs that were not started. */
   release(query: RunsOfDay): Promise<void>;
   /** Returns the number of taken runs. */

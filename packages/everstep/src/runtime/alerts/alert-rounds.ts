@@ -64,7 +64,7 @@ export class AlertRounds {
   /** Starts rounds, if any instance has rules. */
   start(): void {
     this.stopped = false;
-    this.look();
+    this.runSoon();
   }
 
   async stop(): Promise<void> {
@@ -84,7 +84,7 @@ export class AlertRounds {
   }
 
   /** Does a round soon, because a run has failed or the settings have changed. */
-  look(): void {
+  runSoon(): void {
     // With several nodes, another node may have added the first rules.
     if (this.options.tryExclusively || this.options.settings.watched().length > 0) this.expect(LIMITS.alertRoundDelayMs);
   }

@@ -251,8 +251,8 @@ describe('alert rules', () => {
       failing(),
       async (bench) => {
         await putRule(bench, FAILED, ['hook']);
-        const most = LIMITS.maxAlertNoticesPerHour;
-        for (let n = 0; n <= most; n++) {
+        const max = LIMITS.maxAlertNoticesPerHour;
+        for (let n = 0; n <= max; n++) {
           await bench.trigger({ workflowUrl: `http://app/${n}` });
           if (n % 20 === 0) await settle();
         }
@@ -260,12 +260,12 @@ describe('alert rules', () => {
         await round(bench);
         await round(bench);
         await round(bench);
-        assert.equal(sender.sent.length, most);
+        assert.equal(sender.sent.length, max);
         for (let n = 0; n < 13; n++) {
           bench.clock.move(LIMITS.alertNoticePostponeMs);
           await round(bench);
         }
-        assert.ok(sender.sent.length > most);
+        assert.ok(sender.sent.length > max);
       },
       { sender },
     );

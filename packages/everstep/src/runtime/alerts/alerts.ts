@@ -26,7 +26,7 @@ import type { Notices } from './notices.js';
 
 const HOUR_MS = 3_600_000;
 
-interface Named {
+interface NamedSettingOfInstance {
   readonly instanceId: string;
   readonly name: string;
 }
@@ -34,7 +34,7 @@ interface Named {
 export interface AlertsOptions {
   readonly store: Pick<AlertStore, 'list'>;
   readonly settings: AlertSettingsCache;
-  readonly rounds: Pick<AlertRounds, 'roundOf' | 'look'>;
+  readonly rounds: Pick<AlertRounds, 'roundOf' | 'runSoon'>;
   readonly notices: Pick<Notices, 'send'>;
   readonly context: RunStarts['context'];
 }
@@ -76,12 +76,12 @@ export class Alerts implements AlertService {
     const fresh = newWebhookSecret(random);
     const changed = await this.options.settings.change<SettingsRefusal>(instanceId, (settings) => {
       const createdAt = createdAtOf(settings.destinations, name, now);
-      const known = settings.destinations.find((each) => each.name === name);
+      const known = settings.destinations.find((destination) => destination.name === name);
       const kept = known?.kind === 'webhook' && !request.rotateSecret ? known.secret : fresh;
       return putDestination(settings, { name, createdAt, ...targetOf(request, kept) });
     });
     if (typeof changed === 'string') return changed;
-    const stored = changed.destinations.find((each) => each.name === name);
+    const stored = changed.destinations.find((destination) => destination.name === name);
     if (!stored) return 'not-found';
     return { destination: stored, newSecret: stored.kind === 'webhook' && stored.secret === fresh ? fresh : null };
   }
@@ -99,7 +99,7 @@ export class Alerts implements AlertService {
       putRule(was, { ...rule, createdAt: createdAtOf(was.rules, rule.name, now) }),
     );
     if (typeof changed === 'string') return changed;
-    rounds.look();
+    rounds.runSoon();
     return changed.rules.find(({ name }) => name === rule.name) ?? 'not-found';
   }
 
@@ -118,22 +118,25 @@ export class Alerts implements AlertService {
     return typeof changed === 'string' ? changed : (changed.webhooks.find(({ name }) => name === webhook.name) ?? 'not-found');
   }
 
-  async deleteDestination({ instanceId, name }: Named): Promise<SettingsRefusal | null> {
+  async deleteDestination({ instanceId, name }: NamedSettingOfInstance): Promise<SettingsRefusal | null> {
     return this.delete(instanceId, (settings) => deleteDestination(settings, name));
   }
 
-  async deleteRule({ instanceId, name }: Named): Promise<SettingsRefusal | null> {
+  async deleteRule({ instanceId, name }: NamedSettingOfInstance): Promise<SettingsRefusal | null> {
     const refusal = await this.delete(instanceId, (settings) => deleteRule(settings, name));
     // Without rules, no later round would end the alerts of the instance.
     if (refusal === null) await this.options.rounds.roundOf(instanceId);
     return refusal;
   }
 
-  async deleteWebhook({ instanceId, name }: Named): Promise<SettingsRefusal | null> {
+  async deleteWebhook({ instanceId, name }: NamedSettingOfInstance): Promise<SettingsRefusal | null> {
     return this.delete(instanceId, (settings) => deleteWebhook(settings, name));
   }
 
-  async test({ instanceId, name }: Named): Promise<{ readonly messageId: string } | 'not-found' | 'too-many-tests'> {
+  async test({
+    instanceId,
+    name,
+  }: NamedSettingOfInstance): Promise<{ readonly messageId: string } | 'not-found' | 'too-many-tests'> {
     const { settings, notices, context } = this.options;
     const destination = settings.destination(instanceId, name);
     if (!destination) return 'not-found';

@@ -13,7 +13,7 @@ const MAX_SUBJECTS = 20;
 /** Maximum number of messages of a queue that are read in one round. */
 const MAX_QUEUED = 100;
 const SECOND_MS = 1_000;
-const ALL = 'all workflows';
+const ALL_WORKFLOWS = 'all workflows';
 
 /** Spending of an instance in the current month, in dollars. A budget of 0 means no limit. */
 export interface BudgetShare {
@@ -92,7 +92,7 @@ export class ConditionReader {
       ended += counts.failed + counts.succeeded;
     }
     if (ended < minRuns || failed * 100 < ended * percent) return [];
-    const where = workflowUrl ?? ALL;
+    const where = workflowUrl ?? ALL_WORKFLOWS;
     const share = Math.round((failed * 100) / ended);
     const summary = `${share}% of the runs of ${where} failed in the last ${durationText(windowMs)} (${failed} of ${ended}).`;
     return [{ subject: where, at: now, details: { summary, ...(workflowUrl === undefined ? {} : { workflowUrl }) } }];
@@ -158,7 +158,7 @@ export class ConditionReader {
     if (!oldest) return [];
     const { workflowRunId, workflowUrl: url } = oldest;
     const summary = `A run of ${url} has been active for more than ${durationText(maxAgeMs)}.`;
-    return [{ subject: workflowUrl ?? ALL, at: now, details: { summary, workflowUrl: url, workflowRunId } }];
+    return [{ subject: workflowUrl ?? ALL_WORKFLOWS, at: now, details: { summary, workflowUrl: url, workflowRunId } }];
   }
 
   private missingWorker({ workflowUrl, forMs }: ConditionOf<'no-worker'>, { instanceId, now }: Moment): readonly Finding[] {

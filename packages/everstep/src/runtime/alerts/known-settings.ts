@@ -43,7 +43,7 @@ export class AlertSettingsCache implements KnownAlertSettings {
   }
 
   destination(instanceId: string, name: string): AlertDestination | null {
-    return this.of(instanceId)?.destinations.find((each) => each.name === name) ?? null;
+    return this.of(instanceId)?.destinations.find((destination) => destination.name === name) ?? null;
   }
 
   /** Instances with alert rules. */

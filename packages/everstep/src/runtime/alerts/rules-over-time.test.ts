@@ -15,7 +15,7 @@ const OF = { instanceId: 'qi_1' };
 const HOOK = 'http://ops/hook';
 
 /** What the test controls. */
-class World {
+class Harness {
   readonly bench: Bench;
   private readonly sender: ScriptedSender;
 
@@ -65,7 +65,7 @@ interface Simulated {
   isForgetful: boolean;
 }
 
-async function withWorld(work: (world: World, simulated: Simulated) => Promise<void>): Promise<void> {
+async function withHarness(work: (harness: Harness, simulated: Simulated) => Promise<void>): Promise<void> {
   const simulated: Simulated = { isBroken: false, isStuck: false, isForgetful: false };
   const caller = new ScriptedCaller(({ request }) =>
     simulated.isBroken
@@ -88,116 +88,116 @@ async function withWorld(work: (world: World, simulated: Simulated) => Promise<v
     // The rules read the schedules of one instance.
     dueSchedules: async (query) => (simulated.isStuck && query.instanceId === undefined ? [] : await store.dueSchedules(query)),
   });
-  await withRuntime(caller, (bench) => work(new World(bench, sender), simulated), { sender, wrap });
+  await withRuntime(caller, (bench) => work(new Harness(bench, sender), simulated), { sender, wrap });
 }
 
 test('a failure rate over a window opens an alert once, and ends it when runs succeed again', () =>
-  withWorld(async (world, simulated) => {
-    await world.watch({ kind: 'failure-rate', percent: 50, windowMs: 5 * MINUTE_MS, minRuns: 4 });
+  withHarness(async (harness, simulated) => {
+    await harness.watch({ kind: 'failure-rate', percent: 50, windowMs: 5 * MINUTE_MS, minRuns: 4 });
     simulated.isBroken = true;
-    for (let n = 0; n < 3; n++) await world.bench.trigger();
-    await world.pass(MINUTE_MS);
-    assert.deepEqual(world.notices, [], 'there are too few runs');
-    await world.bench.trigger();
-    await world.pass(MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened']);
-    await world.restart();
+    for (let n = 0; n < 3; n++) await harness.bench.trigger();
+    await harness.pass(MINUTE_MS);
+    assert.deepEqual(harness.notices, [], 'there are too few runs');
+    await harness.bench.trigger();
+    await harness.pass(MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened']);
+    await harness.restart();
     simulated.isBroken = false;
-    for (let n = 0; n < 5; n++) await world.bench.trigger();
-    await world.pass(MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened', 'ended'], '4 of 9 failed');
-    await world.restart();
-    await world.pass(10 * MINUTE_MS);
+    for (let n = 0; n < 5; n++) await harness.bench.trigger();
+    await harness.pass(MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened', 'ended'], '4 of 9 failed');
+    await harness.restart();
+    await harness.pass(10 * MINUTE_MS);
     simulated.isBroken = true;
-    for (let n = 0; n < 4; n++) await world.bench.trigger();
-    await world.pass(MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened', 'ended', 'opened'], 'this is another alert');
-    await world.pass(7 * MINUTE_MS);
-    assert.deepEqual(world.notices.slice(3), ['ended'], 'the window has passed');
+    for (let n = 0; n < 4; n++) await harness.bench.trigger();
+    await harness.pass(MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened', 'ended', 'opened'], 'this is another alert');
+    await harness.pass(7 * MINUTE_MS);
+    assert.deepEqual(harness.notices.slice(3), ['ended'], 'the window has passed');
   }));
 
 test('the oldest message of a queue opens an alert when it is too old; the alert ends when the message is sent', () =>
-  withWorld(async (world) => {
-    await world.watch({ kind: 'pending-age', queue: 'q', maxAgeMs: 10 * MINUTE_MS });
-    const queue = (isPaused: boolean) => world.bench.runtime.queues.put({ ...OF, name: 'q', parallelism: 1, paused: isPaused });
+  withHarness(async (harness) => {
+    await harness.watch({ kind: 'pending-age', queue: 'q', maxAgeMs: 10 * MINUTE_MS });
+    const queue = (isPaused: boolean) => harness.bench.runtime.queues.put({ ...OF, name: 'q', parallelism: 1, paused: isPaused });
     await queue(true);
-    await world.bench.runtime.messages.publish([commandFor('late', { queue: 'q' })]);
-    await world.pass(9 * MINUTE_MS);
-    assert.deepEqual(world.notices, []);
-    await world.pass(2 * MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened']);
-    await world.restart();
-    await world.pass(10 * MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened']);
+    await harness.bench.runtime.messages.publish([commandFor('late', { queue: 'q' })]);
+    await harness.pass(9 * MINUTE_MS);
+    assert.deepEqual(harness.notices, []);
+    await harness.pass(2 * MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened']);
+    await harness.restart();
+    await harness.pass(10 * MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened']);
     await queue(false);
-    await world.pass(MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened', 'ended']);
-    await world.restart();
+    await harness.pass(MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened', 'ended']);
+    await harness.restart();
   }));
 
 test('the oldest delivery of a flow control key opens an alert when it is too old; the alert ends when it is sent', () =>
-  withWorld(async (world) => {
-    await world.watch({ kind: 'pending-age', flowControlKey: 'k', maxAgeMs: 10 * MINUTE_MS });
+  withHarness(async (harness) => {
+    await harness.watch({ kind: 'pending-age', flowControlKey: 'k', maxAgeMs: 10 * MINUTE_MS });
     const settings = { ...SETTINGS, flowControl: { key: 'k', parallelism: 1 } };
-    const change = (kind: 'pause' | 'resume') => world.bench.runtime.flowControl.change({ ...OF, key: 'k', change: { kind } });
-    await world.bench.trigger({ settings });
+    const change = (kind: 'pause' | 'resume') => harness.bench.runtime.flowControl.change({ ...OF, key: 'k', change: { kind } });
+    await harness.bench.trigger({ settings });
     await settle();
     await change('pause');
-    await world.bench.trigger({ settings });
-    await world.pass(9 * MINUTE_MS);
-    assert.deepEqual(world.notices, []);
-    await world.pass(2 * MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened']);
-    await world.restart();
+    await harness.bench.trigger({ settings });
+    await harness.pass(9 * MINUTE_MS);
+    assert.deepEqual(harness.notices, []);
+    await harness.pass(2 * MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened']);
+    await harness.restart();
     await change('resume');
-    await world.pass(MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened', 'ended']);
-    await world.restart();
+    await harness.pass(MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened', 'ended']);
+    await harness.restart();
   }));
 
 test('a run that is active for too long opens an alert, which ends with the run', () =>
-  withWorld(async (world) => {
-    await world.watch({ kind: 'run-age', maxAgeMs: HOUR_MS });
-    await world.bench.trigger({ notBefore: world.bench.clock.now() + 3 * HOUR_MS });
-    await world.pass(HOUR_MS - MINUTE_MS);
-    assert.deepEqual(world.notices, []);
-    await world.pass(2 * MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened']);
-    await world.restart();
-    await world.pass(HOUR_MS);
-    assert.deepEqual(world.notices, ['opened']);
-    await world.pass(HOUR_MS);
-    assert.deepEqual(world.notices, ['opened', 'ended']);
-    await world.restart();
+  withHarness(async (harness) => {
+    await harness.watch({ kind: 'run-age', maxAgeMs: HOUR_MS });
+    await harness.bench.trigger({ notBefore: harness.bench.clock.now() + 3 * HOUR_MS });
+    await harness.pass(HOUR_MS - MINUTE_MS);
+    assert.deepEqual(harness.notices, []);
+    await harness.pass(2 * MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened']);
+    await harness.restart();
+    await harness.pass(HOUR_MS);
+    assert.deepEqual(harness.notices, ['opened']);
+    await harness.pass(HOUR_MS);
+    assert.deepEqual(harness.notices, ['opened', 'ended']);
+    await harness.restart();
   }));
 
 test('a late schedule opens an alert, which ends when the schedule has ticked', () =>
-  withWorld(async (world, simulated) => {
-    await world.watch({ kind: 'schedule-missed', forMs: 5 * MINUTE_MS });
-    await scheduled(world.bench.runtime, command());
+  withHarness(async (harness, simulated) => {
+    await harness.watch({ kind: 'schedule-missed', forMs: 5 * MINUTE_MS });
+    await scheduled(harness.bench.runtime, command());
     simulated.isStuck = true;
-    await world.pass(HOUR_MS + 4 * MINUTE_MS);
-    assert.deepEqual(world.notices, []);
-    await world.pass(2 * MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened']);
-    await world.restart();
+    await harness.pass(HOUR_MS + 4 * MINUTE_MS);
+    assert.deepEqual(harness.notices, []);
+    await harness.pass(2 * MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened']);
+    await harness.restart();
     simulated.isStuck = false;
-    await world.bench.restart();
-    await world.pass(MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened', 'ended']);
-    await world.restart();
+    await harness.bench.restart();
+    await harness.pass(MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened', 'ended']);
+    await harness.restart();
   }));
 
 test('a notice that was sent before a crash is not sent again', () =>
-  withWorld(async (world, simulated) => {
-    await world.watch({ kind: 'run-age', maxAgeMs: HOUR_MS });
-    await world.bench.trigger({ notBefore: world.bench.clock.now() + 3 * HOUR_MS });
+  withHarness(async (harness, simulated) => {
+    await harness.watch({ kind: 'run-age', maxAgeMs: HOUR_MS });
+    await harness.bench.trigger({ notBefore: harness.bench.clock.now() + 3 * HOUR_MS });
     simulated.isForgetful = true;
-    await world.pass(HOUR_MS + MINUTE_MS);
-    assert.deepEqual(world.notices, ['opened']);
-    await world.restart();
+    await harness.pass(HOUR_MS + MINUTE_MS);
+    assert.deepEqual(harness.notices, ['opened']);
+    await harness.restart();
     simulated.isForgetful = false;
-    await world.restart();
-    await world.pass(2 * HOUR_MS);
-    assert.deepEqual(world.notices, ['opened', 'ended']);
+    await harness.restart();
+    await harness.pass(2 * HOUR_MS);
+    assert.deepEqual(harness.notices, ['opened', 'ended']);
   }));

@@ -117,7 +117,7 @@ export class Membership {
   private events(): ClusterEvents {
     const { cache, dispatcher, due, onChange } = this.options;
     return {
-      work: () => due.look(),
+      work: () => due.startScan(),
       suspended: () => cache.giveUpDeliveries(),
       resumed: ({ isNewNode }) => {
         dispatcher.forgetHolders();

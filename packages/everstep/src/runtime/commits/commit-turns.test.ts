@@ -53,12 +53,12 @@ test('a unit that must wait for another one does not count', () => {
   assert.deepEqual(namesOf(turns.take(units('a1', 5), ({ name }) => name !== 'a1/0')), ['a1/1', 'a1/2']);
 });
 
-for (const most of [1, 3]) {
-  test(`a unit of a quiet account is in the next batch although another account has 10,000, with ${most} batches at a time`, async () => {
+for (const max of [1, 3]) {
+  test(`a unit of a quiet account is in the next batch although another account has 10,000, with ${max} batches at a time`, async () => {
     const clock = new ManualClock();
     const batches: (readonly string[])[] = [];
     const store = {
-      concurrentBatches: { most, minUnits: 1 },
+      concurrentBatches: { max, minUnits: 1 },
       async commit(batch: readonly CommitUnit[]) {
         batches.push(batch.flatMap(({ guards }) => guards.map((guard) => ('instanceId' in guard ? guard.instanceId : ''))));
         return batch.map(() => ({ kind: 'applied' as const }));
@@ -69,7 +69,7 @@ for (const most of [1, 3]) {
       committer.submit({ guards: [{ kind: 'run-id-free', instanceId, workflowRunId: `wfr_${n}` }], writes: [] });
     const hostile = Array.from({ length: 10_000 }, (_, n) => submit('hostile1', n));
     await submit('quiet1', 0);
-    assert.ok(batches.length <= most, `${batches.length} batches were written before it`);
+    assert.ok(batches.length <= max, `${batches.length} batches were written before it`);
     await Promise.all(hostile);
     assert.equal(batches.flat().length, 10_001);
     assert.ok(batches.every(({ length }) => length <= 256));

@@ -62,7 +62,7 @@ test('if the store asks for it, the first batch waits for more units: up to a nu
   const clock = new ManualClock();
   const gathering = {
     concurrentBatches: {
-      most: 3,
+      max: 3,
       minUnits: 3,
       gatherMs: (recentUnits: number) => {
         asked.push(recentUnits);
@@ -202,10 +202,10 @@ test('each error is reported before it is acted on, including that of a unit wri
 });
 
 /** A store that takes several batches at once. The test decides when each one ends. */
-function slowStore(most: number, minUnits = 1) {
+function slowStore(max: number, minUnits = 1) {
   const batches: { readonly runs: readonly string[]; readonly pass: () => void; readonly fail: () => void }[] = [];
   const store: Pick<Store, 'commit' | 'concurrentBatches'> = {
-    concurrentBatches: { most, minUnits },
+    concurrentBatches: { max, minUnits },
     commit: (units) =>
       new Promise((resolve, reject) => {
         batches.push({
@@ -345,7 +345,7 @@ test('if one of several servers fails, only its units and those that can depend 
   const down = new ServerUnavailableError('db:5432', 'simulated');
   const batches: { readonly runs: readonly string[]; readonly end: () => void }[] = [];
   const store: Pick<Store, 'commit' | 'concurrentBatches'> = {
-    concurrentBatches: { most: 2, minUnits: 9 },
+    concurrentBatches: { max: 2, minUnits: 9 },
     commit: (units) =>
       new Promise((resolve, reject) => {
         const runs = units.map(({ guards }) => guards.map((guard) => (guard.kind === 'run-active' ? guard.runKey : '')).join(''));

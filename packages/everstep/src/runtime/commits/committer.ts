@@ -32,7 +32,7 @@ export interface DurableWatcher {
 }
 
 const NO_KEYS: readonly string[] = [];
-const ONE_BY_ONE: ConcurrentBatches = { most: 1, minUnits: 1 };
+const ONE_BY_ONE: ConcurrentBatches = { max: 1, minUnits: 1 };
 /** More units are written in several batches, so that the units of one account do not delay those of others. */
 const BATCH = { maxUnits: 256, maxBytes: 2 * 1024 * 1024 };
 /** Weight of the latest batch in the average number of units per batch. */
@@ -80,7 +80,7 @@ export class Committer {
   submit(submitted: CommitUnit, onLost?: () => void, instanceId = instanceOf(submitted)): Promise<CommitResult> {
     const { unit, settle } = withEntry(submitted);
     return new Promise((resolve, reject) => {
-      const keys = this.concurrentBatches.most > 1 ? conflictKeysOf(unit) : NO_KEYS;
+      const keys = this.concurrentBatches.max > 1 ? conflictKeysOf(unit) : NO_KEYS;
       const settled = (result: CommitResult) => {
         settle(result.kind === 'applied');
         resolve(result);
@@ -113,8 +113,8 @@ export class Committer {
    * turn: requests that have arrived but are not read yet share its commit.
    */
   private writeSoon(): void {
-    const { most, minUnits } = this.concurrentBatches;
-    if (this.scheduled || this.inProgress.size >= most || this.pending.length === 0) return;
+    const { max, minUnits } = this.concurrentBatches;
+    if (this.scheduled || this.inProgress.size >= max || this.pending.length === 0) return;
     if (this.pending.length < minUnits && (this.inProgress.size > 0 || this.isGathering())) return;
     this.writeAtEndOfTurn();
   }
@@ -137,7 +137,7 @@ export class Committer {
     this.scheduled = true;
     this.clock.endOfTurn(() => {
       this.scheduled = false;
-      const batch = this.take();
+      const batch = this.nextBatch();
       if (batch.length === 0) return;
       this.recentUnits += (batch.length - this.recentUnits) * WEIGHT_OF_LATEST;
       const writing = this.write(batch).then(() => {
@@ -151,7 +151,7 @@ export class Committer {
   }
 
   /** Takes the units that wait neither for a batch in progress nor for another waiting unit. */
-  private take(): readonly Pending[] {
+  private nextBatch(): readonly Pending[] {
     const waitedFor = new Set<string>();
     const batch = this.turns.take(this.pending, ({ keys }) => {
       if (!keys.some((key) => this.heldKeys.has(key) || waitedFor.has(key))) return true;

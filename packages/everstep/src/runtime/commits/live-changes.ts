@@ -159,7 +159,7 @@ export class LiveChanges {
     const run = this.options.runOf(facts.runKey(write) ?? '');
     if (run) of(run.instanceId).run(run);
     // The instance of the run is not known here. Additional hints do no harm.
-    else for (const each of [...this.listeners.keys(), ...this.elsewhere.keys()]) of(each).unnamedRun();
+    else for (const instanceId of [...this.listeners.keys(), ...this.elsewhere.keys()]) of(instanceId).unnamedRun();
   }
 
   private pass(instanceId: string, hint: LiveHint): void {

@@ -59,11 +59,11 @@ async function passTime(bench: Bench, ms: number, stepMs = 500): Promise<void> {
 
 test('a response that arrives while the store refuses writes is recorded when it accepts them again', async () => {
   const faulty = new RefusingStore();
-  let answer = (): void => {};
+  let respond = (): void => {};
   const flow = inARow(2);
   const caller = new ScriptedCaller(async (call) => {
     await new Promise<void>((resolve) => {
-      answer = resolve;
+      respond = resolve;
     });
     return flow(call);
   });
@@ -74,7 +74,7 @@ test('a response that arrives while the store refuses writes is recorded when it
       await settle();
       assert.equal(caller.calls.length, 1);
       faulty.refuses = true;
-      answer();
+      respond();
       await settle();
       await passTime(bench, 60_000);
       assert.equal(caller.calls.length, 1, 'nothing is delivered during the outage');
@@ -84,7 +84,7 @@ test('a response that arrives while the store refuses writes is recorded when it
       faulty.refuses = false;
       await passTime(bench, 2_000);
       assert.equal(caller.calls.length, 2, 'the next step follows');
-      answer();
+      respond();
       await settle();
       assert.equal((await endOf(bench, started.run))?.status, 'succeeded');
       const executed = caller.calls.map(({ request }) => `${request.messageId} ${request.retried}`);
@@ -96,7 +96,7 @@ test('a response that arrives while the store refuses writes is recorded when it
 
 test('parallel steps that are in flight when the store starts to refuse writes finish, and are executed once', async () => {
   const faulty = new RefusingStore();
-  const answers: (() => void)[] = [];
+  const pendingReplies: (() => void)[] = [];
   const caller = new ScriptedCaller(async ({ request }) => {
     const { target, journal } = request;
     if (target === null && journal.length === 3) return progress(request, { end: { kind: 'finished', result: '3' } });
@@ -104,7 +104,7 @@ test('parallel steps that are in flight when the store starts to refuse writes f
       const planned = [1, 2, 3].map((stepId) => ({ stepId, name: `s${stepId}`, type: 'Run' as const }));
       return progress(request, journal.length === 0 ? { planned } : {});
     }
-    await new Promise<void>((resolve) => answers.push(resolve));
+    await new Promise<void>((resolve) => pendingReplies.push(resolve));
     return progress(request, { done: [{ stepId: target, name: `s${target}`, type: 'Run', out: '1' }], advanced: false });
   });
   await withRuntime(
@@ -112,17 +112,17 @@ test('parallel steps that are in flight when the store starts to refuse writes f
     async (bench) => {
       const started = await bench.trigger(RUN_IN_TEST);
       await settle();
-      assert.equal(answers.length, 3);
+      assert.equal(pendingReplies.length, 3);
       faulty.refuses = true;
-      answers[0]?.();
+      pendingReplies[0]?.();
       await settle();
-      answers[1]?.();
+      pendingReplies[1]?.();
       await passTime(bench, 10_000);
-      answers[2]?.();
+      pendingReplies[2]?.();
       await passTime(bench, 10_000);
       faulty.refuses = false;
       await passTime(bench, 4_000);
-      assert.equal(answers.length, 3, 'each was executed once');
+      assert.equal(pendingReplies.length, 3, 'each was executed once');
       assert.equal((await endOf(bench, started.run))?.status, 'succeeded');
     },
     { wrap: faulty.wrap },
@@ -191,10 +191,10 @@ test('tasks that become due while the store refuses writes are executed when it 
 
 test('a plain message whose response could not be recorded is not sent again', async () => {
   const faulty = new RefusingStore();
-  let answer = (): void => {};
+  let finish = (): void => {};
   const sender = new ScriptedSender(async () => {
     await new Promise<void>((resolve) => {
-      answer = resolve;
+      finish = resolve;
     });
     return { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() };
   });
@@ -204,7 +204,7 @@ test('a plain message whose response could not be recorded is not sent again', a
       await bench.trigger({ ...RUN_IN_TEST, settings: { ...SETTINGS, message: { method: 'POST' } } });
       await settle();
       faulty.refuses = true;
-      answer();
+      finish();
       await passTime(bench, 20_000);
       faulty.refuses = false;
       await passTime(bench, 4_000);

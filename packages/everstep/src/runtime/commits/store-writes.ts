@@ -18,13 +18,13 @@ import type { StoreWritesState } from '../../ports/stores/store-writes.js';
 
 const FIRST_PROBE_MS = 100;
 /** Maximum delay between probes. It is small, so that work continues soon after the store has recovered. */
-const MOST_PROBE_DELAY_MS = 2_000;
+const MAX_PROBE_DELAY_MS = 2_000;
 /** A store that fails again within this time continues with the longer delays. */
 const STEADY_AFTER_MS = 10_000;
 /** Maximum total size of kept results. Deliveries with results beyond it are repeated. */
-const MOST_KEPT_BYTES = 64 * 1024 * 1024;
+const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 /** A result that the store has refused this often, while it accepts the probe, is dropped: it would block all others. */
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 
 export interface StoreWritesOptions {
   readonly store: Pick<Store, 'probeWrites' | 'servers'>;
@@ -116,7 +116,7 @@ export class StoreWrites implements StoreWritesState {
           tries++;
           const bytes = bytesIn(result);
           const server = error instanceof ServerUnavailableError ? error.server : null;
-          if (tries <= MOST_TRIES && this.keep({ bytes, server, tryAgain, giveUp })) return;
+          if (tries <= MAX_TRIES && this.keep({ bytes, server, tryAgain, giveUp })) return;
           this.options.log.warn(
             { bytes, attempts: tries, error: String(error) },
             'could not keep a result in memory, repeating its delivery',
@@ -154,13 +154,13 @@ export class StoreWrites implements StoreWritesState {
   stop(): void {
     this.stopped = true;
     this.cancelProbe();
-    for (const each of this.kept) each.giveUp();
+    for (const write of this.kept) write.giveUp();
     this.kept.clear();
     this.keptBytes = 0;
   }
 
   private keep(kept: Kept): boolean {
-    if (this.stopped || this.keptBytes + kept.bytes > MOST_KEPT_BYTES) return false;
+    if (this.stopped || this.keptBytes + kept.bytes > MAX_KEPT_BYTES) return false;
     this.kept.add(kept);
     this.keptBytes += kept.bytes;
     return true;
@@ -168,13 +168,13 @@ export class StoreWrites implements StoreWritesState {
 
   /** Records what is kept for the server, or for the whole store. Resolves with true if nothing is left. */
   private async recordKept(server: string | null): Promise<boolean> {
-    const taken = [...this.kept].filter((each) => each.server === server);
-    for (const each of taken) {
-      this.kept.delete(each);
-      this.keptBytes -= each.bytes;
+    const taken = [...this.kept].filter((write) => write.server === server);
+    for (const write of taken) {
+      this.kept.delete(write);
+      this.keptBytes -= write.bytes;
     }
     await Promise.all(taken.map(({ tryAgain }) => tryAgain()));
-    return ![...this.kept].some((each) => each.server === server);
+    return ![...this.kept].some((write) => write.server === server);
   }
 
   private serverFailed({ server, message }: ServerUnavailableError): void {
@@ -206,7 +206,7 @@ export class StoreWrites implements StoreWritesState {
     const { clock, random } = this.options;
     const [byte = 0] = random.bytes(1);
     const delayMs = Math.round(this.delayMs * (0.5 + byte / 512));
-    this.delayMs = Math.min(this.delayMs * 2, MOST_PROBE_DELAY_MS);
+    this.delayMs = Math.min(this.delayMs * 2, MAX_PROBE_DELAY_MS);
     this.cancelProbe = clock.setTimer(clock.now() + delayMs, () => void this.probe());
   }
 

@@ -46,7 +46,7 @@ import { asLong, dueDeliveryOf } from './delivery-of-task.js';
 import { GateHolders, type LocalGates } from './gate-holders.js';
 import { HandOvers } from './handovers.js';
 import { Loans } from './loans.js';
-import type { Delivered } from './requests/step-delivery.js';
+import type { DeliveredEvent } from './requests/step-delivery.js';
 import { type Attempt, DeliverySender } from './sender.js';
 import { type SlotHolder, SlotQueue } from './slots/slot-queue.js';
 
@@ -61,7 +61,7 @@ export interface DeliveryOutcome {
   /** `entry.givenUp` when the state was read. */
   readonly givenUp: number;
   /** The response; null if nothing was sent, or the attempt was given up. */
-  readonly delivered: Delivered | null;
+  readonly delivered: DeliveredEvent | null;
 }
 
 export interface DeliveryOutcomes {
@@ -166,17 +166,17 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
   /** Makes a delivery. Resolves when everything that follows from it has started. */
   private async make(delivery: Delivery): Promise<void> {
     let recorded: () => void = () => {};
-    const answerRecorded = new Promise<void>((resolve) => {
+    const outcomeRecorded = new Promise<void>((resolve) => {
       recorded = resolve;
     });
     try {
-      await this.attempt(delivery, answerRecorded);
+      await this.attempt(delivery, outcomeRecorded);
     } finally {
       recorded();
     }
   }
 
-  private async attempt(delivery: Delivery, answerRecorded: Promise<void>): Promise<void> {
+  private async attempt(delivery: Delivery, outcomeRecorded: Promise<void>): Promise<void> {
     const { cluster } = this.deps;
     if (!this.gates.mayStart(delivery) || this.deps.isDeleted(delivery.limits.instanceId)) {
       // The destination of the delivery was held while it waited for a slot, so it waits at the gate again; or its queue
@@ -191,7 +191,7 @@ export class Dispatcher implements GatesExit, SlotHolder, LocalGates, Redispatch
     let releasedBy: string | undefined;
     let endsLoan = false;
     try {
-      attempt = await (this.loans?.pass(delivery) ?? this.sender.send(delivery, answerRecorded));
+      attempt = await (this.loans?.pass(delivery) ?? this.sender.send(delivery, outcomeRecorded));
     } finally {
       endsLoan = this.loans?.attempted(delivery, attempt) ?? false;
       this.slots.done(delivery);

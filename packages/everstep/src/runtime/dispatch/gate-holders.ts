@@ -73,8 +73,8 @@ export class GateHolders {
       return;
     }
     const holder = this.holders.get(instanceId);
-    if (holder === undefined) this.lookUp(delivery);
-    else this.handTo(holder, delivery);
+    if (holder === undefined) this.findHolder(delivery);
+    else this.sendTo(holder, delivery);
   }
 
   /**
@@ -93,7 +93,7 @@ export class GateHolders {
       (known === undefined ? cluster.gateHolderOf(instanceId) : Promise.resolve(known))
         .then((holder) => {
           this.learn(instanceId, holder, generation);
-          if (holder === cluster.nodeId) due.look();
+          if (holder === cluster.nodeId) due.startScan();
           else cluster.wake(holder);
         })
         .catch((error: unknown) => {
@@ -119,12 +119,12 @@ export class GateHolders {
     if (generation === this.generation) this.holders.set(instanceId, holder);
   }
 
-  private handTo(holder: string, delivery: Delivery): void {
+  private sendTo(holder: string, delivery: Delivery): void {
     if (holder === this.deps.cluster.nodeId) this.local.offer(delivery);
     else void this.handOvers.add(delivery, holder);
   }
 
-  private lookUp(delivery: Delivery): void {
+  private findHolder(delivery: Delivery): void {
     const { instanceId } = delivery.limits;
     const others = this.lookups.get(instanceId);
     if (others) {
@@ -139,7 +139,7 @@ export class GateHolders {
         this.learn(instanceId, holder, generation);
         const waiting = this.lookups.get(instanceId) ?? [];
         this.lookups.delete(instanceId);
-        for (const each of waiting) this.handTo(holder, each);
+        for (const waitingDelivery of waiting) this.sendTo(holder, waitingDelivery);
       },
       (error: unknown) => {
         this.lookups.delete(instanceId);

@@ -9,7 +9,7 @@ export interface HandOverDeps {
   readonly cluster: Cluster;
   readonly clock: Clock;
   readonly log: Log;
-  readonly due: Pick<DueTasks, 'look' | 'restart'>;
+  readonly due: Pick<DueTasks, 'startScan' | 'restart'>;
 }
 
 interface Waiting {

@@ -187,8 +187,8 @@ export class Loans {
     this.news.delete(lender);
     if (!news) return;
     const { cluster } = this.deps;
-    const most = Math.max(news.sent.length, news.ended.length, news.returned.length);
-    for (let from = 0; from < most; from += MAX_PER_NOTICE) {
+    const max = Math.max(news.sent.length, news.ended.length, news.returned.length);
+    for (let from = 0; from < max; from += MAX_PER_NOTICE) {
       const page = (refs: readonly TaskOfNode[]) => refs.slice(from, from + MAX_PER_NOTICE);
       const [sent, ended, returned] = [page(news.sent), page(news.ended), page(news.returned)];
       cluster.notify({ kind: 'loans', to: lender, sent, ended, returned });

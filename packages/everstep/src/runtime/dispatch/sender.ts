@@ -20,7 +20,7 @@ import type { Callbacks } from '../services/callbacks.js';
 import { resultOfEvent, resultOfFailure } from './delivery-result.js';
 import { isDeliveryTask } from './delivery-task.js';
 import { sendMessage } from './requests/message-delivery.js';
-import { type Delivered, deliverStep } from './requests/step-delivery.js';
+import { type DeliveredEvent, deliverStep } from './requests/step-delivery.js';
 import { isLong, timeoutOf } from './requests/timeouts.js';
 
 interface SenderParts {
@@ -41,7 +41,7 @@ export type Attempt =
       /** `entry.givenUp` when the state was read. */
       readonly givenUp: number;
       /** The response; null if nothing was sent, or the attempt was given up. */
-      readonly delivered: Delivered | null;
+      readonly delivered: DeliveredEvent | null;
     }
   | {
       /**
@@ -55,7 +55,7 @@ export type Attempt =
 
 const notSent = (kind: Exclude<Attempt['kind'], 'attempted'>): Attempt => ({ kind, result: NOT_MADE });
 
-const deliveredBy = (event: RunEvent | null): Delivered | null => event && { event };
+const deliveredBy = (event: RunEvent | null): DeliveredEvent | null => event && { event };
 
 export class DeliverySender {
   private readonly deps: RuntimeDeps;
@@ -85,12 +85,12 @@ export class DeliverySender {
   }
 
   /** Resolves after the response. Rejects on an unexpected error. */
-  send(delivery: Delivery, answerRecorded: Promise<void>): Promise<Attempt> {
+  send(delivery: Delivery, outcomeRecorded: Promise<void>): Promise<Attempt> {
     const mayWork = this.leaseCheck();
     if (!mayWork()) return Promise.resolve(notSent('lease-lost'));
     return delivery.slot === CALLBACK_SLOT
-      ? this.sendCallback(delivery, answerRecorded)
-      : this.sendTask(delivery, mayWork, answerRecorded);
+      ? this.sendCallback(delivery, outcomeRecorded)
+      : this.sendTask(delivery, mayWork, outcomeRecorded);
   }
 
   /**
@@ -112,11 +112,11 @@ export class DeliverySender {
     return !limits.isLong && isLong(timeoutMs, instanceId, this.deps.limits);
   }
 
-  private async sendCallback(delivery: Delivery, answerRecorded: Promise<void>): Promise<Attempt> {
+  private async sendCallback(delivery: Delivery, outcomeRecorded: Promise<void>): Promise<Attempt> {
     const mayTake = (run: Run, timeoutMs: number) => !this.needsLongSlot(delivery, run, timeoutMs);
     const { signal } = this.aborted;
     try {
-      const failure = await this.parts.callbacks.deliver(delivery.runKey, signal, mayTake, answerRecorded);
+      const failure = await this.parts.callbacks.deliver(delivery.runKey, signal, mayTake, outcomeRecorded);
       if (failure === 'refused') return notSent('needs-long-slot');
       return { kind: 'attempted', result: resultOfFailure(failure), entry: null, givenUp: 0, delivered: null };
     } catch (error) {
@@ -124,7 +124,7 @@ export class DeliverySender {
     }
   }
 
-  private async sendTask(delivery: Delivery, mayWork: () => boolean, answerRecorded: Promise<void>): Promise<Attempt> {
+  private async sendTask(delivery: Delivery, mayWork: () => boolean, outcomeRecorded: Promise<void>): Promise<Attempt> {
     let entry: CachedRun | null = null;
     let givenUp = 0;
     let end: (() => void) | null = null;
@@ -142,7 +142,7 @@ export class DeliverySender {
         if (entry.deliveries === 0 && entry.uncommitted === 0) this.parts.cache.drop(delivery.runKey);
         return notSent('waits-for-memory');
       }
-      const delivered = mayWork() ? await this.deliverTask(entry, delivery.slot, mayWork, answerRecorded) : null;
+      const delivered = mayWork() ? await this.deliverTask(entry, delivery.slot, mayWork, outcomeRecorded) : null;
       return { kind: 'attempted', result: resultOfEvent(delivered?.event ?? null), entry, givenUp, delivered };
     } catch (error) {
       const damaged = error instanceof DamagedValueError && entry ? this.damaged(error, entry, delivery) : null;
@@ -154,7 +154,7 @@ export class DeliverySender {
   }
 
   /** Returns the event that fails a run whose stored data is damaged, because each attempt would read the same data. */
-  private damaged({ message }: DamagedValueError, { durable: run }: CachedRun, { slot }: DeliveryRef): Delivered | null {
+  private damaged({ message }: DamagedValueError, { durable: run }: CachedRun, { slot }: DeliveryRef): DeliveredEvent | null {
     const task = run.tasks.get(slot);
     if (!task || !isDeliveryTask(task)) return null;
     this.deps.log.error({ instanceId: run.instanceId, runKey: run.key, error: message }, 'stored value is damaged, run failed');
@@ -194,8 +194,8 @@ export class DeliverySender {
     entry: CachedRun,
     slot: number,
     mayWork: () => boolean,
-    answerRecorded: Promise<void>,
-  ): Promise<Delivered | null> {
+    outcomeRecorded: Promise<void>,
+  ): Promise<DeliveredEvent | null> {
     const { store, slices, limits, stepCaller, messageSender, clock, observer, traces, alerts } = this.deps;
     const task = entry.durable.tasks.get(slot);
     // A decision that is being written changes the task. The new task is scheduled once the decision is durable; sending the
@@ -216,17 +216,23 @@ export class DeliverySender {
             entry.deliveryStartedAt.set(slot, clock.now());
             onSent();
           },
-          answerRecorded,
+          outcomeRecorded: outcomeRecorded,
         }).finally(() => entry.deliveryStartedAt.delete(slot));
       case 'call':
         return deliveredBy(
-          await makeCall(messageSender, entry, task, { now: () => clock.now(), traces, limits }, { onSent, answerRecorded }),
+          await makeCall(
+            messageSender,
+            entry,
+            task,
+            { now: () => clock.now(), traces, limits },
+            { onSent, outcomeRecorded: outcomeRecorded },
+          ),
         );
       case 'message':
         return deliveredBy(
           await sendMessage({ store, sender: messageSender, now: () => clock.now(), traces, alerts, limits }, entry, task, {
             onSent,
-            answerRecorded,
+            outcomeRecorded: outcomeRecorded,
           }),
         );
       default:

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster, ClusterEvents, QueuedQuery } from '../../ports/cluster.js';
-import type { Message, MessageAnswer, MessageSender } from '../../ports/message-sender.js';
+import type { Message, MessageOutcome, MessageSender } from '../../ports/message-sender.js';
 import type { DueTask, Store } from '../../ports/stores/store.js';
 import { ALWAYS_OPEN } from '../../ports/stores/store-writes.js';
 import { DueTasks } from '../due/due-tasks.js';
-import { answer, commandFor, textOf } from '../messages/plain-messages.fixture.js';
+import { commandFor, respondWith as respond, textOf } from '../messages/plain-messages.fixture.js';
 import {
   aloneInCluster,
   type Bench,
@@ -69,12 +69,12 @@ class Endpoint implements MessageSender {
   beforeSend = (): void => {};
   /** The endpoint responds when this has resolved, even if the request was given up. */
   answering: Promise<void> = Promise.resolve();
-  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
     this.beforeSend();
     onSent?.();
     if (!signal.aborted) this.texts.push(textOf(message));
     await this.answering;
-    return answer(this.status);
+    return respond(this.status);
   }
 }
 
@@ -140,9 +140,9 @@ test('a message that a node claims under a new id is delivered, even if its earl
   withNode(async (bench, node, endpoint) => {
     const tasks = await published(bench, ['1']);
     node.claims.push(...tasks);
-    let answerNow = (): void => {};
+    let respondNow = (): void => {};
     endpoint.answering = new Promise((resolve) => {
-      answerNow = resolve;
+      respondNow = resolve;
     });
     await poll(bench);
     assert.deepEqual(endpoint.texts, ['1']);
@@ -151,7 +151,7 @@ test('a message that a node claims under a new id is delivered, even if its earl
     node.events?.resumed({ isNewNode: true });
     node.claims.push(...tasks);
     await poll(bench);
-    answerNow();
+    respondNow();
     await settle();
     assert.deepEqual(endpoint.texts, ['1', '1']);
   }));
@@ -242,7 +242,7 @@ test('the rest of a page is skipped when other nodes have taken over, and claime
     writes: ALWAYS_OPEN,
     handler: {
       backlog: { hasCapacity: () => true, countOf: () => 0 },
-      takeDue: async ({ runKey }) => {
+      handleDue: async ({ runKey }) => {
         taken.push(runKey);
         if (taken.length === 2) due.claimsLost();
       },

@@ -19,7 +19,7 @@ export interface DuePage {
 /** Reads the next page of tasks due at or before a time, Unix ms. */
 export type DuePages = (before: number) => Promise<DuePage>;
 
-export interface DueLook {
+export interface DueScan {
   readonly tasks: readonly DueTask[];
   /** Pages of what was not read, by instance; '' for tasks of several instances. */
   readonly left: ReadonlyMap<string, DuePages>;
@@ -32,7 +32,7 @@ export interface DueSource {
    * Resolves with what became due since the last look. Tasks of the instances in `open`, whose pages are still being read, are
    * omitted.
    */
-  look(before: number, open: ReadonlySet<string>): Promise<DueLook>;
+  readNext(before: number, open: ReadonlySet<string>): Promise<DueScan>;
   /** Returns the pages of an instance after what was read. */
   pagesOf(instanceId: string): DuePages;
 }
@@ -51,7 +51,7 @@ export class StoredTasks implements DueSource {
     this.read = null;
   }
 
-  async look(before: number, open: ReadonlySet<string>): Promise<DueLook> {
+  async readNext(before: number, open: ReadonlySet<string>): Promise<DueScan> {
     const from = this.read;
     const tasks = await this.store.dueTasks({ before, after: from, limit: PAGE });
     const instances =
@@ -97,7 +97,7 @@ export class UnclaimedTasks implements DueSource {
     this.isRestarted = true;
   }
 
-  async look(before: number, open: ReadonlySet<string>): Promise<DueLook> {
+  async readNext(before: number, open: ReadonlySet<string>): Promise<DueScan> {
     const isRestarted = this.isRestarted;
     this.isRestarted = false;
     const tasks: DueTask[] = [];

@@ -60,7 +60,7 @@ class Tasks implements Pick<Store, 'dueTasks' | 'dueInstances' | 'nextDueAt'> {
   }
 }
 
-function world(kind: 'alone' | 'node') {
+function harness(kind: 'alone' | 'node') {
   const clock = new ManualClock();
   const tasks = new Tasks();
   const owners = ownersOf(HOSTILE, QUIET);
@@ -72,7 +72,7 @@ function world(kind: 'alone' | 'node') {
     cluster: kind === 'node' ? tasks.claims : null,
     handler: {
       backlog: queue,
-      async takeDue(task, deciding) {
+      async handleDue(task, deciding) {
         taken.push(task);
         const { instanceId, runKey, slot } = task;
         const limits = { instanceId, flowControlKey: null, origin: 'http://app' };
@@ -91,7 +91,7 @@ function world(kind: 'alone' | 'node') {
 for (const kind of ['alone', 'node'] as const) {
   describe(`due tasks of a process that is ${kind === 'alone' ? 'alone on its store' : 'one of several nodes'}`, () => {
     test('the task of a quiet instance is handled immediately beside an instance with 50,000 due deliveries', async () => {
-      const { clock, tasks, due, hostile, takenOf } = world(kind);
+      const { clock, tasks, due, hostile, takenOf } = harness(kind);
       hostile();
       tasks.all.push(dueTask(QUIET, 1, clock.now()), dueTask(QUIET, 2, clock.now() + 1_000));
       const started = due.start();
@@ -106,7 +106,7 @@ for (const kind of ['alone', 'node'] as const) {
     });
 
     test('the sleep of a quiet instance ends immediately beside an instance whose 50,000 sleeps end', async () => {
-      const { clock, tasks, due, hostile, takenOf, undecided } = world(kind);
+      const { clock, tasks, due, hostile, takenOf, undecided } = harness(kind);
       hostile({ kind: 'sleep' });
       tasks.all.push(dueTask(QUIET, 1, clock.now(), { kind: 'sleep' }));
       void due.start();
@@ -121,7 +121,7 @@ for (const kind of ['alone', 'node'] as const) {
     });
 
     test('an instance whose backlog is full is read again when half of it is done', async () => {
-      const { due, queue, hostile, takenOf } = world(kind);
+      const { due, queue, hostile, takenOf } = harness(kind);
       hostile();
       await due.start();
       const first = takenOf(HOSTILE);
@@ -140,7 +140,7 @@ for (const kind of ['alone', 'node'] as const) {
 }
 
 test('messages of a queue are claimed in order, however many there are', async () => {
-  const { tasks, due, hostile, queue } = world('node');
+  const { tasks, due, hostile, queue } = harness('node');
   hostile({ queue: 'q' });
   tasks.all.splice(3_000);
   const order: string[] = [];

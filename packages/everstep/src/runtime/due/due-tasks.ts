@@ -22,7 +22,7 @@ const POLL_MS = 1000;
 
 export interface DueTaskHandler {
   /** Acts on the task. `deciding` gets a promise for each decision, which resolves when it is durable; not for deliveries. */
-  takeDue(task: DueTask, deciding: (decided: Promise<void>) => void): Promise<void>;
+  handleDue(task: DueTask, deciding: (decided: Promise<void>) => void): Promise<void>;
   readonly backlog: Backlog;
 }
 
@@ -86,7 +86,7 @@ export class DueTasks {
 
   /** Called when a delivery of the instance has ended: its backlog may have space for more. */
   resume(instanceId: string): void {
-    if (this.turns.hasCapacityAgain(instanceId)) this.look();
+    if (this.turns.hasCapacityAgain(instanceId)) this.startScan();
   }
 
   /** Reads all due tasks again, including those that were read before, for example after a lost batch. */
@@ -99,7 +99,7 @@ export class DueTasks {
   /** Does the same immediately. */
   restartNow(): void {
     this.fromStart = true;
-    this.look();
+    this.startScan();
   }
 
   /** Stops the current scan and starts a new one, because other nodes have taken over all claims of this node. */
@@ -109,7 +109,7 @@ export class DueTasks {
   }
 
   /** Starts a scan: tasks may be due. */
-  look(): void {
+  startScan(): void {
     if (!this.stopped) void this.scan();
   }
 
@@ -153,7 +153,7 @@ export class DueTasks {
       if (this.again) {
         this.again = false;
         before = this.options.clock.now();
-        await this.lookAt(before);
+        await this.readDueTasks(before);
         continue;
       }
       const turn = this.turns.next();
@@ -166,7 +166,7 @@ export class DueTasks {
     }
   }
 
-  private async lookAt(before: number): Promise<void> {
+  private async readDueTasks(before: number): Promise<void> {
     const { store, clock, cluster, handler } = this.options;
     if (cluster) this.expect(clock.now() + POLL_MS);
     // Applied only here, so that a scan in progress does not overwrite it.
@@ -176,10 +176,10 @@ export class DueTasks {
     }
     this.fromStart = false;
     const { generation } = this;
-    const { tasks, left } = await this.source.look(before, this.turns.open);
+    const { tasks, left } = await this.source.readNext(before, this.turns.open);
     if (this.generation !== generation) return;
     for (const [instanceId, pages] of left) this.turns.add(instanceId, pages);
-    if (!(await this.take(inTurns(tasks, this.owners)))) return;
+    if (!(await this.handleTasks(inTurns(tasks, this.owners)))) return;
     const { open } = this.turns;
     for (const instanceId of new Set(tasks.map((task) => task.instanceId)))
       if (!open.has(instanceId) && !handler.backlog.hasCapacity(instanceId))
@@ -193,7 +193,7 @@ export class DueTasks {
     const { tasks, isLast } = await turn.pages(before);
     if (this.generation !== generation) return;
     const decided: Promise<void>[] = [];
-    if (!(await this.take(tasks, (each) => decided.push(each)))) return;
+    if (!(await this.handleTasks(tasks, (each) => decided.push(each)))) return;
     if (isLast) this.turns.remove(turn);
     else if (decided.length > 0) {
       turn.isWriting = true;
@@ -207,12 +207,12 @@ export class DueTasks {
   }
 
   /** Acts on the tasks. Resolves with false if the claims were lost in the meantime. */
-  private async take(tasks: readonly DueTask[], deciding: (decided: Promise<void>) => void = () => {}): Promise<boolean> {
+  private async handleTasks(tasks: readonly DueTask[], deciding: (decided: Promise<void>) => void = () => {}): Promise<boolean> {
     const { generation } = this;
     let taking: Promise<void>[] = [];
     for (const task of tasks) {
       if (this.generation !== generation) break;
-      taking.push(this.options.handler.takeDue(task, deciding));
+      taking.push(this.options.handler.handleDue(task, deciding));
       if (taking.length < TOGETHER) continue;
       await Promise.all(taking);
       taking = [];

@@ -2,7 +2,7 @@
 import { ofThisRequest } from '../../audit/audited-request.js';
 import { PART } from '../../config/limits.js';
 import { newKey } from '../../engine/ids.js';
-import { type Forked, forkRun, type JournalEntry } from '../../engine/runs/fork.js';
+import { type ForkDecision, forkRun, type JournalEntry } from '../../engine/runs/fork.js';
 import type { Run } from '../../engine/runs/run.js';
 import type { AuditNote, StoreWrite } from '../../engine/writes.js';
 import type { InstanceStore } from '../../ports/stores/accounts/instances.js';
@@ -24,7 +24,7 @@ async function auditOf(
   { store, context }: ForksOptions,
   original: Run,
   { fromStep, input, note, by }: ForkCommand,
-  { run, edited }: Extract<Forked, { kind: 'forked' }>,
+  { run, edited }: Extract<ForkDecision, { kind: 'forked' }>,
 ): Promise<AuditNote> {
   const now = context();
   const owner = (await store.accounts.findInstance({ instanceId: run.instanceId }))?.accountId;

@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { LIMITS, PART } from '../../config/limits.js';
 import { type ForkRequest, forkRun } from '../../engine/runs/fork.js';
 import type { CommitUnit, StoreWrite } from '../../engine/writes.js';
-import { AT_ONCE } from '../../fairness/work-slices.js';
+import { NO_SLICES } from '../../fairness/work-slices.js';
 import type { Store } from '../../ports/stores/store.js';
 import {
   advanceTask,
@@ -101,7 +101,7 @@ test('forks a long journal in slices of limited size, and the fork is visible wh
   const result = await commitInSlices(
     {
       store,
-      slices: AT_ONCE,
+      slices: NO_SLICES,
       async commit(unit) {
         seen.push(await runKeys(store));
         return commit(unit);
@@ -127,17 +127,17 @@ test('forks a long journal in slices of limited size, and the fork is visible wh
 });
 
 test('a process that is killed in between leaves no fork, and no bytes once its steps are deleted', async (t) => {
-  const world = await open(t);
-  const before = await stored(world.store);
+  const harness = await open(t);
+  const before = await stored(harness.store);
   const { unit } = fork();
-  const { commit } = watched(world.store, (_, count) => count === 5);
+  const { commit } = watched(harness.store, (_, count) => count === 5);
   // A killed process does not clean up either.
-  const gone = { ...world.store, commit, removeStagedSteps: async () => false };
+  const gone = { ...harness.store, commit, removeStagedSteps: async () => false };
   await assert.rejects(
-    commitInSlices({ store: gone, slices: AT_ONCE, commit: watched(world.store, (_, count) => count >= 5).commit }, unit),
+    commitInSlices({ store: gone, slices: NO_SLICES, commit: watched(harness.store, (_, count) => count >= 5).commit }, unit),
   );
-  await world.reopen();
-  const { store } = world;
+  await harness.reopen();
+  const { store } = harness;
   assert.ok(((await stored(store)) ?? 0) > (before ?? 0));
   assert.deepEqual(await runKeys(store), [original.key]);
   while (await store.removeStagedSteps());
@@ -152,7 +152,7 @@ test('a fork that is rejected at the end deletes the copied steps', async (t) =>
   const between = await stored(store);
   const taken = { kind: 'run-id-free', instanceId: INSTANCE, workflowRunId: 'taken' } as const;
   const { commit } = watched(store);
-  const result = await commitInSlices({ store, slices: AT_ONCE, commit }, { ...unit, guards: [...unit.guards, taken] });
+  const result = await commitInSlices({ store, slices: NO_SLICES, commit }, { ...unit, guards: [...unit.guards, taken] });
   assert.equal(result.kind, 'run-id-taken');
   while ((await stored(store)) !== between) await new Promise((resolve) => setImmediate(resolve));
   assert.notEqual(before, between);
@@ -175,7 +175,7 @@ test('a run that resumes one with a long journal also receives it in slices', as
   ];
   const { units, commit } = watched(store);
   const guards = [{ kind: 'dead-letters-present', instanceId: INSTANCE, dlqIds: [dlqId] }] as const;
-  assert.deepEqual(await commitInSlices({ store, slices: AT_ONCE, commit }, { guards, writes }), { kind: 'applied' });
+  assert.deepEqual(await commitInSlices({ store, slices: NO_SLICES, commit }, { guards, writes }), { kind: 'applied' });
   assert.ok(slicesOf(units).length >= 10);
   assert.equal((await store.loadJournal({ runKey: run.key, from: 0 })).length, STEPS);
 });

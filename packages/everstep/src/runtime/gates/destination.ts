@@ -70,7 +70,7 @@ export class Destination {
   }
 
   /** Takes a delivery back that passed before the hold. Its caller releases it by the end of the turn. */
-  takeBack(delivery: GatedDelivery): void {
+  returnDelivery(delivery: GatedDelivery): void {
     this.list.add(delivery);
     this.clock.endOfTurn(() => {
       this.continue();

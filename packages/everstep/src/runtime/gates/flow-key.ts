@@ -143,7 +143,7 @@ export class FlowKey {
   /** Lets the delivery pass immediately, or makes it wait. */
   offer(delivery: GatedDelivery): void {
     const { limits } = this;
-    if (limits && isOpen(limits) && this.list.size === 0) this.pass(delivery);
+    if (limits && isOpen(limits) && this.list.size === 0) this.admit(delivery);
     else {
       this.list.add(delivery);
       this.pump();
@@ -296,7 +296,7 @@ export class FlowKey {
     }
     if (!rate) {
       list.remove(first);
-      this.pass(first);
+      this.admit(first);
       return true;
     }
     this.window = runningWindow(this.window, rate, deps.clock.now());
@@ -318,17 +318,17 @@ export class FlowKey {
     this.unsent++;
     next.window = this.window;
     next.unsent = true;
-    this.pass(next);
+    this.admit(next);
     return true;
   }
 
-  private pass(delivery: GatedDelivery): void {
+  private admit(delivery: GatedDelivery): void {
     this.inFlight++;
     this.deps.exit.passed(delivery);
   }
 
-  /** Returns up to `most` of the first deliveries that could start now. One without a free slot does not delay others. */
-  private startable(most: number, freeFor: (wanted: DeliveryLimits) => number): GatedDelivery[] {
+  /** Returns up to `max` of the first deliveries that could start now. One without a free slot does not delay others. */
+  private startable(max: number, freeFor: (wanted: DeliveryLimits) => number): GatedDelivery[] {
     const found: GatedDelivery[] = [];
     const free = new Map<string, number>();
     let passedOver = 0;
@@ -340,7 +340,7 @@ export class FlowKey {
       free.set(kind, starts ? slots - 1 : slots);
       if (starts) found.push(delivery);
       else passedOver++;
-      if (found.length === most || passedOver === LOOK_AHEAD) break;
+      if (found.length === max || passedOver === LOOK_AHEAD) break;
     }
     return found;
   }
@@ -355,8 +355,8 @@ export class FlowKey {
     const ofKey = limits.parallelism === null ? left : Math.min(left, limits.parallelism - this.inFlight);
     const ofInstance = deps.slots.seekOf(instanceId, this);
     // Without a free slot the key seeks one as well, so that it waits for its turn.
-    const most = Math.max(1, Math.min(ofKey, ofInstance));
-    const chosen = this.startable(most, (wanted) => deps.slots.seek(wanted, this));
+    const max = Math.max(1, Math.min(ofKey, ofInstance));
+    const chosen = this.startable(max, (wanted) => deps.slots.seek(wanted, this));
     const starts = chosen.length;
     if (starts === 0) return;
     const granted = { startedAt: base?.startedAt ?? deps.clock.now(), granted: (base?.granted ?? carried) + starts };

@@ -113,7 +113,7 @@ export interface Start extends Delivery {
 export type Endpoint = (start: Start, end: (result: DeliveryResult) => void, clock: SimulatedClock) => void;
 
 /** Returns an endpoint that succeeds after this time. */
-export const answersIn =
+export const endsIn =
   (durationMs: () => number): Endpoint =>
   (_start, end, clock) => {
     clock.setTimer(clock.now() + durationMs(), () => end({ kind: 'delivered' }));
@@ -121,7 +121,7 @@ export const answersIn =
 
 export const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
-export class GateWorld {
+export class GateHarness {
   readonly clock = new SimulatedClock(1_800_000_000_000);
   readonly store = new MemoryGateStore(this.clock);
   readonly starts: Start[] = [];

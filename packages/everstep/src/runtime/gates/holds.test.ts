@@ -2,315 +2,315 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_INSTANCE_SETTINGS } from '../../engine/runs/run.js';
 import type { DeliveryResult } from './delivery.js';
-import { GateWorld, INSTANCE, ORIGIN } from './gates.fixture.js';
+import { GateHarness, INSTANCE, ORIGIN } from './gates.fixture.js';
 
 const FAILED: DeliveryResult = { kind: 'failed', error: 'connection refused' };
 const OTHER = 'http://other:80';
 
-const destinations = (world: GateWorld) => world.get(world.gates.destinations({ instanceId: INSTANCE }), 0);
-const reasons = (world: GateWorld, runKey: string) => world.gates.reasons({ runKey, slot: 0 });
-const hold = (world: GateWorld, origin = ORIGIN) =>
-  world.get(world.gates.holdDestination({ instanceId: INSTANCE, origin, reason: 'maintenance' }), 0);
-const release = (world: GateWorld, origin = ORIGIN) =>
-  world.get(world.gates.releaseDestination({ instanceId: INSTANCE, origin }), 0);
+const destinations = (harness: GateHarness) => harness.get(harness.gates.destinations({ instanceId: INSTANCE }), 0);
+const reasons = (harness: GateHarness, runKey: string) => harness.gates.reasons({ runKey, slot: 0 });
+const hold = (harness: GateHarness, origin = ORIGIN) =>
+  harness.get(harness.gates.holdDestination({ instanceId: INSTANCE, origin, reason: 'maintenance' }), 0);
+const release = (harness: GateHarness, origin = ORIGIN) =>
+  harness.get(harness.gates.releaseDestination({ instanceId: INSTANCE, origin }), 0);
 
-/** Returns a world with a held destination. Its breaker opens at three failures in a row and probes every second. */
-async function tripped(): Promise<GateWorld> {
-  const world = new GateWorld();
-  await world.get(world.breaker(true), 0);
-  for (const runKey of world.offerMany(3, null)) world.endRun(runKey, FAILED);
-  await world.pass(0);
-  world.starts.length = 0;
-  return world;
+/** Returns a harness with a held destination. Its breaker opens at three failures in a row and probes every second. */
+async function tripped(): Promise<GateHarness> {
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true), 0);
+  for (const runKey of harness.offerMany(3, null)) harness.endRun(runKey, FAILED);
+  await harness.pass(0);
+  harness.starts.length = 0;
+  return harness;
 }
 
 test('the breaker of an instance without settings is off', async () => {
-  const world = new GateWorld();
-  assert.deepEqual(await world.get(world.gates.instanceSettings({ instanceId: INSTANCE }), 0), DEFAULT_INSTANCE_SETTINGS);
-  world.offerMany(30, null);
-  await world.pass(0);
-  for (const runKey of world.startedRuns) world.endRun(runKey, FAILED);
-  world.offer(null);
-  assert.equal(world.starts.length, 31);
-  assert.deepEqual(await destinations(world), [
+  const harness = new GateHarness();
+  assert.deepEqual(await harness.get(harness.gates.instanceSettings({ instanceId: INSTANCE }), 0), DEFAULT_INSTANCE_SETTINGS);
+  harness.offerMany(30, null);
+  await harness.pass(0);
+  for (const runKey of harness.startedRuns) harness.endRun(runKey, FAILED);
+  harness.offer(null);
+  assert.equal(harness.starts.length, 31);
+  assert.deepEqual(await destinations(harness), [
     { origin: ORIGIN, hold: null, failures: 30, lastError: 'connection refused', waiting: 0, probeAt: null },
   ]);
 });
 
 test('after the set number of failures in a row nothing passes to the destination, and others continue', async () => {
-  const world = await tripped();
-  world.offerMany(2, null);
-  world.offer(null, { origin: OTHER });
+  const harness = await tripped();
+  harness.offerMany(2, null);
+  harness.offer(null, { origin: OTHER });
   assert.deepEqual(
-    world.starts.map(({ limits }) => limits.origin),
+    harness.starts.map(({ limits }) => limits.origin),
     [OTHER],
   );
-  const [held] = await destinations(world);
-  assert.deepEqual([held?.hold?.by, held?.waiting, held?.probeAt], ['breaker', 2, world.now + 1_000]);
-  assert.equal(world.store.holds.get(ORIGIN)?.by, 'breaker');
-  assert.deepEqual(reasons(world, 'r3'), [{ kind: 'destination-held', hold: held?.hold, probeAt: world.now + 1_000 }]);
+  const [held] = await destinations(harness);
+  assert.deepEqual([held?.hold?.by, held?.waiting, held?.probeAt], ['breaker', 2, harness.now + 1_000]);
+  assert.equal(harness.store.holds.get(ORIGIN)?.by, 'breaker');
+  assert.deepEqual(reasons(harness, 'r3'), [{ kind: 'destination-held', hold: held?.hold, probeAt: harness.now + 1_000 }]);
 });
 
 test('there is one probe at a time, an interval after the last one failed; a probe that is delivered releases all deliveries in order', async () => {
-  const world = await tripped();
-  world.offerMany(5, null);
-  await world.pass(999);
-  assert.deepEqual(world.startedRuns, []);
-  await world.pass(1);
-  assert.deepEqual(world.startedRuns, ['r3']);
-  await world.pass(5_000);
-  assert.deepEqual(world.startedRuns, ['r3'], 'the next waits for the first');
-  world.endRun('r3', FAILED);
-  await world.pass(999);
-  assert.deepEqual(world.startedRuns, ['r3']);
-  await world.pass(1);
-  assert.deepEqual(world.startedRuns, ['r3', 'r4']);
-  world.endRun('r4');
-  await world.pass(0);
-  assert.deepEqual(world.startedRuns, ['r3', 'r4', 'r5', 'r6', 'r7']);
-  assert.equal(world.store.holds.size, 0);
-  assert.deepEqual(await destinations(world), []);
+  const harness = await tripped();
+  harness.offerMany(5, null);
+  await harness.pass(999);
+  assert.deepEqual(harness.startedRuns, []);
+  await harness.pass(1);
+  assert.deepEqual(harness.startedRuns, ['r3']);
+  await harness.pass(5_000);
+  assert.deepEqual(harness.startedRuns, ['r3'], 'the next waits for the first');
+  harness.endRun('r3', FAILED);
+  await harness.pass(999);
+  assert.deepEqual(harness.startedRuns, ['r3']);
+  await harness.pass(1);
+  assert.deepEqual(harness.startedRuns, ['r3', 'r4']);
+  harness.endRun('r4');
+  await harness.pass(0);
+  assert.deepEqual(harness.startedRuns, ['r3', 'r4', 'r5', 'r6', 'r7']);
+  assert.equal(harness.store.holds.size, 0);
+  assert.deepEqual(await destinations(harness), []);
 });
 
 test('without waiting deliveries there is no timer, and the next delivery is the probe', async () => {
-  const world = await tripped();
-  await world.pass(60_000);
-  const runKey = world.offer(null);
-  world.offer(null);
-  assert.deepEqual(world.startedRuns, [runKey]);
+  const harness = await tripped();
+  await harness.pass(60_000);
+  const runKey = harness.offer(null);
+  harness.offer(null);
+  assert.deepEqual(harness.startedRuns, [runKey]);
 });
 
 test('a delivery that was in flight before the hold does not end it', async () => {
-  const world = new GateWorld();
-  await world.get(world.breaker(true), 0);
-  world.offerMany(5, null);
-  for (const runKey of ['r0', 'r1', 'r2']) world.endRun(runKey, FAILED);
-  world.endRun('r3');
-  world.offer(null);
-  assert.equal(world.inFlight.has('r5'), false);
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true), 0);
+  harness.offerMany(5, null);
+  for (const runKey of ['r0', 'r1', 'r2']) harness.endRun(runKey, FAILED);
+  harness.endRun('r3');
+  harness.offer(null);
+  assert.equal(harness.inFlight.has('r5'), false);
 });
 
 test('a probe that was not made or is withdrawn is followed by the next immediately', async () => {
-  const world = await tripped();
-  await world.trigger({ key: 'k', parallelism: 1 });
-  world.offerMany(3, null);
-  await world.pass(1_000);
-  world.endRun('r3', { kind: 'not-made' });
-  assert.deepEqual(world.startedRuns, ['r3', 'r4']);
+  const harness = await tripped();
+  await harness.trigger({ key: 'k', parallelism: 1 });
+  harness.offerMany(3, null);
+  await harness.pass(1_000);
+  harness.endRun('r3', { kind: 'not-made' });
+  assert.deepEqual(harness.startedRuns, ['r3', 'r4']);
 });
 
 test('holds remain after a restart: the breaker waits a full interval and keeps its count', async () => {
-  const world = await tripped();
-  await world.pass(500);
-  world.crash();
-  world.offerMany(2, null);
-  await world.pass(999);
-  assert.deepEqual(world.startedRuns, []);
-  await world.pass(1);
-  assert.equal(world.starts.length, 1);
+  const harness = await tripped();
+  await harness.pass(500);
+  harness.crash();
+  harness.offerMany(2, null);
+  await harness.pass(999);
+  assert.deepEqual(harness.startedRuns, []);
+  await harness.pass(1);
+  assert.equal(harness.starts.length, 1);
 });
 
 test('a manual hold is never probed, survives a restart, and is only released manually', async () => {
-  const world = new GateWorld();
-  await world.get(world.breaker(true), 0);
-  await hold(world);
-  world.offerMany(2, null);
-  await world.pass(60_000);
-  assert.deepEqual(world.startedRuns, []);
-  assert.equal(world.store.holds.get(ORIGIN)?.reason, 'maintenance');
-  world.crash();
-  world.offerMany(2, null);
-  await world.pass(60_000);
-  assert.deepEqual(world.startedRuns, []);
-  assert.equal(await release(world), true);
-  assert.deepEqual(world.startedRuns, ['r2', 'r3']);
-  assert.equal(await release(world), false);
-  assert.equal(world.store.holds.size, 0);
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true), 0);
+  await hold(harness);
+  harness.offerMany(2, null);
+  await harness.pass(60_000);
+  assert.deepEqual(harness.startedRuns, []);
+  assert.equal(harness.store.holds.get(ORIGIN)?.reason, 'maintenance');
+  harness.crash();
+  harness.offerMany(2, null);
+  await harness.pass(60_000);
+  assert.deepEqual(harness.startedRuns, []);
+  assert.equal(await release(harness), true);
+  assert.deepEqual(harness.startedRuns, ['r2', 'r3']);
+  assert.equal(await release(harness), false);
+  assert.equal(harness.store.holds.size, 0);
 });
 
 test('a manual release of a hold of the breaker releases all deliveries, and the count restarts', async () => {
-  const world = await tripped();
-  world.offerMany(4, null);
-  assert.equal(await release(world), true);
-  assert.equal(world.starts.length, 4);
-  for (const runKey of ['r3', 'r4']) world.endRun(runKey, FAILED);
-  world.offer(null);
-  assert.equal(world.starts.length, 5);
+  const harness = await tripped();
+  harness.offerMany(4, null);
+  assert.equal(await release(harness), true);
+  assert.equal(harness.starts.length, 4);
+  for (const runKey of ['r3', 'r4']) harness.endRun(runKey, FAILED);
+  harness.offer(null);
+  assert.equal(harness.starts.length, 5);
 });
 
 test('a manual hold replaces one of the breaker: the result of its probe does not count', async () => {
-  const world = await tripped();
-  world.offerMany(3, null);
-  await world.pass(1_000);
-  await hold(world);
-  world.endRun('r3');
-  await world.pass(10_000);
-  assert.deepEqual(world.startedRuns, ['r3']);
-  assert.equal(world.store.holds.get(ORIGIN)?.by, 'hand');
+  const harness = await tripped();
+  harness.offerMany(3, null);
+  await harness.pass(1_000);
+  await hold(harness);
+  harness.endRun('r3');
+  await harness.pass(10_000);
+  assert.deepEqual(harness.startedRuns, ['r3']);
+  assert.equal(harness.store.holds.get(ORIGIN)?.by, 'hand');
 });
 
 test('switching the breaker off ends its holds and keeps manual ones', async () => {
-  const world = await tripped();
-  await hold(world, OTHER);
-  world.offerMany(2, null);
-  world.offerMany(2, null, { origin: OTHER });
-  await world.get(world.breaker(false), 0);
-  assert.deepEqual(world.startedRuns, ['r3', 'r4']);
-  assert.deepEqual([...world.store.holds.keys()], [OTHER]);
+  const harness = await tripped();
+  await hold(harness, OTHER);
+  harness.offerMany(2, null);
+  harness.offerMany(2, null, { origin: OTHER });
+  await harness.get(harness.breaker(false), 0);
+  assert.deepEqual(harness.startedRuns, ['r3', 'r4']);
+  assert.deepEqual([...harness.store.holds.keys()], [OTHER]);
 });
 
 test('a hold of a breaker that was switched off before a crash ends at the next start', async () => {
-  const world = await tripped();
-  world.store.settings = { ...DEFAULT_INSTANCE_SETTINGS, breaker: { enabled: false, failures: 3, probeEveryMs: 1_000 } };
-  world.crash();
-  world.offer(null);
-  await world.pass(0);
-  assert.equal(world.starts.length, 1);
-  assert.equal(world.store.holds.size, 0);
+  const harness = await tripped();
+  harness.store.settings = { ...DEFAULT_INSTANCE_SETTINGS, breaker: { enabled: false, failures: 3, probeEveryMs: 1_000 } };
+  harness.crash();
+  harness.offer(null);
+  await harness.pass(0);
+  assert.equal(harness.starts.length, 1);
+  assert.equal(harness.store.holds.size, 0);
 });
 
 test('a shorter interval makes the next probe earlier', async () => {
-  const world = await tripped();
-  world.offer(null);
-  await world.get(world.breaker(true, 3, 100), 0);
-  await world.pass(100);
-  assert.equal(world.starts.length, 1);
+  const harness = await tripped();
+  harness.offer(null);
+  await harness.get(harness.breaker(true, 3, 100), 0);
+  await harness.pass(100);
+  assert.equal(harness.starts.length, 1);
 });
 
 test('a hold that cannot be stored at first applies, and is stored a second later', async () => {
-  const world = new GateWorld();
-  await world.get(world.breaker(true), 0);
-  world.store.broken = true;
-  for (const runKey of world.offerMany(3, null)) world.endRun(runKey, FAILED);
-  await world.pass(500);
-  world.store.broken = false;
-  world.offer(null);
-  assert.equal(world.starts.length, 3);
-  assert.equal(world.store.holds.size, 0);
-  await world.pass(500);
-  assert.equal(world.store.holds.get(ORIGIN)?.by, 'breaker');
+  const harness = new GateHarness();
+  await harness.get(harness.breaker(true), 0);
+  harness.store.broken = true;
+  for (const runKey of harness.offerMany(3, null)) harness.endRun(runKey, FAILED);
+  await harness.pass(500);
+  harness.store.broken = false;
+  harness.offer(null);
+  assert.equal(harness.starts.length, 3);
+  assert.equal(harness.store.holds.size, 0);
+  await harness.pass(500);
+  assert.equal(harness.store.holds.get(ORIGIN)?.by, 'breaker');
 });
 
 test('a manual hold that could not be stored is rejected and holds nothing', async () => {
-  const world = new GateWorld();
-  await destinations(world);
-  world.store.broken = true;
-  await assert.rejects(world.gates.holdDestination({ instanceId: INSTANCE, origin: ORIGIN, reason: 'r' }), /the disk is full/);
-  world.store.broken = false;
-  world.offer(null);
-  assert.equal(world.starts.length, 1);
+  const harness = new GateHarness();
+  await destinations(harness);
+  harness.store.broken = true;
+  await assert.rejects(harness.gates.holdDestination({ instanceId: INSTANCE, origin: ORIGIN, reason: 'r' }), /the disk is full/);
+  harness.store.broken = false;
+  harness.offer(null);
+  assert.equal(harness.starts.length, 1);
 });
 
 test('a delivery to a held destination takes no slot, does not count toward its key, and does not delay others', async () => {
-  const world = new GateWorld();
-  await world.trigger({ key: 'k', parallelism: 1, rate: 10, periodMs: 60_000 });
-  world.offer('k');
-  await world.pass(0);
-  world.offerMany(2, 'k');
-  world.offerMany(1, 'k', { origin: OTHER });
-  await hold(world);
-  world.endRun('r0');
-  await world.pass(0);
-  assert.deepEqual(world.startedRuns, ['r0', 'r3']);
-  assert.equal(world.store.keys.get('k')?.window?.granted, 2);
+  const harness = new GateHarness();
+  await harness.trigger({ key: 'k', parallelism: 1, rate: 10, periodMs: 60_000 });
+  harness.offer('k');
+  await harness.pass(0);
+  harness.offerMany(2, 'k');
+  harness.offerMany(1, 'k', { origin: OTHER });
+  await hold(harness);
+  harness.endRun('r0');
+  await harness.pass(0);
+  assert.deepEqual(harness.startedRuns, ['r0', 'r3']);
+  assert.equal(harness.store.keys.get('k')?.window?.granted, 2);
   assert.deepEqual(
-    reasons(world, 'r1').map(({ kind }) => kind),
+    reasons(harness, 'r1').map(({ kind }) => kind),
     ['destination-held'],
   );
 });
 
 test('a delivery that waited for its destination returns to its position at the key', async () => {
-  const world = new GateWorld();
-  await world.trigger({ key: 'k', parallelism: 1 });
-  world.offer('k', { origin: OTHER });
-  await world.pass(0);
-  world.offerMany(2, 'k');
-  world.offerMany(3, 'k', { origin: OTHER });
-  await hold(world);
-  world.endRun('r0');
-  await world.pass(0);
-  assert.deepEqual(world.startedRuns, ['r0', 'r3']);
-  world.offer('k');
-  await release(world);
-  for (let n = 0; n < 6; n++) for (const runKey of [...world.inFlight.keys()]) world.endRun(runKey);
-  assert.deepEqual(world.startedRuns, ['r0', 'r3', 'r1', 'r2', 'r4', 'r5', 'r6']);
+  const harness = new GateHarness();
+  await harness.trigger({ key: 'k', parallelism: 1 });
+  harness.offer('k', { origin: OTHER });
+  await harness.pass(0);
+  harness.offerMany(2, 'k');
+  harness.offerMany(3, 'k', { origin: OTHER });
+  await hold(harness);
+  harness.endRun('r0');
+  await harness.pass(0);
+  assert.deepEqual(harness.startedRuns, ['r0', 'r3']);
+  harness.offer('k');
+  await release(harness);
+  for (let n = 0; n < 6; n++) for (const runKey of [...harness.inFlight.keys()]) harness.endRun(runKey);
+  assert.deepEqual(harness.startedRuns, ['r0', 'r3', 'r1', 'r2', 'r4', 'r5', 'r6']);
 });
 
 test('a delivery that waits at its key and whose destination is held reports both', async () => {
-  const world = new GateWorld();
-  await world.trigger({ key: 'k', parallelism: 1 });
-  world.offerMany(2, 'k');
-  await world.pass(0);
-  await hold(world);
+  const harness = new GateHarness();
+  await harness.trigger({ key: 'k', parallelism: 1 });
+  harness.offerMany(2, 'k');
+  await harness.pass(0);
+  await hold(harness);
   assert.deepEqual(
-    reasons(world, 'r1').map(({ kind }) => kind),
+    reasons(harness, 'r1').map(({ kind }) => kind),
     ['destination-held', 'flow-control'],
   );
 });
 
 test('a probe respects the limits of its key, and a delivery whose key is full is skipped', async () => {
-  const world = await tripped();
-  await world.trigger({ key: 'full', parallelism: 1 });
-  world.offer('full', { origin: OTHER });
-  await world.pass(0);
-  world.offer('full');
-  world.offer('free');
-  await world.pass(1_000);
-  assert.deepEqual(world.startedRuns, ['r3', 'r5']);
-  world.endRun('r5', FAILED);
-  await world.pass(3_000);
-  assert.deepEqual(world.startedRuns, ['r3', 'r5'], 'nothing else can start');
-  world.endRun('r3');
-  await world.pass(1_000);
-  assert.deepEqual(world.startedRuns, ['r3', 'r5', 'r4']);
+  const harness = await tripped();
+  await harness.trigger({ key: 'full', parallelism: 1 });
+  harness.offer('full', { origin: OTHER });
+  await harness.pass(0);
+  harness.offer('full');
+  harness.offer('free');
+  await harness.pass(1_000);
+  assert.deepEqual(harness.startedRuns, ['r3', 'r5']);
+  harness.endRun('r5', FAILED);
+  await harness.pass(3_000);
+  assert.deepEqual(harness.startedRuns, ['r3', 'r5'], 'nothing else can start');
+  harness.endRun('r3');
+  await harness.pass(1_000);
+  assert.deepEqual(harness.startedRuns, ['r3', 'r5', 'r4']);
 });
 
 test('if a probe has to wait at its key, another delivery becomes the probe', async () => {
-  const world = await tripped();
-  world.store.latencyMs = () => 5;
-  await world.get(world.trigger({ key: 'k', rate: 5, periodMs: 1_000 }), 5);
-  world.offer('k');
-  world.offer(null);
-  await world.pass(993);
+  const harness = await tripped();
+  harness.store.latencyMs = () => 5;
+  await harness.get(harness.trigger({ key: 'k', rate: 5, periodMs: 1_000 }), 5);
+  harness.offer('k');
+  harness.offer(null);
+  await harness.pass(993);
   // The key is paused while the start of its delivery is being stored.
-  void world.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change: { kind: 'pause' } });
-  await world.pass(500);
-  assert.deepEqual(world.startedRuns, []);
-  assert.equal(world.store.keys.get('k')?.window?.granted, 1);
-  await world.pass(1_000);
-  assert.deepEqual(world.startedRuns, ['r4']);
-  world.endRun('r4');
-  await world.pass(100);
-  assert.deepEqual(world.startedRuns, ['r4'], 'the other one waits for its key');
+  void harness.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change: { kind: 'pause' } });
+  await harness.pass(500);
+  assert.deepEqual(harness.startedRuns, []);
+  assert.equal(harness.store.keys.get('k')?.window?.granted, 1);
+  await harness.pass(1_000);
+  assert.deepEqual(harness.startedRuns, ['r4']);
+  harness.endRun('r4');
+  await harness.pass(100);
+  assert.deepEqual(harness.startedRuns, ['r4'], 'the other one waits for its key');
 });
 
 test('a delivery that passed before its destination was held does not start, and returns its slot', async () => {
-  const world = new GateWorld();
-  await world.trigger({ key: 'k', parallelism: 1 });
-  world.offer('k');
-  await world.pass(0);
-  world.offer('k', { origin: OTHER });
-  assert.equal(world.gates.mayStart({ runKey: 'r0', slot: 0 }), true);
-  await hold(world);
-  assert.equal(world.gates.mayStart({ runKey: 'r0', slot: 0 }), false);
-  world.inFlight.delete('r0');
-  assert.deepEqual(world.startedRuns, ['r0', 'r1']);
-  world.endRun('r1');
-  await release(world);
-  assert.deepEqual(world.startedRuns, ['r0', 'r1', 'r0']);
+  const harness = new GateHarness();
+  await harness.trigger({ key: 'k', parallelism: 1 });
+  harness.offer('k');
+  await harness.pass(0);
+  harness.offer('k', { origin: OTHER });
+  assert.equal(harness.gates.mayStart({ runKey: 'r0', slot: 0 }), true);
+  await hold(harness);
+  assert.equal(harness.gates.mayStart({ runKey: 'r0', slot: 0 }), false);
+  harness.inFlight.delete('r0');
+  assert.deepEqual(harness.startedRuns, ['r0', 'r1']);
+  harness.endRun('r1');
+  await release(harness);
+  assert.deepEqual(harness.startedRuns, ['r0', 'r1', 'r0']);
 });
 
 test('thousands of held deliveries continue in order, a part at a time, and nothing overtakes them', async () => {
-  const world = new GateWorld();
-  await hold(world);
-  const held = world.offerMany(5_000, null);
-  const released = world.gates.releaseDestination({ instanceId: INSTANCE, origin: ORIGIN });
+  const harness = new GateHarness();
+  await hold(harness);
+  const held = harness.offerMany(5_000, null);
+  const released = harness.gates.releaseDestination({ instanceId: INSTANCE, origin: ORIGIN });
   await new Promise<void>((resolve) => setImmediate(resolve));
   assert.equal(await released, true);
-  assert.ok(world.starts.length < 5_000);
-  assert.equal(world.gates.idle, false);
-  held.push(world.offer(null));
-  await world.pass(0);
-  assert.deepEqual(world.startedRuns, held);
-  assert.equal(world.gates.idle, true);
+  assert.ok(harness.starts.length < 5_000);
+  assert.equal(harness.gates.idle, false);
+  held.push(harness.offer(null));
+  await harness.pass(0);
+  assert.deepEqual(harness.startedRuns, held);
+  assert.equal(harness.gates.idle, true);
 });

@@ -107,7 +107,7 @@ export class InstanceGates implements QueueExit, DestinationInstance, FlowKeyIns
     const lacksWorker = pool !== undefined && this.noWorkerSince(origin) !== null;
     const destination = lacksWorker ? this.destinationOf(origin) : known;
     if (!destination?.holds(delivery)) return true;
-    destination.takeBack(delivery);
+    destination.returnDelivery(delivery);
     if (flowControlKey !== null) this.keys.get(flowControlKey)?.release(delivery, 'not-made');
     return false;
   }

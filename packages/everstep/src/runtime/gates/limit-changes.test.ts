@@ -1,41 +1,41 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answersIn, GateWorld, INSTANCE } from './gates.fixture.js';
+import { endsIn, GateHarness, INSTANCE } from './gates.fixture.js';
 
-const status = (world: GateWorld, key = 'k') => world.get(world.gates.flowControl({ instanceId: INSTANCE, key }), 0);
-const change = (world: GateWorld, change: Parameters<GateWorld['gates']['changeFlowControl']>[0]['change'], key = 'k') =>
-  world.get(world.gates.changeFlowControl({ instanceId: INSTANCE, key, change }), 0);
-const reasons = (world: GateWorld, runKey: string) => world.gates.reasons({ runKey, slot: 0 });
+const status = (harness: GateHarness, key = 'k') => harness.get(harness.gates.flowControl({ instanceId: INSTANCE, key }), 0);
+const change = (harness: GateHarness, change: Parameters<GateHarness['gates']['changeFlowControl']>[0]['change'], key = 'k') =>
+  harness.get(harness.gates.changeFlowControl({ instanceId: INSTANCE, key, change }), 0);
+const reasons = (harness: GateHarness, runKey: string) => harness.gates.reasons({ runKey, slot: 0 });
 
 test('limits of a trigger affect waiting deliveries, whether they are higher, lower or different', async () => {
-  const world = new GateWorld();
-  await world.trigger({ key: 'k', parallelism: 1 });
-  world.offerMany(8, 'k');
-  await world.pass(0);
-  await world.trigger({ key: 'k', parallelism: 3 });
-  assert.equal(world.starts.length, 3);
-  await world.trigger({ key: 'k', parallelism: 1 });
-  world.endRun('r0');
-  world.endRun('r1');
-  assert.equal(world.starts.length, 3);
-  await world.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
-  await world.pass(0);
-  assert.equal(world.starts.length, 5);
-  await world.trigger({ key: 'k' });
-  await world.pass(0);
-  assert.equal(world.starts.length, 5, 'a trigger without limits keeps those of the key');
-  await world.pass(1_000);
-  assert.equal(world.starts.length, 7);
+  const harness = new GateHarness();
+  await harness.trigger({ key: 'k', parallelism: 1 });
+  harness.offerMany(8, 'k');
+  await harness.pass(0);
+  await harness.trigger({ key: 'k', parallelism: 3 });
+  assert.equal(harness.starts.length, 3);
+  await harness.trigger({ key: 'k', parallelism: 1 });
+  harness.endRun('r0');
+  harness.endRun('r1');
+  assert.equal(harness.starts.length, 3);
+  await harness.trigger({ key: 'k', rate: 2, periodMs: 1_000 });
+  await harness.pass(0);
+  assert.equal(harness.starts.length, 5);
+  await harness.trigger({ key: 'k' });
+  await harness.pass(0);
+  assert.equal(harness.starts.length, 5, 'a trigger without limits keeps those of the key');
+  await harness.pass(1_000);
+  assert.equal(harness.starts.length, 7);
 });
 
 test('limits that became durable while the key was being loaded apply, and so does a pin', async () => {
-  const world = new GateWorld();
-  world.offerMany(4, 'k');
-  world.gates.noteLimits(INSTANCE, { key: 'k', parallelism: 2 });
-  await world.pass(0);
+  const harness = new GateHarness();
+  harness.offerMany(4, 'k');
+  harness.gates.noteLimits(INSTANCE, { key: 'k', parallelism: 2 });
+  await harness.pass(0);
   // The limits were noted before the key was needed, and the store had none.
-  assert.equal(world.starts.length, 4);
-  const pinned = new GateWorld();
+  assert.equal(harness.starts.length, 4);
+  const pinned = new GateHarness();
   await change(pinned, { kind: 'pin', limits: { parallelism: 1 } });
   pinned.offerMany(4, 'k');
   await pinned.trigger({ key: 'k', parallelism: 3 });
@@ -44,21 +44,21 @@ test('limits that became durable while the key was being loaded apply, and so do
 });
 
 test('pinned limits apply until they are unpinned; then the latest limits apply', async () => {
-  const world = new GateWorld();
-  await world.trigger({ key: 'k', parallelism: 1, rate: 100, periodMs: 500 });
-  const pinned = await change(world, { kind: 'pin', limits: { parallelism: 2 } });
+  const harness = new GateHarness();
+  await harness.trigger({ key: 'k', parallelism: 1, rate: 100, periodMs: 500 });
+  const pinned = await change(harness, { kind: 'pin', limits: { parallelism: 2 } });
   assert.deepEqual([pinned?.parallelism, pinned?.rate, pinned?.parallelismPinned, pinned?.ratePinned], [2, 100, true, false]);
-  world.offerMany(9, 'k');
-  await world.trigger({ key: 'k', parallelism: 5 });
-  await world.pass(0);
-  assert.equal(world.starts.length, 2);
-  await change(world, { kind: 'unpin', parallelism: true, rate: true });
-  assert.equal(world.starts.length, 2);
-  await world.trigger({ key: 'k', parallelism: 5 });
-  await world.pass(0);
-  assert.equal(world.starts.length, 5);
+  harness.offerMany(9, 'k');
+  await harness.trigger({ key: 'k', parallelism: 5 });
+  await harness.pass(0);
+  assert.equal(harness.starts.length, 2);
+  await change(harness, { kind: 'unpin', parallelism: true, rate: true });
+  assert.equal(harness.starts.length, 2);
+  await harness.trigger({ key: 'k', parallelism: 5 });
+  await harness.pass(0);
+  assert.equal(harness.starts.length, 5);
   assert.deepEqual(
-    { ...world.store.keys.get('k'), window: null },
+    { ...harness.store.keys.get('k'), window: null },
     {
       key: 'k',
       parallelism: 5,
@@ -73,59 +73,63 @@ test('pinned limits apply until they are unpinned; then the latest limits apply'
 });
 
 test('if one of two limits is pinned, the other is that of the latest trigger', async () => {
-  const world = new GateWorld();
-  await change(world, { kind: 'pin', limits: { rate: 3, periodMs: 1_000 } });
-  await world.trigger({ key: 'k', parallelism: 1, rate: 100, periodMs: 500 });
-  world.offerMany(9, 'k');
-  await world.pass(0);
-  assert.equal(world.starts.length, 1, 'the parallelism of the trigger');
-  await world.trigger({ key: 'k', parallelism: 9, rate: 100, periodMs: 500 });
-  await world.pass(0);
-  assert.equal(world.starts.length, 3, 'the rate that is pinned');
-  await change(world, { kind: 'unpin', parallelism: true, rate: false });
-  await world.trigger({ key: 'k', parallelism: 9 });
-  assert.deepEqual([(await status(world))?.rate, (await status(world))?.ratePinned], [3, true]);
+  const harness = new GateHarness();
+  await change(harness, { kind: 'pin', limits: { rate: 3, periodMs: 1_000 } });
+  await harness.trigger({ key: 'k', parallelism: 1, rate: 100, periodMs: 500 });
+  harness.offerMany(9, 'k');
+  await harness.pass(0);
+  assert.equal(harness.starts.length, 1, 'the parallelism of the trigger');
+  await harness.trigger({ key: 'k', parallelism: 9, rate: 100, periodMs: 500 });
+  await harness.pass(0);
+  assert.equal(harness.starts.length, 3, 'the rate that is pinned');
+  await change(harness, { kind: 'unpin', parallelism: true, rate: false });
+  await harness.trigger({ key: 'k', parallelism: 9 });
+  assert.deepEqual([(await status(harness))?.rate, (await status(harness))?.ratePinned], [3, true]);
 });
 
 test('nothing passes a paused key until it is resumed, even after a restart', async () => {
-  const world = new GateWorld();
-  await world.trigger({ key: 'k' });
-  assert.equal((await change(world, { kind: 'pause' }))?.paused, true);
-  const waiting = world.offer('k');
-  await world.pass(10_000);
-  assert.deepEqual(reasons(world, waiting), [
+  const harness = new GateHarness();
+  await harness.trigger({ key: 'k' });
+  assert.equal((await change(harness, { kind: 'pause' }))?.paused, true);
+  const waiting = harness.offer('k');
+  await harness.pass(10_000);
+  assert.deepEqual(reasons(harness, waiting), [
     { kind: 'flow-control', key: 'k', place: 1, waiting: 1, because: 'paused', until: null },
   ]);
-  world.crash();
-  world.offer('k', { runKey: waiting });
-  await world.pass(10_000);
-  assert.equal(world.starts.length, 0);
-  await change(world, { kind: 'resume' });
-  assert.deepEqual(world.startedRuns, [waiting]);
+  harness.crash();
+  harness.offer('k', { runKey: waiting });
+  await harness.pass(10_000);
+  assert.equal(harness.starts.length, 0);
+  await change(harness, { kind: 'resume' });
+  assert.deepEqual(harness.startedRuns, [waiting]);
 });
 
 test('a change resolves when it is durable, and with null for an unknown key', async () => {
-  const world = new GateWorld();
-  for (const kind of ['pause', 'resume', 'reset-rate'] as const) assert.equal(await change(world, { kind }), null);
-  assert.equal(await change(world, { kind: 'unpin', parallelism: true, rate: true }), null);
-  assert.equal(await status(world), null);
-  assert.equal(world.store.commits, 0);
-  world.store.latencyMs = () => 5;
-  const pinned = world.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change: { kind: 'pin', limits: { rate: 2 } } });
-  await world.pass(4);
-  assert.equal(world.store.keys.size, 0);
-  assert.equal((await world.get(pinned, 1))?.periodMs, 1_000);
-  assert.equal(world.store.keys.get('k')?.ratePinned, true);
+  const harness = new GateHarness();
+  for (const kind of ['pause', 'resume', 'reset-rate'] as const) assert.equal(await change(harness, { kind }), null);
+  assert.equal(await change(harness, { kind: 'unpin', parallelism: true, rate: true }), null);
+  assert.equal(await status(harness), null);
+  assert.equal(harness.store.commits, 0);
+  harness.store.latencyMs = () => 5;
+  const pinned = harness.gates.changeFlowControl({
+    instanceId: INSTANCE,
+    key: 'k',
+    change: { kind: 'pin', limits: { rate: 2 } },
+  });
+  await harness.pass(4);
+  assert.equal(harness.store.keys.size, 0);
+  assert.equal((await harness.get(pinned, 1))?.periodMs, 1_000);
+  assert.equal(harness.store.keys.get('k')?.ratePinned, true);
 });
 
 test('concurrent changes are all applied', async () => {
-  const world = new GateWorld();
-  world.store.latencyMs = () => 3;
-  await world.get(world.trigger({ key: 'k', parallelism: 1 }));
+  const harness = new GateHarness();
+  harness.store.latencyMs = () => 3;
+  await harness.get(harness.trigger({ key: 'k', parallelism: 1 }));
   const changes = [{ kind: 'pause' }, { kind: 'pin', limits: { parallelism: 7 } }] as const;
-  const done = Promise.all(changes.map((change) => world.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change })));
-  await world.get(Promise.all([done, world.trigger({ key: 'k', parallelism: 2 })]));
-  const { window, ...kept } = world.store.keys.get('k') ?? { window: null };
+  const done = Promise.all(changes.map((change) => harness.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change })));
+  await harness.get(Promise.all([done, harness.trigger({ key: 'k', parallelism: 2 })]));
+  const { window, ...kept } = harness.store.keys.get('k') ?? { window: null };
   assert.deepEqual(kept, {
     key: 'k',
     parallelism: 7,
@@ -135,68 +139,68 @@ test('concurrent changes are all applied', async () => {
     parallelismPinned: true,
     ratePinned: false,
   });
-  const now = await status(world);
+  const now = await status(harness);
   assert.deepEqual([now?.parallelism, now?.paused, now?.parallelismPinned], [7, true, true]);
 });
 
 test('a limit of a trigger that arrives while the key is being paused is stored as well', async () => {
-  const world = new GateWorld();
-  world.store.latencyMs = () => 3;
-  await world.get(world.trigger({ key: 'k', parallelism: 1 }));
-  await status(world);
+  const harness = new GateHarness();
+  harness.store.latencyMs = () => 3;
+  await harness.get(harness.trigger({ key: 'k', parallelism: 1 }));
+  await status(harness);
   const both = [
-    world.trigger({ key: 'k', parallelism: 2 }),
-    world.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change: { kind: 'pause' } }),
+    harness.trigger({ key: 'k', parallelism: 2 }),
+    harness.gates.changeFlowControl({ instanceId: INSTANCE, key: 'k', change: { kind: 'pause' } }),
   ];
-  await world.get(Promise.all(both));
-  assert.equal((await status(world))?.parallelism, 2);
-  assert.deepEqual([world.store.keys.get('k')?.parallelism, world.store.keys.get('k')?.paused], [2, true]);
+  await harness.get(Promise.all(both));
+  assert.equal((await status(harness))?.parallelism, 2);
+  assert.deepEqual([harness.store.keys.get('k')?.parallelism, harness.store.keys.get('k')?.paused], [2, true]);
 });
 
 test('a longer period does not extend a window that has ended', async () => {
-  const world = new GateWorld();
-  world.endpoint = answersIn(() => 1);
-  await world.trigger({ key: 'k', rate: 2, periodMs: 100 });
-  world.offer('k');
-  await world.pass(150);
-  await world.trigger({ key: 'k', rate: 2, periodMs: 200 });
-  await world.pass(30);
-  const begin = world.now;
-  world.offer('k');
-  await world.pass(30);
-  world.offerMany(2, 'k');
-  await world.pass(300);
+  const harness = new GateHarness();
+  harness.endpoint = endsIn(() => 1);
+  await harness.trigger({ key: 'k', rate: 2, periodMs: 100 });
+  harness.offer('k');
+  await harness.pass(150);
+  await harness.trigger({ key: 'k', rate: 2, periodMs: 200 });
+  await harness.pass(30);
+  const begin = harness.now;
+  harness.offer('k');
+  await harness.pass(30);
+  harness.offerMany(2, 'k');
+  await harness.pass(300);
   assert.deepEqual(
-    world.starts.slice(1).map(({ at }) => at - begin),
+    harness.starts.slice(1).map(({ at }) => at - begin),
     [0, 30, 200],
   );
 });
 
 test('resetting a window ends it immediately', async () => {
-  const world = new GateWorld();
-  await world.trigger({ key: 'k', rate: 1, periodMs: 60_000 });
-  world.offerMany(2, 'k');
-  await world.pass(10);
-  assert.equal(world.starts.length, 1);
-  await change(world, { kind: 'reset-rate' });
-  await world.pass(0);
-  assert.equal(world.starts.length, 2);
-  assert.equal(world.store.keys.get('k')?.window?.startedAt, world.now);
+  const harness = new GateHarness();
+  await harness.trigger({ key: 'k', rate: 1, periodMs: 60_000 });
+  harness.offerMany(2, 'k');
+  await harness.pass(10);
+  assert.equal(harness.starts.length, 1);
+  await change(harness, { kind: 'reset-rate' });
+  await harness.pass(0);
+  assert.equal(harness.starts.length, 2);
+  assert.equal(harness.store.keys.get('k')?.window?.startedAt, harness.now);
 });
 
 test('a longer period does not extend a window from before a crash that may have ended', async () => {
-  const world = new GateWorld();
-  await world.trigger({ key: 'k', rate: 1, periodMs: 100 });
-  world.offerMany(1, 'k');
-  await world.pass(60);
-  world.endRun('r0');
-  world.crash();
-  world.offer('k', { runKey: 'late' });
+  const harness = new GateHarness();
+  await harness.trigger({ key: 'k', rate: 1, periodMs: 100 });
+  harness.offerMany(1, 'k');
+  await harness.pass(60);
+  harness.endRun('r0');
+  harness.crash();
+  harness.offer('k', { runKey: 'late' });
   // The window started with its first request, between 0 and 60, so it may have ended at 100.
-  await world.pass(40);
-  await world.trigger({ key: 'k', rate: 2, periodMs: 150 });
-  await world.pass(0);
-  assert.equal(world.starts.length, 1);
-  await world.pass(150);
-  assert.equal(world.starts.length, 2);
+  await harness.pass(40);
+  await harness.trigger({ key: 'k', rate: 2, periodMs: 150 });
+  await harness.pass(0);
+  assert.equal(harness.starts.length, 1);
+  await harness.pass(150);
+  assert.equal(harness.starts.length, 2);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { DeliveryResult } from './delivery.js';
-import { GateWorld, INSTANCE, type Start } from './gates.fixture.js';
+import { GateHarness, INSTANCE, type Start } from './gates.fixture.js';
 import { LimitsObserver } from './limits-observer.fixture.js';
 
 const KEYS = ['a', 'b'] as const;
@@ -44,7 +44,7 @@ function inTurn(values: readonly number[]): () => number {
 }
 
 class Play {
-  readonly world = new GateWorld();
+  readonly harness = new GateHarness();
   readonly observers = new Map(KEYS.map((name) => [name as string, new LimitsObserver()]));
   /** Pending deliveries, in the order of their offers. */
   readonly pending = new Map<string, { key: string; origin: string; number: number }>();
@@ -55,21 +55,21 @@ class Play {
   private offers = 0;
 
   constructor({ places, durationsMs, latenciesMs, notMadeEvery }: Schedule) {
-    const { world } = this;
-    world.slotsPerOrigin = places;
-    world.store.latencyMs = inTurn(latenciesMs);
+    const { harness } = this;
+    harness.slotsPerOrigin = places;
+    harness.store.latencyMs = inTurn(latenciesMs);
     const duration = inTurn(durationsMs);
     let ended = 0;
-    world.onStart = (start) => this.check(start);
-    world.endpoint = (start, _end, clock) => {
+    harness.onStart = (start) => this.check(start);
+    harness.endpoint = (start, _end, clock) => {
       clock.setTimer(clock.now() + duration(), () => {
-        if (world.inFlight.get(start.runKey) !== start) return;
+        if (harness.inFlight.get(start.runKey) !== start) return;
         const made = ++ended % notMadeEvery !== 0;
         const result: DeliveryResult = made ? { kind: 'delivered' } : { kind: 'not-made' };
         this.pending.delete(start.runKey);
         // First, because another delivery may start in its slot.
         if (!made) this.observer(start.limits.flowControlKey).notMade(start);
-        world.end(start, result);
+        harness.end(start, result);
       });
     };
   }
@@ -83,10 +83,10 @@ class Play {
   private check(start: Start): void {
     const { runKey } = start;
     const { flowControlKey, origin } = start.limits;
-    const inFlight = [...this.world.inFlight.values()].filter(({ limits }) => limits.flowControlKey === flowControlKey);
+    const inFlight = [...this.harness.inFlight.values()].filter(({ limits }) => limits.flowControlKey === flowControlKey);
     const broken = this.observer(flowControlKey).started(start, inFlight.length);
     if (broken) this.wrong.push(broken);
-    if (this.world.store.holds.has(origin) && this.releasing === 0) this.wrong.push(`${runKey} started, and ${origin} is held`);
+    if (this.harness.store.holds.has(origin) && this.releasing === 0) this.wrong.push(`${runKey} started, and ${origin} is held`);
     const pending = this.pending.get(runKey);
     const line = `${flowControlKey} ${origin}`;
     const last = this.lastOf.get(line) ?? -1;
@@ -97,7 +97,7 @@ class Play {
   private releasing = 0;
 
   act(chosen: Schedule['actions'][number]['action']): void {
-    const { world } = this;
+    const { harness } = this;
     switch (chosen.kind) {
       case 'offer':
         for (let n = 0; n < chosen.count; n++) this.offerOne(chosen.key, chosen.origin);
@@ -114,12 +114,12 @@ class Play {
         };
         const unit = {
           guards: [],
-          writes: [{ kind: 'put-flow-control', instanceId: INSTANCE, flowControl, at: world.now }],
+          writes: [{ kind: 'put-flow-control', instanceId: INSTANCE, flowControl, at: harness.now }],
         } as const;
         this.changes.push(
-          world.store.commitControl(unit).then(() => {
-            settled(world.now);
-            world.gates.noteLimits(INSTANCE, flowControl);
+          harness.store.commitControl(unit).then(() => {
+            settled(harness.now);
+            harness.gates.noteLimits(INSTANCE, flowControl);
           }),
         );
         return;
@@ -127,35 +127,35 @@ class Play {
       case 'pause':
       case 'resume': {
         const observer = this.observer(chosen.key);
-        const registered = world.store.keys.has(chosen.key);
+        const registered = harness.store.keys.has(chosen.key);
         if (!registered) return;
         const settled = observer.changing({ kind: 'limits', limits: { ...observer.limits, paused: chosen.kind === 'pause' } });
-        const made = world.gates.changeFlowControl({ instanceId: INSTANCE, key: chosen.key, change: { kind: chosen.kind } });
-        this.changes.push(made.then(() => settled(world.now)));
+        const made = harness.gates.changeFlowControl({ instanceId: INSTANCE, key: chosen.key, change: { kind: chosen.kind } });
+        this.changes.push(made.then(() => settled(harness.now)));
         return;
       }
       case 'reset': {
-        if (!world.store.keys.has(chosen.key)) return;
+        if (!harness.store.keys.has(chosen.key)) return;
         const settled = this.observer(chosen.key).changing({ kind: 'reset' });
-        const made = world.gates.changeFlowControl({ instanceId: INSTANCE, key: chosen.key, change: { kind: 'reset-rate' } });
-        this.changes.push(made.then(() => settled(world.now)));
+        const made = harness.gates.changeFlowControl({ instanceId: INSTANCE, key: chosen.key, change: { kind: 'reset-rate' } });
+        this.changes.push(made.then(() => settled(harness.now)));
         return;
       }
       case 'withdraw': {
-        const waiting = [...this.pending.keys()].filter((runKey) => !world.inFlight.has(runKey));
+        const waiting = [...this.pending.keys()].filter((runKey) => !harness.inFlight.has(runKey));
         const runKey = waiting[chosen.at % Math.max(1, waiting.length)];
         if (runKey === undefined) return;
-        world.gates.withdraw({ runKey, slot: 0 });
+        harness.gates.withdraw({ runKey, slot: 0 });
         this.pending.delete(runKey);
         return;
       }
       case 'hold':
-        this.changes.push(world.gates.holdDestination({ instanceId: INSTANCE, origin: chosen.origin, reason: 'by hand' }));
+        this.changes.push(harness.gates.holdDestination({ instanceId: INSTANCE, origin: chosen.origin, reason: 'by hand' }));
         return;
       case 'release':
         this.releasing++;
         this.changes.push(
-          world.gates.releaseDestination({ instanceId: INSTANCE, origin: chosen.origin }).then(() => this.releasing--),
+          harness.gates.releaseDestination({ instanceId: INSTANCE, origin: chosen.origin }).then(() => this.releasing--),
         );
         return;
       case 'crash':
@@ -166,26 +166,26 @@ class Play {
   private offerOne(name: string, origin: string): void {
     const runKey = `${name}${this.offers}`;
     this.pending.set(runKey, { key: name, origin, number: this.offers++ });
-    this.world.offer(name, { origin, runKey });
+    this.harness.offer(name, { origin, runKey });
   }
 
   /**
    * Replaces the process by another one, which finds the pending deliveries, oldest first. Those in flight are delivered again.
    */
   private crash(): void {
-    this.world.crash();
+    this.harness.crash();
     this.lastOf.clear();
     for (const [name, observer] of this.observers) {
-      const broken = observer.crashed(this.world.store.keys.get(name)?.window ?? null, this.world.now);
+      const broken = observer.crashed(this.harness.store.keys.get(name)?.window ?? null, this.harness.now);
       if (broken) this.wrong.push(broken);
     }
-    for (const [runKey, { key: name, origin }] of this.pending) this.world.offer(name, { origin, runKey });
+    for (const [runKey, { key: name, origin }] of this.pending) this.harness.offer(name, { origin, runKey });
   }
 
   /** Waits for the requested changes, because they would never resolve after a crash. */
   async settle(): Promise<void> {
     const changes = this.changes.splice(0);
-    if (changes.length > 0) await this.world.get(Promise.all(changes), MAX_LATENCY_MS * 2 * (changes.length + 4));
+    if (changes.length > 0) await this.harness.get(Promise.all(changes), MAX_LATENCY_MS * 2 * (changes.length + 4));
   }
 }
 
@@ -193,20 +193,20 @@ test('limits, order and holds are kept on any schedule, across crashes, and no d
   await fc.assert(
     fc.asyncProperty(schedule, async (chosen) => {
       const play = new Play(chosen);
-      const { world } = play;
+      const { harness } = play;
       for (const { afterMs, action: next } of chosen.actions) {
         if (next.kind === 'crash') await play.settle();
         play.act(next);
         if (next.kind !== 'offer' && next.kind !== 'withdraw') await play.settle();
-        await world.pass(afterMs);
+        await harness.pass(afterMs);
       }
       for (const name of KEYS) play.act({ kind: 'resume', key: name });
       for (const origin of ORIGINS) play.act({ kind: 'release', origin });
       await play.settle();
-      await world.pass(200_000);
+      await harness.pass(200_000);
       assert.deepEqual(play.wrong, []);
       assert.deepEqual([...play.pending.keys()], [], 'pending deliveries');
-      const left = await world.get(world.gates.flowControls({ instanceId: INSTANCE }), 0);
+      const left = await harness.get(harness.gates.flowControls({ instanceId: INSTANCE }), 0);
       for (const { waiting, inFlight } of left) assert.deepEqual([waiting, inFlight], [0, 0]);
     }),
     // The long run uses another seed each time.

@@ -1,7 +1,7 @@
 /** Rates as an endpoint sees them: it counts requests when they arrive, after a delay. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GateWorld } from './gates.fixture.js';
+import { GateHarness } from './gates.fixture.js';
 import { transitOf } from './rate-window.js';
 
 const PERIOD_MS = 1_000;
@@ -19,58 +19,58 @@ function drawn(seed: number): () => number {
  * Returns the largest number of requests in a window. A window starts with the first arrival after the previous one has ended.
  */
 function mostInWindow(requests: readonly number[]): number {
-  let [begin, count, most] = [Number.NEGATIVE_INFINITY, 0, 0];
+  let [begin, count, max] = [Number.NEGATIVE_INFINITY, 0, 0];
   for (const at of requests) {
     if (at >= begin + PERIOD_MS) [begin, count] = [at, 0];
-    most = Math.max(most, ++count);
+    max = Math.max(max, ++count);
   }
-  return most;
+  return max;
 }
 
 class RequestLog {
-  readonly world = new GateWorld();
+  readonly harness = new GateHarness();
   readonly seen: number[] = [];
   /** Time until a request is sent: it has to connect first. */
   connectMs = 0;
   /** Additional delay of the very first request, because its endpoint is cold. */
   firstLateMs = 0;
 
-  constructor(seed: number, answerMs: number) {
-    const { world, seen } = this;
+  constructor(seed: number, responseMs: number) {
+    const { harness, seen } = this;
     const next = drawn(seed);
-    world.transitMs = transitOf;
-    world.sendsAtOnce = false;
-    world.endpoint = (start, end, clock) => {
+    harness.transitMs = transitOf;
+    harness.sendsAtOnce = false;
+    harness.endpoint = (start, end, clock) => {
       const leaves = clock.now() + this.connectMs;
-      clock.setTimer(leaves, () => world.gates.sent(start));
-      const late = world.starts.length === 1 ? this.firstLateMs : 0;
+      clock.setTimer(leaves, () => harness.gates.sent(start));
+      const late = harness.starts.length === 1 ? this.firstLateMs : 0;
       const arrives = leaves + late + Math.floor(next() * transitOf(PERIOD_MS));
       clock.setTimer(arrives, () => seen.push(clock.now()));
-      clock.setTimer(arrives + answerMs, () => end({ kind: 'delivered' }));
+      clock.setTimer(arrives + responseMs, () => end({ kind: 'delivered' }));
     };
   }
 }
 
 test('a first window whose requests had to connect does not end early at the endpoint', async () => {
   const requests = new RequestLog(3, 5);
-  const { world } = requests;
-  await world.trigger({ key: 'k', rate: 50, periodMs: PERIOD_MS });
+  const { harness } = requests;
+  await harness.trigger({ key: 'k', rate: 50, periodMs: PERIOD_MS });
   requests.connectMs = 60;
-  world.offerMany(500, 'k');
-  await world.pass(500);
+  harness.offerMany(500, 'k');
+  await harness.pass(500);
   requests.connectMs = 0;
-  await world.pass(8_500);
+  await harness.pass(8_500);
   assert.equal(mostInWindow(requests.seen), 50);
   assert.ok(requests.seen.length >= 9 * 50 * 0.95, `${requests.seen.length} requests`);
 });
 
 test('an endpoint that accepts the first request late gets no additional requests because of the delay', async () => {
   const requests = new RequestLog(3, 1);
-  const { world } = requests;
-  await world.trigger({ key: 'k', parallelism: 1, rate: 50, periodMs: PERIOD_MS });
+  const { harness } = requests;
+  await harness.trigger({ key: 'k', parallelism: 1, rate: 50, periodMs: PERIOD_MS });
   requests.firstLateMs = transitOf(PERIOD_MS);
-  world.offerMany(500, 'k');
-  await world.pass(9_000);
+  harness.offerMany(500, 'k');
+  await harness.pass(9_000);
   assert.equal(mostInWindow(requests.seen), 50);
   assert.ok(requests.seen.length >= 9 * 50 * 0.95, `${requests.seen.length} requests`);
 });
@@ -78,10 +78,10 @@ test('an endpoint that accepts the first request late gets no additional request
 test('a request that starts late in a window does not arrive in the next one', async () => {
   for (let seed = 1; seed <= 20; seed++) {
     const requests = new RequestLog(seed, 80 + seed);
-    const { world } = requests;
-    await world.trigger({ key: 'k', rate: 20, parallelism: 2, periodMs: PERIOD_MS });
-    world.offerMany(1_000, 'k');
-    await world.pass(20_000);
+    const { harness } = requests;
+    await harness.trigger({ key: 'k', rate: 20, parallelism: 2, periodMs: PERIOD_MS });
+    harness.offerMany(1_000, 'k');
+    await harness.pass(20_000);
     assert.ok(mostInWindow(requests.seen) <= 20, `seed ${seed}: ${mostInWindow(requests.seen)} in a window`);
     const fits = Math.min(20, (2 * PERIOD_MS) / (86 + seed));
     assert.ok(requests.seen.length >= 20 * fits * 0.95, `seed ${seed}: ${requests.seen.length} requests`);
@@ -90,26 +90,26 @@ test('a request that starts late in a window does not arrive in the next one', a
 
 test('after a crash the window is as long as it may have been at the endpoint', async () => {
   const requests = new RequestLog(5, 1);
-  const { world } = requests;
-  await world.trigger({ key: 'k', rate: 10, periodMs: PERIOD_MS });
+  const { harness } = requests;
+  await harness.trigger({ key: 'k', rate: 10, periodMs: PERIOD_MS });
   requests.connectMs = 50;
-  world.offerMany(10, 'k');
-  await world.pass(200);
-  world.crash();
+  harness.offerMany(10, 'k');
+  await harness.pass(200);
+  harness.crash();
   requests.connectMs = 0;
-  world.offerMany(30, 'k');
-  await world.pass(3_000);
+  harness.offerMany(30, 'k');
+  await harness.pass(3_000);
   assert.equal(mostInWindow(requests.seen), 10);
   assert.ok(requests.seen.length >= 30, `${requests.seen.length} requests`);
 });
 
 test('a window whose first request is never sent ends as well', async () => {
-  const { world } = new RequestLog(7, 1);
-  world.endpoint = (_start, end, clock) => {
+  const { harness } = new RequestLog(7, 1);
+  harness.endpoint = (_start, end, clock) => {
     clock.setTimer(clock.now() + 1, () => end({ kind: 'failed', error: 'connection refused' }));
   };
-  await world.trigger({ key: 'k', rate: 1, periodMs: PERIOD_MS });
-  world.offerMany(3, 'k');
-  await world.pass(3_000);
-  assert.equal(world.starts.length, 3);
+  await harness.trigger({ key: 'k', rate: 1, periodMs: PERIOD_MS });
+  harness.offerMany(3, 'k');
+  await harness.pass(3_000);
+  assert.equal(harness.starts.length, 3);
 });

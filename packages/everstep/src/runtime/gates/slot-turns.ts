@@ -158,17 +158,17 @@ export class SlotTurns {
 
   /** Returns the free slots for starts that are already granted. */
   free(limits: DeliveryLimits): number {
-    return this.least(limits, (kind, name) => kind.freeOf(name));
+    return this.min(limits, (kind, name) => kind.freeOf(name));
   }
 
   /** Returns the same; if there is none, the seeker waits for one. */
   seekGranted(limits: DeliveryLimits, seeker: SlotSeeker): number {
-    return this.least(limits, (kind, name) => kind.freeOf(name), seeker);
+    return this.min(limits, (kind, name) => kind.freeOf(name), seeker);
   }
 
   /** Returns the free slots for starts to grant: none while others have waited longer. If there is none, the seeker waits. */
   seek(limits: DeliveryLimits, seeker: SlotSeeker): number {
-    return this.least(limits, (kind, name) => kind.inTurn(name, seeker, this.served === seeker), seeker);
+    return this.min(limits, (kind, name) => kind.inTurn(name, seeker, this.served === seeker), seeker);
   }
 
   /** Returns the free slots of the instance for starts to grant, at all origins together. */
@@ -198,17 +198,17 @@ export class SlotTurns {
     this.served = before;
   }
 
-  private least(limits: DeliveryLimits, freeIn: (kind: Scopes, name: string) => number, seeker?: SlotSeeker): number {
-    let least = Number.POSITIVE_INFINITY;
+  private min(limits: DeliveryLimits, freeIn: (kind: Scopes, name: string) => number, seeker?: SlotSeeker): number {
+    let min = Number.POSITIVE_INFINITY;
     for (const kind of this.kinds) {
       const name = kind.nameOf(limits);
       if (name === null) continue;
-      least = Math.min(least, freeIn(kind, name));
-      if (least > 0) continue;
+      min = Math.min(min, freeIn(kind, name));
+      if (min > 0) continue;
       if (seeker) kind.await(name, seeker);
-      return least;
+      return min;
     }
-    return least;
+    return min;
   }
 
   private count(limits: DeliveryLimits, change: number): void {

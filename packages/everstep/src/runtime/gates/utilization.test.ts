@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answersIn, GateWorld } from './gates.fixture.js';
+import { endsIn, GateHarness } from './gates.fixture.js';
 
 /** Returns pseudo-random numbers, the same each time. */
 function drawn(seed: number): () => number {
@@ -12,40 +12,40 @@ function drawn(seed: number): () => number {
 }
 
 test('the rate of a key is fully used while deliveries wait', async () => {
-  const world = new GateWorld();
+  const harness = new GateHarness();
   const next = drawn(7);
-  world.store.latencyMs = () => Math.floor(next() * 4);
-  world.endpoint = answersIn(() => Math.floor(next() * 50));
-  await world.get(world.trigger({ key: 'k', rate: 20, periodMs: 1_000 }));
-  world.offerMany(2_000, 'k');
-  await world.pass(60_000);
-  assert.ok(world.starts.length >= 60 * 20 * 0.95, `${world.starts.length} starts`);
-  assert.ok(world.starts.length <= 61 * 20, `${world.starts.length} starts`);
+  harness.store.latencyMs = () => Math.floor(next() * 4);
+  harness.endpoint = endsIn(() => Math.floor(next() * 50));
+  await harness.get(harness.trigger({ key: 'k', rate: 20, periodMs: 1_000 }));
+  harness.offerMany(2_000, 'k');
+  await harness.pass(60_000);
+  assert.ok(harness.starts.length >= 60 * 20 * 0.95, `${harness.starts.length} starts`);
+  assert.ok(harness.starts.length <= 61 * 20, `${harness.starts.length} starts`);
 });
 
 test('the parallelism of a key is fully used while deliveries wait', async () => {
-  const world = new GateWorld();
+  const harness = new GateHarness();
   const next = drawn(11);
   let busyMs = 0;
-  world.endpoint = answersIn(() => {
+  harness.endpoint = endsIn(() => {
     const durationMs = 1 + Math.floor(next() * 100);
     busyMs += durationMs;
     return durationMs;
   });
-  await world.trigger({ key: 'k', parallelism: 4 });
-  world.offerMany(1_000, 'k');
-  const begin = world.now;
-  await world.pass(10_000);
-  assert.ok(world.starts.length < 1_000, 'the list was never empty');
-  assert.ok(busyMs >= (world.now - begin) * 4 * 0.95, `${busyMs} ms of deliveries`);
+  await harness.trigger({ key: 'k', parallelism: 4 });
+  harness.offerMany(1_000, 'k');
+  const begin = harness.now;
+  await harness.pass(10_000);
+  assert.ok(harness.starts.length < 1_000, 'the list was never empty');
+  assert.ok(busyMs >= (harness.now - begin) * 4 * 0.95, `${busyMs} ms of deliveries`);
 });
 
 test('a rate and a parallelism that permit the same number are both fully used', async () => {
-  const world = new GateWorld();
-  world.store.latencyMs = () => 1;
-  world.endpoint = answersIn(() => 90);
-  await world.get(world.trigger({ key: 'k', parallelism: 2, rate: 20, periodMs: 1_000 }));
-  world.offerMany(2_000, 'k');
-  await world.pass(30_000);
-  assert.ok(world.starts.length >= 30 * 20 * 0.95, `${world.starts.length} starts`);
+  const harness = new GateHarness();
+  harness.store.latencyMs = () => 1;
+  harness.endpoint = endsIn(() => 90);
+  await harness.get(harness.trigger({ key: 'k', parallelism: 2, rate: 20, periodMs: 1_000 }));
+  harness.offerMany(2_000, 'k');
+  await harness.pass(30_000);
+  assert.ok(harness.starts.length >= 30 * 20 * 0.95, `${harness.starts.length} starts`);
 });

@@ -3,7 +3,7 @@ import type { EventContent } from '@everstep/sdk/protocol';
 import type { WaiterRecord } from '../../ports/stores/store.js';
 
 /** A notified run, with the id of the message that continues it. */
-export interface Notified {
+export interface NotifiedRun {
   readonly waiter: WaiterRecord;
   readonly messageId: string;
 }
@@ -18,7 +18,7 @@ export interface NotifyCommand {
 
 export type NotifyOutcome =
   /** The runs that waited, each notified exactly once; can be empty. */
-  | { readonly kind: 'notified'; readonly notified: readonly Notified[] }
+  | { readonly kind: 'notified'; readonly notified: readonly NotifiedRun[] }
   /** The named run does not wait for the event yet; the event is kept for it. */
   | { readonly kind: 'kept'; readonly messageId: string }
   | { readonly kind: 'run-not-found' }

@@ -1,5 +1,5 @@
 /** Runs: started, forked, canceled, awaited, explained and checked. */
-import type { Forked, ForkRequest } from '../../engine/runs/fork.js';
+import type { ForkDecision, ForkRequest } from '../../engine/runs/fork.js';
 import type { Task } from '../../engine/runs/run.js';
 import type { StartCommand } from '../../engine/runs/start.js';
 import type { Submission } from '../../engine/runs/submissions.js';
@@ -24,7 +24,7 @@ export type ForkOutcome =
   /** The run was removed. */
   | { readonly kind: 'not-found' }
   | { readonly kind: 'run-id-taken'; readonly run: RunReference }
-  | Extract<Forked, { readonly kind: 'refused' }>
+  | Extract<ForkDecision, { readonly kind: 'refused' }>
   /** The account may not store that much more. */
   | { readonly kind: 'over-quota'; readonly message: string };
 

@@ -20,7 +20,7 @@ export interface ScheduleCommand {
   readonly delayMs: number;
   readonly callerIp: string;
   /** Maximum number of schedules of the instance, including this one; absent: no limit. */
-  readonly most?: number;
+  readonly max?: number;
 }
 
 /** `count`: number of started runs or messages; `run` is the last one. `no-endpoints`: its URL group has none. */

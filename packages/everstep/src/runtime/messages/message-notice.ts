@@ -6,7 +6,7 @@ import { canonicalHeaders } from '../../responses/header-names.js';
 import { originOf } from '../dispatch/origins.js';
 
 /** The stored response of the attempt. `status` 0: there was no response. */
-export interface NoticedAnswer {
+export interface ReportedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: Uint8Array;
@@ -34,14 +34,14 @@ const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.by
  * Returns the notification about a message. Bodies are base64, times Unix ms. `dlqId`: id of its dead letter, if it has failed.
  * `to`: URL of the callback.
  */
-export function messageNotice(run: Run, payload: RunPayload, answer: NoticedAnswer, to: string, dlqId?: string): Uint8Array {
+export function messageNotice(run: Run, payload: RunPayload, response: ReportedResponse, to: string, dlqId?: string): Uint8Array {
   const { message, maxRetries } = run.settings;
   const { urlGroup, endpointName, scheduleId, notBefore = run.createdAt } = message ?? {};
   const notice = {
-    status: answer.status,
-    header: canonicalHeaders(answer.headers),
-    body: base64(answer.body),
-    retried: answer.retried,
+    status: response.status,
+    header: canonicalHeaders(response.headers),
+    body: base64(response.body),
+    retried: response.retried,
     maxRetries,
     sourceMessageId: run.workflowRunId,
     ...(urlGroup === undefined ? {} : { topicName: urlGroup }),

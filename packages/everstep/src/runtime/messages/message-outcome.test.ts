@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../config/limits.js';
 import type { DeliveryFailure } from '../../engine/runs/run.js';
-import type { MessageAnswer } from '../../ports/message-sender.js';
+import type { MessageOutcome } from '../../ports/message-sender.js';
 import { messageFailureOf } from './message-outcome.js';
 
 const NOW = Date.UTC(2026, 0, 5, 12, 0, 0);
 
-function answered(status: number, headers: Record<string, readonly string[]> = {}, body = ''): MessageAnswer {
+function answered(status: number, headers: Record<string, readonly string[]> = {}, body = ''): MessageOutcome {
   return { kind: 'answered', status, headers, body: Buffer.from(body) };
 }
 
 test('a rejected message key results in an error that says what to do', () => {
-  const refusal = { ...answered(401, {}, 'no'), expectsSigningKeys: true } as MessageAnswer;
+  const refusal = { ...answered(401, {}, 'no'), expectsSigningKeys: true } as MessageOutcome;
   const message = messageFailureOf(refusal, NOW)?.message ?? '';
   assert.match(message, /answered 401 \(.*signed with the message key.*everstep keys origins/);
   assert.doesNotMatch(messageFailureOf(answered(401), NOW)?.message ?? '', /message key/);
@@ -27,7 +27,7 @@ test('every other status is a failed attempt, which says whether and when to ret
   const never = { kind: 'never' } as const;
   const after = (delayMs: number) => ({ kind: 'after', delayMs }) as const;
   const seconds = (value: string) => ({ 'retry-after': [value] });
-  const table: readonly (readonly [MessageAnswer, DeliveryFailure['retry']])[] = [
+  const table: readonly (readonly [MessageOutcome, DeliveryFailure['retry']])[] = [
     [answered(400), backoff],
     [answered(404), backoff],
     [answered(500), backoff],
@@ -53,9 +53,9 @@ test('every other status is a failed attempt, which says whether and when to ret
     [answered(301, { location: ['https://example.org/'] }), never],
     [answered(304), never],
   ];
-  for (const [answer, retry] of table) {
-    await t.test(JSON.stringify(answer), () => {
-      const failure = messageFailureOf(answer, NOW);
+  for (const [outcome, retry] of table) {
+    await t.test(JSON.stringify(outcome), () => {
+      const failure = messageFailureOf(outcome, NOW);
       assert.equal(failure?.cause, 'http');
       assert.deepEqual(failure.retry, retry);
     });
@@ -79,7 +79,7 @@ test('the error of a redirect names its target, or that it has none', () => {
 });
 
 test('the error of a run that redacts data quotes nothing of the response', () => {
-  const words = (answer: MessageAnswer) => messageFailureOf(answer, NOW, true)?.message ?? '';
+  const words = (result: MessageOutcome) => messageFailureOf(result, NOW, true)?.message ?? '';
   assert.equal(words(answered(500, {}, 'a secret')), 'the endpoint answered 500 (a redacted body)');
   assert.equal(words(answered(500)), 'the endpoint answered 500 (an empty body)');
   assert.doesNotMatch(words(answered(307, { location: ['https://example.org/secret'] })), /secret/);

@@ -1,7 +1,7 @@
 /** Converts the response to a call, a message or a failure callback into an attempt of the engine. */
 
 import type { DeliveryFailure } from '../../engine/runs/run.js';
-import type { MessageAnswer } from '../../ports/message-sender.js';
+import type { MessageOutcome } from '../../ports/message-sender.js';
 import { describeRedirect, keptOf, retryAdviceOf, snippetOf } from '../../responses/retry-advice.js';
 
 const SIGNED_OTHERWISE =
@@ -12,9 +12,9 @@ const SIGNED_OTHERWISE =
  * Returns why the attempt failed, or null if it succeeded, that is, with any 2xx status. A redirect is not followed and not
  * retried. `now`: Unix ms. `hidesData`: the run redacts data, so the error text does not quote the response.
  */
-export function messageFailureOf(answer: MessageAnswer, now: number, hidesData = false): DeliveryFailure | null {
-  if (answer.kind === 'failure') return answer.failure;
-  const { status, headers, body, sent, expectsSigningKeys } = answer;
+export function messageFailureOf(outcome: MessageOutcome, now: number, hidesData = false): DeliveryFailure | null {
+  if (outcome.kind === 'failure') return outcome.failure;
+  const { status, headers, body, sent, expectsSigningKeys } = outcome;
   if (status >= 200 && status < 300) return null;
   const redirected = status >= 300 && status < 400;
   return {

@@ -2,7 +2,7 @@
 import { LIMITS, PART } from '../../config/limits.js';
 import { runKeyOfMessage } from '../../engine/ids.js';
 import { ADVANCE_SLOT, type MessageSettings, type RunPayload } from '../../engine/runs/run.js';
-import { type Started, startRun } from '../../engine/runs/start.js';
+import { type StartedRun, startRun } from '../../engine/runs/start.js';
 import type { ControlStore } from '../../ports/stores/control-store.js';
 import { attemptsOf } from '../../ports/stores/history-parts.js';
 import type { HistoryStore } from '../../ports/stores/history-store.js';
@@ -41,7 +41,7 @@ interface Recipient {
 /** A message to publish. */
 interface Draft {
   readonly recipient: Recipient;
-  readonly started: Started;
+  readonly started: StartedRun;
   readonly payload: RunPayload;
   readonly deduplicated: boolean;
 }

@@ -2,12 +2,12 @@
 import { LIMITS } from '../../config/limits.js';
 import type { RunEvent } from '../../engine/runs/decide.js';
 import type { Task } from '../../engine/runs/run.js';
-import type { MessageAnswer, MessageSender } from '../../ports/message-sender.js';
+import type { MessageOutcome, MessageSender } from '../../ports/message-sender.js';
 import type { Traces } from '../../ports/traces.js';
 import { originOf } from '../dispatch/origins.js';
 import { decodeBody, encodeBody } from '../dispatch/requests/encoded-body.js';
 import type { Attempt } from '../dispatch/requests/step-delivery.js';
-import { type AnswerLimits, maxAnswerBytesOf } from '../dispatch/requests/timeouts.js';
+import { maxResponseBytesOf, type ResponseLimits } from '../dispatch/requests/timeouts.js';
 import type { CachedRun } from '../runs/run-cache.js';
 import { messageFailureOf } from './message-outcome.js';
 
@@ -16,17 +16,17 @@ export async function makeCall(
   sender: MessageSender,
   entry: CachedRun,
   task: Extract<Task, { kind: 'call' }>,
-  { now, traces, limits }: { readonly now: () => number; readonly traces: Traces; readonly limits: AnswerLimits },
-  { onSent, answerRecorded }: Attempt,
+  { now, traces, limits }: { readonly now: () => number; readonly traces: Traces; readonly limits: ResponseLimits },
+  { onSent, outcomeRecorded }: Attempt,
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
   const { instanceId, dialect, settings, workflowUrl } = entry.durable;
   const { call } = task;
   entry.deliveries++;
-  let answer: MessageAnswer;
+  let outcome: MessageOutcome;
   try {
-    answer = await sender.send(
+    outcome = await sender.send(
       {
         instanceId,
         dialect,
@@ -36,11 +36,11 @@ export async function makeCall(
         body: call.body ? decodeBody(call.body) : null,
         trace: traces.ofAttempt(entry.durable, task),
         timeoutMs: call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
-        maxAnswerBytes: maxAnswerBytesOf(instanceId, limits),
+        maxResponseBytes: maxResponseBytesOf(instanceId, limits),
         // Otherwise a third party could send the signed request that it received to the user's own endpoints.
         signed: originOf(call.url) === originOf(workflowUrl) ? { kind: 'call', isOwn: true } : null,
         take: 'exact',
-        answerRecorded,
+        outcomeRecorded: outcomeRecorded,
       },
       signal,
       onSent,
@@ -50,13 +50,13 @@ export async function makeCall(
   }
   if (signal.aborted) return null;
   const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
-  const failure = messageFailureOf(answer, now(), settings.redact !== undefined);
+  const failure = messageFailureOf(outcome, now(), settings.redact !== undefined);
   const answered =
-    answer.kind === 'answered'
+    outcome.kind === 'answered'
       ? {
-          ...{ status: answer.status, headers: answer.headers, body: encodeBody(answer.body) },
-          ...(answer.sent ? { sent: answer.sent } : {}),
+          ...{ status: outcome.status, headers: outcome.headers, body: encodeBody(outcome.body) },
+          ...(outcome.sent ? { sent: outcome.sent } : {}),
         }
       : null;
-  return { kind: 'call-answered', attempt, answer: answered, failure };
+  return { kind: 'call-answered', attempt, response: answered, failure };
 }

@@ -1,5 +1,5 @@
 /** Plain messages for tests, and the responses of their endpoints. */
-import type { Message, MessageAnswer } from '../../ports/message-sender.js';
+import type { Message, MessageOutcome } from '../../ports/message-sender.js';
 import { SETTINGS } from '../runtime.fixture.js';
 import type { MessageCommand } from '../services/workflow-service.js';
 
@@ -20,7 +20,7 @@ export const commandFor = (text: string, more: Partial<MessageCommand> = {}): Me
   ...more,
 });
 
-export const answer = (status: number, text = ''): MessageAnswer => ({
+export const respondWith = (status: number, text = ''): MessageOutcome => ({
   kind: 'answered',
   status,
   headers: { 'content-type': ['text/plain'] },

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Store } from '../../ports/stores/store.js';
 import { type Bench, letterOf, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 import type { MessageCommand, PublishedMessage } from '../services/workflow-service.js';
-import { answer, commandFor, textOf, URL_OF } from './plain-messages.fixture.js';
+import { commandFor, respondWith, textOf, URL_OF } from './plain-messages.fixture.js';
 
 const noSteps = new ScriptedCaller(() => {
   throw new Error('unexpected step');
@@ -27,7 +27,7 @@ const countOf = async ({ store }: Bench): Promise<number> => {
 
 describe('a plain message', () => {
   test('is sent as published, signed, with its id, and succeeds with any 2xx status', async () => {
-    const sender = new ScriptedSender(() => answer(204));
+    const sender = new ScriptedSender(() => respondWith(204));
     await withRuntime(
       noSteps,
       async (bench) => {
@@ -49,7 +49,7 @@ describe('a plain message', () => {
   });
 
   test('is retried according to its settings, counts as one, and ends as a dead letter whose failure is reported', async () => {
-    const sender = new ScriptedSender(({ url }) => (url === URL_OF ? answer(500, 'broken') : answer(200)));
+    const sender = new ScriptedSender(({ url }) => (url === URL_OF ? respondWith(500, 'broken') : respondWith(200)));
     await withRuntime(
       noSteps,
       async (bench) => {
@@ -80,7 +80,7 @@ describe('a plain message', () => {
 
   test('is published again as another message when its dead letter is retried', async () => {
     let status = 500;
-    const sender = new ScriptedSender(() => answer(status));
+    const sender = new ScriptedSender(() => respondWith(status));
     await withRuntime(
       noSteps,
       async (bench) => {
@@ -104,7 +104,7 @@ describe('a plain message', () => {
   });
 
   test('is not sent before its time, and can be canceled until then', async () => {
-    const sender = new ScriptedSender(() => answer(200));
+    const sender = new ScriptedSender(() => respondWith(200));
     await withRuntime(
       noSteps,
       async (bench) => {
@@ -125,7 +125,7 @@ describe('a plain message', () => {
   });
 
   test('with a known deduplication id is not published again, but others of its batch are', async () => {
-    const sender = new ScriptedSender(() => answer(200));
+    const sender = new ScriptedSender(() => respondWith(200));
     await withRuntime(
       noSteps,
       async (bench) => {
@@ -144,7 +144,7 @@ describe('a plain message', () => {
   });
 
   test('is not listed as a run, and runs are not listed as messages', async () => {
-    const sender = new ScriptedSender(() => answer(200));
+    const sender = new ScriptedSender(() => respondWith(200));
     const flow = new ScriptedCaller(() => ({ protocol: 1, kind: 'journal-needed' }));
     await withRuntime(
       flow,
@@ -175,8 +175,8 @@ describe('the callback of a message', () => {
   const callback = { url: 'http://app.test/called', headers: { 'x-c': '1' }, maxRetries: 0 };
 
   test('is notified of every response by a separate message that is counted', async () => {
-    const answers = [answer(503, 'busy'), answer(200, 'done')];
-    const sender = new ScriptedSender(({ url }) => (url === URL_OF ? (answers.shift() ?? answer(500)) : answer(200)));
+    const outcomes = [respondWith(503, 'busy'), respondWith(200, 'done')];
+    const sender = new ScriptedSender(({ url }) => (url === URL_OF ? (outcomes.shift() ?? respondWith(500)) : respondWith(200)));
     await withRuntime(
       noSteps,
       async (bench) => {
@@ -245,7 +245,7 @@ describe('the callback of a message', () => {
     });
     const sender = new ScriptedSender(({ url }) => {
       if (url === URL_OF && sender.sent.length === 1) broken = true;
-      return answer(200);
+      return respondWith(200);
     });
     await withRuntime(
       noSteps,
@@ -270,7 +270,7 @@ describe('the callback of a message', () => {
   });
 
   test('redacts the data that the message redacts', async () => {
-    const sender = new ScriptedSender(() => answer(200));
+    const sender = new ScriptedSender(() => respondWith(200));
     await withRuntime(
       noSteps,
       async (bench) => {
@@ -289,8 +289,8 @@ describe('the callback of a message', () => {
 
 describe('what happened to messages', () => {
   test('lists events newest first, with every attempt, and never splits a message between pages', async () => {
-    const answers = [answer(500), answer(200)];
-    const sender = new ScriptedSender(() => answers.shift() ?? answer(200));
+    const outcomes = [respondWith(500), respondWith(200)];
+    const sender = new ScriptedSender(() => outcomes.shift() ?? respondWith(200));
     await withRuntime(
       noSteps,
       async (bench) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Message, MessageAnswer } from '../../ports/message-sender.js';
+import type { Message, MessageOutcome } from '../../ports/message-sender.js';
 import type { Store } from '../../ports/stores/store.js';
 import { openSqliteStore } from '../../stores/sqlite/index.js';
 import {
@@ -16,7 +16,7 @@ import {
   withRuntime,
 } from '../runtime.fixture.js';
 import { createRuntime } from '../runtime.js';
-import { answer, commandFor, textOf } from './plain-messages.fixture.js';
+import { commandFor, respondWith, textOf } from './plain-messages.fixture.js';
 
 const noSteps = new ScriptedCaller(() => {
   throw new Error('unexpected step');
@@ -27,7 +27,7 @@ const Q = { instanceId: 'qi_1', name: 'q' };
 
 /** An endpoint whose responses the test sends one at a time. */
 class HeldSender extends ScriptedSender {
-  readonly out: { readonly text: string; readonly reply: (reply: MessageAnswer) => void }[] = [];
+  readonly out: { readonly text: string; readonly reply: (reply: MessageOutcome) => void }[] = [];
   constructor() {
     super((message: Message) => new Promise((reply) => this.out.push({ text: textOf(message), reply })));
   }
@@ -38,7 +38,7 @@ class HeldSender extends ScriptedSender {
     const index = this.out.findIndex((one) => one.text === text);
     const [held] = this.out.splice(index, 1);
     assert.ok(index >= 0 && held, `${text} is not out`);
-    held.reply(answer(status));
+    held.reply(respondWith(status));
     await settle();
   }
 }
@@ -50,7 +50,7 @@ async function withQueue(
   const sender = new HeldSender();
   const given = async (bench: Bench) => {
     await work(bench, sender);
-    for (const { reply } of sender.out) reply(answer(200));
+    for (const { reply } of sender.out) reply(respondWith(200));
   };
   await withRuntime(noSteps, given, wrap ? { sender, wrap } : { sender });
 }
@@ -202,7 +202,7 @@ test('keeps the order of a queue across a restart: a message that waits for its 
     await runtime.start();
     const stop = async () => {
       const stopping = runtime.stop({ graceMs: 10 });
-      for (const { reply } of sender.out) reply(answer(200));
+      for (const { reply } of sender.out) reply(respondWith(200));
       await settle();
       clock.move(20);
       await stopping;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Bench, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 import type { ScheduleCommand } from '../services/workflow-service.js';
-import { answer, commandFor, textOf } from './plain-messages.fixture.js';
+import { commandFor, respondWith, textOf } from './plain-messages.fixture.js';
 
 const noSteps = new ScriptedCaller(() => {
   throw new Error('unexpected step');
@@ -13,7 +13,7 @@ const B = { name: null, url: 'http://b.test/' };
 const toGroup = { kind: 'url-group', name: 'all' } as const;
 
 async function withSender(work: (bench: Bench, sender: ScriptedSender) => Promise<void>): Promise<void> {
-  const sender = new ScriptedSender(() => answer(200));
+  const sender = new ScriptedSender(() => respondWith(200));
   await withRuntime(noSteps, (bench) => work(bench, sender), { sender });
 }
 

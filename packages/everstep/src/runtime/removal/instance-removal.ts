@@ -77,7 +77,7 @@ export class InstanceRemoval {
     try {
       const found = await store.accounts.listDeletedInstances();
       const before = this.deleted;
-      this.deleted = new Map(found.map((each) => [each.instanceId, each]));
+      this.deleted = new Map(found.map((instance) => [instance.instanceId, instance]));
       for (const instanceId of this.deleted.keys()) if (!before.has(instanceId)) stopInstance(instanceId);
       if (this.deleted.size > 0) void this.remove();
     } catch (error) {

@@ -14,7 +14,7 @@ export class Endpoints {
   broken: (url: string) => boolean = () => true;
   /** Ids of the finished runs. */
   readonly finished: string[] = [];
-  readonly answer = ({ request, workflowUrl }: StepCall): StepReply => {
+  readonly respond = ({ request, workflowUrl }: StepCall): StepReply => {
     const base = request.journal.length;
     const first = { stepId: 1, name: 'first', type: 'Run' as const, out: '1' };
     const done = base === 0 ? [first] : [];

@@ -18,7 +18,7 @@ async function withFailed(
   options: Parameters<typeof withRuntime>[2] = {},
 ): Promise<void> {
   const endpoints = new Endpoints();
-  const caller = new ScriptedCaller(endpoints.answer);
+  const caller = new ScriptedCaller(endpoints.respond);
   await withRuntime(
     caller,
     async (bench) => {
@@ -135,9 +135,9 @@ test('continues at the configured rate, and not faster after a pause or a restar
     await runtime.start();
     const again = { ...bench, runtime };
     await pass(again, 3_000);
-    const most = Math.floor(((bench.clock.now() - at) / 1_000) * 2) + 1;
+    const max = Math.floor(((bench.clock.now() - at) / 1_000) * 2) + 1;
     const since = (await startedCount()) - atStop;
-    assert.ok(since <= most && since >= most - 2, `${since} of ${most}`);
+    assert.ok(since <= max && since >= max - 2, `${since} of ${max}`);
     await pass(again, 15_000);
     assert.deepEqual([(await now(bench, planned)).phase, new Set(await recoveries(bench))], ['done', new Set([1])]);
     assert.equal(endpoints.finished.length, 40);

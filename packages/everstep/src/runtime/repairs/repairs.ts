@@ -48,7 +48,7 @@ const WATCH_MS = 15_000;
 const WATCH_OTHERS_MS = 1_000;
 /** Lease of a repair; other processes take it over when it expires. */
 const LEASE_MS = 5_000;
-const MOST_TRIES = 20;
+const MAX_TRIES = 20;
 
 export interface RepairsOptions extends Omit<StartingOptions, 'now'> {
   readonly store: FreezingOptions['store'];
@@ -61,7 +61,7 @@ export interface RepairsOptions extends Omit<StartingOptions, 'now'> {
   readonly cluster: Pick<Cluster, 'nodeId' | 'canStartWork'> | null;
   /** The accounts that take turns; absent: all repairs belong to one account. */
   readonly owners?: InstanceOwners;
-  /** No repair continues while this is closed. Call `look` when it opens. */
+  /** No repair continues while this is closed. Call `scheduleRound` when it opens. */
   readonly writes: StoreWritesState;
 }
 
@@ -80,7 +80,7 @@ export class Repairs implements RepairService {
   private underWay = 0;
   private isRoundQueued = false;
   private isDriving = false;
-  private lookAtEnds = false;
+  private isEndCheckQueued = false;
   private stopped = true;
 
   constructor(options: RepairsOptions) {
@@ -104,7 +104,7 @@ export class Repairs implements RepairService {
   async stop(): Promise<void> {
     this.stopped = true;
     this.cancelTimer();
-    for (const answer of this.plans.values()) answer(null);
+    for (const respond of this.plans.values()) respond(null);
     await this.last;
   }
 
@@ -117,14 +117,14 @@ export class Repairs implements RepairService {
   }
 
   /** Called when the store accepts writes again. */
-  look(): void {
+  scheduleRound(): void {
     this.expect(this.options.clock.now());
   }
 
   /** Called when a run has ended that may belong to a repair. */
   runEnded(): void {
-    if (this.lookAtEnds || (this.watched.size === 0 && !this.isDriving)) return;
-    this.lookAtEnds = true;
+    if (this.isEndCheckQueued || (this.watched.size === 0 && !this.isDriving)) return;
+    this.isEndCheckQueued = true;
     this.expect(this.options.clock.now() + AFTER_END_MS);
   }
 
@@ -164,7 +164,7 @@ export class Repairs implements RepairService {
 
   private async changeNow({ instanceId, repairId, change, audit }: RepairChangeCommand): Promise<RepairChangeOutcome> {
     const { repairs, clock } = this.options;
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
       const record = await repairs.find({ instanceId, repairId });
       if (!record) return { kind: 'not-found' };
       const outcome = outcomeOf(record.repair, change, clock.now());
@@ -259,8 +259,8 @@ export class Repairs implements RepairService {
 
   /** Returns the repairs whose runs may have ended, as this process last wrote them. */
   private async watchedExcept(due: readonly RepairRecord[]): Promise<readonly RepairRecord[]> {
-    if (!this.lookAtEnds) return [];
-    this.lookAtEnds = false;
+    if (!this.isEndCheckQueued) return [];
+    this.isEndCheckQueued = false;
     const driven = new Set(due.map(({ repair }) => repair.repairId));
     return [...this.watched.values()].filter(({ repair }) => !driven.has(repair.repairId));
   }

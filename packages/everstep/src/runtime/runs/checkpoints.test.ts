@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEndpoint, type Endpoint } from '@everstep/sdk';
 import { PART } from '../../config/limits.js';
-import type { StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
+import type { StepCall, StepCaller, StepOutcome } from '../../ports/step-caller.js';
 import type { Store } from '../../ports/stores/store.js';
 import { type Bench, endOf, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 
@@ -54,7 +54,7 @@ class App implements StepCaller {
     this.death = this.nextDeath();
   }
 
-  async call(call: StepCall, _signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
+  async call(call: StepCall, _signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
     this.calls.push(call);
     onSent?.();
     const body = JSON.stringify(call.request);

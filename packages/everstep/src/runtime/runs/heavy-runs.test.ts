@@ -7,7 +7,7 @@ import { HeavyRuns } from './heavy-runs.js';
 
 const LARGE = LIMITS.maxKeptEventBytes;
 
-class World {
+class Harness {
   readonly again: string[] = [];
   readonly heavy = new HeavyRuns(ownersOf('hog1', 'quiet1'), { redispatch: ({ runKey }) => this.again.push(runKey) });
 
@@ -23,33 +23,33 @@ class World {
 }
 
 test('runs with few bytes never wait', () => {
-  const world = new World();
-  assert.equal(world.startMany('hog1', 1_000, LIMITS.heavyRunBytes - 1).length, 1_000);
+  const harness = new Harness();
+  assert.equal(harness.startMany('hog1', 1_000, LIMITS.heavyRunBytes - 1).length, 1_000);
 });
 
 test('heavy runs of one account leave memory to those of another, and continue when one of them ends', () => {
-  const world = new World();
-  const ends = world.startMany('hog1', 20, LARGE);
+  const harness = new Harness();
+  const ends = harness.startMany('hog1', 20, LARGE);
   assert.equal(ends.length, 2);
-  assert.ok(world.start('quiet1', 'theirs', LARGE));
-  assert.equal(world.heavy.isWaiting({ runKey: 'hog1-2', slot: 1 }), true);
+  assert.ok(harness.start('quiet1', 'theirs', LARGE));
+  assert.equal(harness.heavy.isWaiting({ runKey: 'hog1-2', slot: 1 }), true);
   ends[0]?.();
-  assert.deepEqual(world.again, ['hog1-2']);
-  assert.equal(world.heavy.isWaiting({ runKey: 'hog1-2', slot: 1 }), false);
+  assert.deepEqual(harness.again, ['hog1-2']);
+  assert.equal(harness.heavy.isWaiting({ runKey: 'hog1-2', slot: 1 }), false);
 });
 
 test('deliveries of one run share its memory', () => {
-  const world = new World();
-  const ends = [1, 2, 3].map((slot) => world.start('hog1', 'same', LARGE, slot));
-  world.startMany('hog1', 5, LARGE);
+  const harness = new Harness();
+  const ends = [1, 2, 3].map((slot) => harness.start('hog1', 'same', LARGE, slot));
+  harness.startMany('hog1', 5, LARGE);
   assert.ok(ends.every((end) => end !== null));
   for (const end of ends.slice(1)) end?.();
-  assert.deepEqual(world.again, []);
+  assert.deepEqual(harness.again, []);
   ends[0]?.();
-  assert.equal(world.again.length, 1);
+  assert.equal(harness.again.length, 1);
 });
 
 test('a run that is larger than the whole limit gets its turn', () => {
-  const world = new World();
-  assert.ok(world.start('hog1', 'giant', 10 * LIMITS.maxCachedRunBytes));
+  const harness = new Harness();
+  assert.ok(harness.start('hog1', 'giant', 10 * LIMITS.maxCachedRunBytes));
 });

@@ -41,7 +41,7 @@ test('the digest covers the recorded steps, whether they were sent before or rec
   });
 });
 
-for (const [what, held, answer] of [
+for (const [what, held, respond] of [
   [
     'has continued beyond the entries that it was sent without reporting that',
     0,
@@ -68,7 +68,7 @@ for (const [what, held, answer] of [
     const caller = new ScriptedCaller(({ request }): StepReply => {
       const { length } = request.journal;
       if (length >= 2) return progress(request, { end: { kind: 'finished' } });
-      if (length === 0 && request.target === null) return answer(request);
+      if (length === 0 && request.target === null) return respond(request);
       if (request.target === null) return progress(request, { planned: [run(length + 1)] });
       const done = [{ stepId: request.target, name: `s${request.target}`, type: 'Run' as const, out: '5' }];
       return progress(request, { done, advanced: false });

@@ -54,9 +54,9 @@ export function noteHold(entry: HoldState, reply: StepReply, sent: JournalMark, 
   // The worker continued with the results that it reports, if they were recorded directly after the entries it was sent. A step
   // that failed after them was requested with all of them.
   const continued = reply.kind === 'failed' || reply.advanced;
-  const most = continued ? Math.min(hold.through, sent.length + reply.done.length) : 0;
+  const max = continued ? Math.min(hold.through, sent.length + reply.done.length) : 0;
   for (const write of decision.writes) {
-    if (write.kind !== 'record-step' || write.step.index !== mark.length || mark.length >= most) continue;
+    if (write.kind !== 'record-step' || write.step.index !== mark.length || mark.length >= max) continue;
     const { stepId, out } = write.step;
     mark = markBehind(mark, [{ stepId, ...(out === null ? {} : { out }) }]);
   }

@@ -247,10 +247,10 @@ export class RunCache {
 
   /** Removes the least recently used run. A run in use moves behind the others. */
   private removeOne({ runs }: AccountRuns): boolean {
-    const most = Math.min(CHECKED, runs.size);
+    const max = Math.min(CHECKED, runs.size);
     let checked = 0;
     for (const [runKey, entry] of runs) {
-      if (++checked > most) return false;
+      if (++checked > max) return false;
       if (entry.uncommitted > 0 || entry.deliveries > 0 || this.latest.includes(entry)) this.used(runKey, entry);
       else {
         this.drop(runKey);

@@ -18,7 +18,7 @@ import { LiveChanges, type RunOfHint } from '../commits/live-changes.js';
 import type { StoreWrites } from '../commits/store-writes.js';
 import { callbackDeliveryOf, deliveryOf } from '../dispatch/delivery-of-task.js';
 import { type DeliveryOutcome, type DeliveryOutcomes, Dispatcher } from '../dispatch/dispatcher.js';
-import type { Delivered } from '../dispatch/requests/step-delivery.js';
+import type { DeliveredEvent } from '../dispatch/requests/step-delivery.js';
 import { type DueTaskHandler, DueTasks } from '../due/due-tasks.js';
 import type { Backlog } from '../due/due-turns.js';
 import type { DeliveryRef } from '../gates/delivery.js';
@@ -316,7 +316,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
    * Decides on the response as soon as the store accepts writes. By then the state may have been dropped. The response counts
    * if its attempt is still the pending one. It can therefore be decided on again if it is unknown whether it was written.
    */
-  private async record(entry: CachedRun, { event, onDurable }: Delivered): Promise<Decision | null> {
+  private async record(entry: CachedRun, { event, onDurable }: DeliveredEvent): Promise<Decision | null> {
     const { decisions } = this;
     const { key: runKey } = entry.run;
     try {
@@ -377,7 +377,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   }
 
   /** Acts on a task that a scan has found. The run may have changed since, so the state is checked again before it is sent. */
-  async takeDue(task: DueTask, deciding: (decided: Promise<void>) => void): Promise<void> {
+  async handleDue(task: DueTask, deciding: (decided: Promise<void>) => void): Promise<void> {
     const { runKey, slot } = task;
     if (this.deps.isDeleted(task.instanceId)) return;
     this.cache.atLeast(runKey, task.runVersion);

@@ -1,5 +1,5 @@
 import type { DecisionContext } from '../../engine/ids.js';
-import type { Started } from '../../engine/runs/start.js';
+import type { StartedRun } from '../../engine/runs/start.js';
 import type { CommitResult, CommitUnit, RunReference } from '../../engine/writes.js';
 import type { StartPayload } from './run-cache.js';
 
@@ -9,10 +9,10 @@ export interface RunStarts {
   /** Makes a unit durable; rejects if that may not have happened. */
   readonly commit: (unit: CommitUnit) => Promise<CommitResult>;
   /** Drives a durable run. */
-  readonly drive: (started: Started, payload: StartPayload) => void;
+  readonly drive: (started: StartedRun, payload: StartPayload) => void;
 }
 
-export const referenceOf = ({ run }: Pick<Started, 'run'>): RunReference => ({
+export const referenceOf = ({ run }: Pick<StartedRun, 'run'>): RunReference => ({
   runKey: run.key,
   workflowRunId: run.workflowRunId,
   createdAt: run.createdAt,

@@ -1,6 +1,6 @@
 /** Dependencies that the parts that drive and deliver runs share. */
 import type { DecisionContext } from '../../engine/ids.js';
-import { AT_ONCE, type WorkSlices } from '../../fairness/work-slices.js';
+import { NO_SLICES, type WorkSlices } from '../../fairness/work-slices.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Cluster } from '../../ports/cluster.js';
 import type { Log } from '../../ports/log.js';
@@ -10,7 +10,7 @@ import type { StepCaller } from '../../ports/step-caller.js';
 import { type InstanceLimits, NO_LIMITS } from '../../ports/stores/instance-limits.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
-import { PASSED_ON, type Traces } from '../../ports/traces.js';
+import { NO_TRACES, type Traces } from '../../ports/traces.js';
 import { NO_WORKERS, type WorkerPresence } from '../../ports/workers.js';
 import { type KnownAlertSettings, NO_ALERTS } from '../alerts/known-settings.js';
 import { StoreWrites, sendingWhileOpen, whileOpen } from '../commits/store-writes.js';
@@ -49,12 +49,12 @@ export function runtimeDeps(options: RunDriverOptions): RuntimeDeps {
     paceClock = clock,
     limits = NO_LIMITS,
     owners = ONE_OWNER,
-    slices = AT_ONCE,
+    slices = NO_SLICES,
     cluster = null,
     isDeleted = () => false,
     workers = NO_WORKERS,
     observer = NO_OBSERVER,
-    traces = PASSED_ON,
+    traces = NO_TRACES,
     alertSettings: alerts = NO_ALERTS,
   } = options;
   const { writes = new StoreWrites(options) } = options;

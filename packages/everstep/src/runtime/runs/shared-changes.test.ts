@@ -80,12 +80,12 @@ test('applies both changes of two processes to a queue', async (t) => {
 test('two processes never create more schedules than the maximum', async (t) => {
   const store = await open(t);
   const [one, two] = [schedulesOf(store), schedulesOf(store)];
-  const made = await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).put(command({ most: 7 }))));
+  const made = await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).put(command({ max: 7 }))));
   assert.equal(made.filter((schedule) => schedule !== 'too-many-schedules').length, 7);
   assert.equal(await store.countObjects({ instanceId: INSTANCE, objectKind: 'schedule' }), 7);
   const [kept] = (await store.listSchedules({ instanceId: INSTANCE, after: null, limit: 1 })).items;
   assert.ok(kept);
-  const replaced = await two.put(command({ scheduleId: kept.scheduleId, cron: '5 * * * *', most: 7 }));
+  const replaced = await two.put(command({ scheduleId: kept.scheduleId, cron: '5 * * * *', max: 7 }));
   assert.equal(replaced !== 'too-many-schedules' && replaced.cron, '5 * * * *');
 });
 

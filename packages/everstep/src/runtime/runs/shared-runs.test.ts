@@ -68,9 +68,9 @@ test('a run continues if its state is dropped because another node continued it 
     caller,
     async (bench) => {
       const { run } = await bench.trigger();
-      let answer = (): void => {};
+      let respond = (): void => {};
       held = new Promise((resolve) => {
-        answer = resolve;
+        respond = resolve;
       });
       await settle();
       // The plan is written by now. Another task of the run shows this node that the run is at a later version.
@@ -79,7 +79,7 @@ test('a run continues if its state is dropped because another node continued it 
       claims.push({ ...place, runKey, slot: 9, dueAt: bench.clock.now(), runVersion: Number.MAX_SAFE_INTEGER });
       bench.clock.move(1_000);
       await settle();
-      answer();
+      respond();
       held = null;
       await settle();
       assert.equal(caller.calls.length, 2);
@@ -106,7 +106,7 @@ test('a result that was not recorded never counts as held, although its reply ar
         };
       },
     });
-  const answers: ((out: string) => void)[] = [];
+  const pendingReplies: ((out: string) => void)[] = [];
   const caller = new ScriptedCaller(async ({ request }) => {
     const hold = (worker: string, through: number) => ({ hold: { worker, through } });
     const done = (stepId: number, out: string) => [{ stepId, name: `s${stepId}`, type: 'Run' as const, out }];
@@ -118,8 +118,8 @@ test('a result that was not recorded never counts as held, although its reply ar
           ...hold('w.1', 1),
         });
       case 1: {
-        const worker = `w.${answers.length + 1}`;
-        const out = await new Promise<string>((resolve) => answers.push(resolve));
+        const worker = `w.${pendingReplies.length + 1}`;
+        const out = await new Promise<string>((resolve) => pendingReplies.push(resolve));
         const planned = [{ stepId: 3, name: 'nap', type: 'SleepFor' as const, sleepMs: SLEEP_MS }];
         return progress(request, { done: done(2, out), planned, ...hold(worker, 2) });
       }
@@ -132,13 +132,13 @@ test('a result that was not recorded never counts as held, although its reply ar
     async (bench) => {
       const { run } = await bench.trigger();
       await settle();
-      assert.equal(answers.length, 1);
+      assert.equal(pendingReplies.length, 1);
       // The commit of its reply is rejected later.
       let moved = (): void => {};
       refuse = new Promise((resolve) => {
         moved = resolve;
       });
-      answers[0]?.('"recorded"');
+      pendingReplies[0]?.('"recorded"');
       await settle();
       // In the meantime a scan finds the step on a newer state, and it is delivered again.
       const { runKey } = run;
@@ -146,11 +146,11 @@ test('a result that was not recorded never counts as held, although its reply ar
       claims.push({ ...task, slot: 2, kind: 'step', dueAt: bench.clock.now(), runVersion: Number.MAX_SAFE_INTEGER });
       bench.clock.move(1_000);
       await settle();
-      assert.equal(answers.length, 2);
+      assert.equal(pendingReplies.length, 2);
       // The first reply is recorded on the newer state, and the second one has no effect.
       moved();
       await settle();
-      answers[1]?.('"ignored"');
+      pendingReplies[1]?.('"ignored"');
       await settle();
       claims.push({ ...task, slot: 3, kind: 'sleep', dueAt: bench.clock.now() + SLEEP_MS, runVersion: 0 });
       bench.clock.move(SLEEP_MS);

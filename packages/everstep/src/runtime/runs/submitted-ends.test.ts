@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Submission } from '../../engine/runs/submissions.js';
-import type { StepAnswer, StepCaller } from '../../ports/step-caller.js';
+import type { StepCaller, StepOutcome } from '../../ports/step-caller.js';
 import { type Bench, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 
 /** An endpoint that submits everything separately. Each of its responses is empty, and sent when the test says so. */
 class SilentCaller implements StepCaller {
-  readonly answers: (() => void)[] = [];
-  call(_call: unknown, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
+  readonly pendingReplies: (() => void)[] = [];
+  call(_call: unknown, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
     onSent?.();
     return new Promise((resolve) => {
-      const answer = () => resolve({ kind: 'silent', status: 200, responseHeaders: {}, responseBody: new Uint8Array() });
-      this.answers.push(answer);
-      signal.addEventListener('abort', answer);
+      const respond = () => resolve({ kind: 'silent', status: 200, responseHeaders: {}, responseBody: new Uint8Array() });
+      this.pendingReplies.push(respond);
+      signal.addEventListener('abort', respond);
     });
   }
   async close(): Promise<void> {}
@@ -44,7 +44,7 @@ test('the end of a run that sleeps is not taken, and the run continues', async (
     const { submit, statusOf } = await start(bench);
     const nap = { stepId: 1, name: 'nap', type: 'SleepFor', sleepMs: 1_000 } as const;
     assert.equal(await submit({ planned: [nap] }), 'taken');
-    caller.answers[0]?.();
+    caller.pendingReplies[0]?.();
     await settle();
     assert.equal(await submit({ end: END }), 'end-not-requested');
     assert.equal(await submit({ planned: [nap] }), 'taken', 'a repeated plan has no effect');
@@ -54,6 +54,6 @@ test('the end of a run that sleeps is not taken, and the run continues', async (
     assert.equal(await submit({ end: END }), 'taken');
     assert.equal(await statusOf(), 'succeeded');
     assert.equal(await submit({ end: END }), 'not-active');
-    caller.answers[1]?.();
+    caller.pendingReplies[1]?.();
   });
 });

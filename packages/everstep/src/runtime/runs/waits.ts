@@ -37,7 +37,7 @@ async function waitOf({ run, tasks }: OpenRun, question: Omit<Question, 'store'>
   let waiting = 0;
   for (const task of tasks) {
     const reasons = await reasonsOf(task, { run, failures: NO_FAILURES }, question);
-    const reason = reasons.find((each) => !isMet(each, now));
+    const reason = reasons.find((candidate) => !isMet(candidate, now));
     if (reason === undefined) continue;
     if (isProcessed(reason, now)) return null;
     waiting++;
@@ -51,9 +51,9 @@ export async function waitsOf(
   runs: readonly OpenRun[],
 ): Promise<ReadonlyMap<string, RunWait>> {
   const waits = new Map<string, RunWait>();
-  for (const each of runs) {
-    const wait = each.run.status === 'active' ? await waitOf(each, question) : null;
-    if (wait) waits.set(each.run.key, wait);
+  for (const source of runs) {
+    const wait = source.run.status === 'active' ? await waitOf(source, question) : null;
+    if (wait) waits.set(source.run.key, wait);
   }
   return waits;
 }

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FailureNotice } from '@everstep/sdk/protocol';
-import type { MessageAnswer } from '../../ports/message-sender.js';
+import type { MessageOutcome } from '../../ports/message-sender.js';
 import { letterOf, ScriptedCaller, ScriptedSender, SETTINGS, settle, withRuntime } from '../runtime.fixture.js';
 
 const INSTANCE = 'qi_1';
-const ok = (body: string): MessageAnswer => ({ kind: 'answered', status: 200, headers: {}, body: Buffer.from(body) });
+const ok = (body: string): MessageOutcome => ({ kind: 'answered', status: 200, headers: {}, body: Buffer.from(body) });
 
 const failing = new ScriptedCaller(({ request }) => ({
   protocol: 1,

@@ -41,7 +41,7 @@ export const openCallback = (tasks: ReadonlyMap<number, Task>): CallbackTask | n
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
 /** Returns the error in the form that endpoints with the published SDK read. They expect it in the body of the last response. */
-function answerWithError({ responseBody, error }: WholeDeadLetter): Uint8Array {
+function bodyWithError({ responseBody, error }: WholeDeadLetter): Uint8Array {
   try {
     const body: unknown = parseJson(Buffer.from(responseBody).toString('utf8'));
     if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string') return responseBody;
@@ -63,7 +63,7 @@ function noticeOf(run: Run, letter: WholeDeadLetter, retried: number): FailureNo
   return {
     status: responseStatus ?? 0,
     header: canonicalHeaders(letter.responseHeaders),
-    body: base64(run.settings.steps ? answerWithError(letter) : words),
+    body: base64(run.settings.steps ? bodyWithError(letter) : words),
     ...(toFunction ? { error: letter.error, labels: run.settings.labels } : {}),
     retried,
     maxRetries: run.settings.maxRetries,
@@ -117,7 +117,7 @@ export class Callbacks implements FailureCallbackService {
     runKey: string,
     signal: AbortSignal,
     mayTake: (run: Run, timeoutMs: number) => boolean,
-    answerRecorded: Promise<void>,
+    outcomeRecorded: Promise<void>,
   ): Promise<DeliveryFailure | null | 'given-up' | 'refused'> {
     const { store, sender, writes, decisions, context, traces, expect } = this.options;
     const run = await store.loadRun({ runKey });
@@ -131,7 +131,7 @@ export class Callbacks implements FailureCallbackService {
     const url = callbackUrlOf(run);
     const retried = await store.retriesBeforeFailure({ runKey, at: letter.createdAt });
     const trace = traces.ofAttempt(run, task);
-    const answer = await sender.send(
+    const outcome = await sender.send(
       {
         instanceId: run.instanceId,
         dialect: run.dialect,
@@ -147,19 +147,19 @@ export class Callbacks implements FailureCallbackService {
         body: message ? noticeOfMessage(run, letter, retried) : Buffer.from(JSON.stringify(noticeOf(run, letter, retried))),
         trace,
         timeoutMs,
-        maxAnswerBytes: LIMITS.maxReplyBytes,
+        maxResponseBytes: LIMITS.maxReplyBytes,
         signed: {
           kind: failureCallback === null ? 'failure-function' : 'failure-callback',
           isOwn: message === undefined && originOf(url) === originOf(run.workflowUrl),
         },
         take: 'forwarded',
-        answerRecorded,
+        outcomeRecorded: outcomeRecorded,
       },
       signal,
     );
     if (signal.aborted) return 'given-up';
-    const failure = messageFailureOf(answer, context().now, run.settings.redact !== undefined);
-    const unwanted = failure === null && answer.kind === 'answered' && answer.unwanted === true;
+    const failure = messageFailureOf(outcome, context().now, run.settings.redact !== undefined);
+    const unwanted = failure === null && outcome.kind === 'answered' && outcome.unwanted === true;
     const { unit, next } = decideCallback(run, task, unwanted ? 'unwanted' : failure, context());
     const result = await writes.persist(unit, () => decisions.commit(unit));
     if (result?.kind === 'applied' && next) expect(run, next);

@@ -1,5 +1,5 @@
 /** Recovers and deletes dead letters at the request of users and of repairs. */
-import { recoverRun, type Started } from '../../engine/runs/start.js';
+import { recoverRun, type StartedRun } from '../../engine/runs/start.js';
 import type { CommitResult, RunReference } from '../../engine/writes.js';
 import type { DeadLetterGroupStore, MarkOutcome } from '../../ports/stores/dead-letter-groups.js';
 import type { DeadLetterStore } from '../../ports/stores/dead-letter-store.js';
@@ -10,7 +10,7 @@ import { type RunStarts, referenceOf } from '../runs/run-starts.js';
 
 /** A recovered run that is not committed yet. */
 export interface Recovery {
-  readonly started: Started;
+  readonly started: StartedRun;
   readonly payload: StartPayload;
 }
 

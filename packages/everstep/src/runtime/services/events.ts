@@ -9,7 +9,7 @@ import type { EventStore } from '../../ports/stores/event-store.js';
 import type { RunStore } from '../../ports/stores/run-store.js';
 import type { WaiterRecord } from '../../ports/stores/store.js';
 import type { Traces } from '../../ports/traces.js';
-import type { EventService, Notified, NotifyCommand, NotifyOutcome, WebhookId } from '../interface/events.js';
+import type { EventService, NotifiedRun, NotifyCommand, NotifyOutcome, WebhookId } from '../interface/events.js';
 import type { Decisions } from '../runs/decisions.js';
 import type { CachedRun } from '../runs/run-cache.js';
 
@@ -131,10 +131,10 @@ export class Events implements EventService {
     await this.options.decisions.decideOn(entry.run.key, { kind: 'notify-done', slot, messageId, outcome });
   }
 
-  private async notifyAll(command: NotifyCommand): Promise<readonly Notified[]> {
+  private async notifyAll(command: NotifyCommand): Promise<readonly NotifiedRun[]> {
     const { eventId, content } = command;
     const waiters = await this.waitersOf(command);
-    const notified: Notified[] = [];
+    const notified: NotifiedRun[] = [];
     for (let from = 0; from < waiters.length; from += PAGE) {
       const decided = await Promise.all(
         waiters.slice(from, from + PAGE).map(async (waiter) => {

@@ -69,7 +69,7 @@ test('limits the deliveries of an instance in flight, and delivers all of them',
 });
 
 /** Returns endpoints that respond on command, and a limit that changes like the plan of an instance. */
-function held(most: number | null) {
+function held(max: number | null) {
   const release: (() => void)[] = [];
   const done = inARow(1);
   const endpoint = new ScriptedCaller(async (call) => {
@@ -77,7 +77,7 @@ function held(most: number | null) {
     return done(call);
   });
   const listeners: ((instanceId: string) => void)[] = [];
-  let now = most;
+  let now = max;
   const limits = limitedTo({ maxParallelism: () => now, onChange: (changed) => listeners.push(changed) });
   const change = async (next: number | null) => {
     now = next;

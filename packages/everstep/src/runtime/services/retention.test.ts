@@ -312,12 +312,12 @@ test('a stop ends the pause after a step', async (t) => {
 
 test('only one sweep is in progress at a time', async (t) => {
   const store = await openStore(t);
-  let [asked, atOnce, most] = [0, 0, 0];
+  let [asked, atOnce, max] = [0, 0, 0];
   const watched: Store = {
     ...store,
     async instanceSettings(query) {
       asked++;
-      most = Math.max(most, ++atOnce);
+      max = Math.max(max, ++atOnce);
       await new Promise((resolve) => setImmediate(resolve));
       atOnce--;
       return store.instanceSettings(query);
@@ -325,7 +325,7 @@ test('only one sweep is in progress at a time', async (t) => {
   };
   const retention = retentionOf(watched);
   await Promise.all([retention.sweep(), retention.sweep(), retention.sweep()]);
-  assert.deepEqual([asked, most], [2, 1]);
+  assert.deepEqual([asked, max], [2, 1]);
 });
 
 test('removes what is too old after a move of a virtual clock, even if the store is slow', async (t) => {

@@ -160,7 +160,7 @@ export class Retention {
   private async takeTurn(sweep: InstanceSweep): Promise<boolean> {
     const { instanceId } = sweep;
     try {
-      if (await this.takeStep(sweep)) return true;
+      if (await this.removeSome(sweep)) return true;
       const { removed } = sweep;
       if (removed > 0) this.options.log.info({ instanceId, runs: removed }, 'removed runs past their retention period');
     } catch (error) {
@@ -170,7 +170,7 @@ export class Retention {
   }
 
   /** Executes the next step that removes something. Returns false if there is none. */
-  private async takeStep(sweep: InstanceSweep): Promise<boolean> {
+  private async removeSome(sweep: InstanceSweep): Promise<boolean> {
     while (!this.stopped) {
       let next: StepResult | undefined;
       const more = await this.step(async () => {

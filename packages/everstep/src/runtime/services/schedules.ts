@@ -10,7 +10,7 @@ import type { GroupEndpoint, Schedule } from '../../engine/runs/run.js';
 import {
   createSchedule,
   editSchedule,
-  type Fired,
+  type FiredSchedule,
   fireSchedule,
   pauseSchedule,
   runSchedule,
@@ -47,7 +47,7 @@ export interface SchedulesOptions extends RunStarts {
   readonly owners?: InstanceOwners;
   /** Observes ticks. Absent: nothing is observed. */
   readonly observer?: Observer;
-  /** No schedule ticks while this is closed. Call `look` when it opens. */
+  /** No schedule ticks while this is closed. Call `runDue` when it opens. */
   readonly writes: StoreWritesState;
 }
 
@@ -73,7 +73,7 @@ export class Schedules implements ScheduleService {
   }
 
   /** Looks for due schedules, for example because the node that knew of them has failed. */
-  look(): void {
+  runDue(): void {
     if (!this.stopped) void this.round();
   }
 
@@ -154,7 +154,7 @@ export class Schedules implements ScheduleService {
         const { unit, started } = runSchedule(schedule, context(), { endpoints, admittedAt });
         const result = await commit(unit);
         if (result.kind !== 'applied') continue;
-        for (const each of started) drive(each, schedule.payload);
+        for (const startedRun of started) drive(startedRun, schedule.payload);
         const last = started.at(-1);
         if (last) return { kind: 'started', run: last.run, count: started.length };
       }
@@ -281,7 +281,7 @@ export class Schedules implements ScheduleService {
         log.warn({ instanceId, scheduleId }, 'schedule tick was skipped, its URL group has no endpoints');
         return true;
       }
-      const fired: Fired | null = fireSchedule(schedule, context(), { endpoints, admittedAt: decided.at });
+      const fired: FiredSchedule | null = fireSchedule(schedule, context(), { endpoints, admittedAt: decided.at });
       if (!fired) return false;
       const result = await commit(fired.unit);
       // A failed guard means that the schedule has ticked or was changed, so it is read again. If only the response was lost,

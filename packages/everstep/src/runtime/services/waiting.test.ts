@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EventContent, PlannedStep, StepReply } from '@everstep/sdk/protocol';
-import type { MessageAnswer } from '../../ports/message-sender.js';
+import type { MessageOutcome } from '../../ports/message-sender.js';
 import type { StepCall } from '../../ports/step-caller.js';
 import { wholeHistory } from '../../stores/conformance/samples.js';
 import {
@@ -240,7 +240,7 @@ const call = (more: object = {}): PlannedStep => ({
   type: 'Call',
   call: { url: 'https://api.test/x', method: 'POST', headers: { 'x-key': '1' }, body: { encoding: 'utf8', data: 'in' }, ...more },
 });
-const ok = (body: string): MessageAnswer => ({
+const ok = (body: string): MessageOutcome => ({
   kind: 'answered',
   status: 200,
   headers: { 'x-r': ['1', '2'] },

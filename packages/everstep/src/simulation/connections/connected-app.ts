@@ -147,7 +147,7 @@ export class ConnectedApp {
     if (!process || process.dead) return false;
     if (faults.restartWorker > 0 && random.chance(faults.restartWorker)) {
       process.dead = true;
-      for (const each of process.connections.keys()) each.kill('worker');
+      for (const connection of process.connections.keys()) connection.kill('worker');
       this.processes[index] = this.start(index);
     } else if (faults.drain > 0 && random.chance(faults.drain)) {
       if (random.chance(0.5)) process.connections.get(connection)?.drain(connection);

@@ -1,22 +1,22 @@
 /**
- * Worlds whose app consists of workers that connect to the service. The connections are cut at every message, and randomly
+ * Harnesses whose app consists of workers that connect to the service. The connections are cut at every message, and randomly
  * together with all other faults. `SIMULATION_SEED=17` replays a seed; `SIMULATION_SEEDS=5000` runs more of them.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Plan, simulate, simulateSeeds } from '../simulate.js';
+import { NO_FAULTS, type SimulationFaults } from '../simulation.js';
 import { WORKFLOWS } from '../workflows.js';
-import { NO_FAULTS, type WorldFaults } from '../world.js';
 import { NO_CONNECTION_FAULTS } from './cut-connection.js';
 
-const CALM: WorldFaults = { ...NO_FAULTS, connections: NO_CONNECTION_FAULTS };
+const CALM: SimulationFaults = { ...NO_FAULTS, connections: NO_CONNECTION_FAULTS };
 /** Heartbeats would take most of the time of a workflow that sleeps for a day. */
 const SHAPES = Object.keys(WORKFLOWS).filter((name) => name !== 'naps');
 const EVERYTHING: Plan = { workflows: SHAPES, orders: 12, withinMs: 30_000, share: 1 / 4 };
 const ROUGH = { maxDelayMs: 2_000, cut: 0.02, silence: 0.002, restartWorker: 0.01, drain: 0.01 };
 const NETWORK = { ...NO_FAULTS.network, loseRequest: 0.05, loseResponse: 0.05 };
 
-const FAULTS: readonly (readonly [string, WorldFaults])[] = [
+const FAULTS: readonly (readonly [string, SimulationFaults])[] = [
   ['no faults', CALM],
   ['connections that are cut', { ...CALM, connections: { ...NO_CONNECTION_FAULTS, cut: 0.1, maxDelayMs: 2_000 } }],
   ['connections that become silent', { ...CALM, connections: { ...NO_CONNECTION_FAULTS, silence: 0.02, maxDelayMs: 500 } }],
@@ -28,7 +28,7 @@ const FAULTS: readonly (readonly [string, WorldFaults])[] = [
     'all faults at once, and several workers with few slots',
     {
       network: NETWORK,
-      store: { refuse: 0.02, loseAnswer: 0.03 },
+      store: { refuse: 0.02, loseReply: 0.03 },
       crash: 0.005,
       connections: { ...NO_CONNECTION_FAULTS, ...ROUGH, workers: 4, maxConcurrency: 2 },
     },
@@ -46,7 +46,7 @@ const FEW: Plan = { workflows: ['sequence', 'fan', 'branches', 'race'], orders: 
 
 for (const delivers of [false, true]) {
   test(`nothing is lost or repeated when the connection is cut ${delivers ? 'after' : 'before'} any message`, async (context) => {
-    const cutAt = (message: number): WorldFaults => ({
+    const cutAt = (message: number): SimulationFaults => ({
       ...CALM,
       connections: { ...NO_CONNECTION_FAULTS, workers: 1, cutAt: { message, delivers } },
     });

@@ -28,7 +28,7 @@ export const NO_CONNECTION_FAULTS: ConnectionFaults = {
   ...{ cut: 0, silence: 0, restartWorker: 0, drain: 0 },
 };
 
-/** The network of a world. */
+/** The network of a simulation. */
 export class FrameNetwork {
   readonly clock: SimulatedClock;
   readonly random: SeededRandom;

@@ -15,7 +15,7 @@ import { DestinationList, type Match } from './destination-list.js';
 import { isInternalName, isLocalhost, isMetadataName } from './internal-names.js';
 import { Nat64 } from './nat64.js';
 
-export interface Blocked {
+export interface BlockedAddress {
   readonly ok: false;
   /** Text for the caller. It does not reveal the network or the settings of the service. */
   readonly message: string;
@@ -23,7 +23,7 @@ export interface Blocked {
   readonly detail: string;
 }
 
-export type AddressVerdict = { readonly ok: true } | Blocked;
+export type AddressVerdict = { readonly ok: true } | BlockedAddress;
 
 export interface AddressPolicy {
   /** Unique for each policy. A connection made under one policy is not used under another. */
@@ -78,7 +78,7 @@ export class BlockedAddressError extends Error {
   readonly code = 'EVERSTEP_BLOCKED_ADDRESS';
   readonly detail: string;
 
-  constructor({ message, detail }: Pick<Blocked, 'message' | 'detail'>) {
+  constructor({ message, detail }: Pick<BlockedAddress, 'message' | 'detail'>) {
     super(message);
     this.detail = detail;
   }
@@ -100,7 +100,7 @@ const listOf = (entries: readonly string[]): DestinationList => new DestinationL
 
 const SETTING = 'its host or range in EVERSTEP_ALLOW_ADDRESSES';
 
-const invalid = (message: string): Blocked => ({ ok: false, message, detail: message });
+const invalid = (message: string): BlockedAddress => ({ ok: false, message, detail: message });
 
 /** Returns what is wrong with the form of a URL, whatever its destination is; null when nothing is. */
 function formProblem(url: string | URL): string | null {
@@ -120,7 +120,7 @@ const lookupAt =
         callback(resolved.error, [], 0);
         return;
       }
-      let refusal: Blocked = invalid('the name has no address');
+      let refusal: BlockedAddress = invalid('the name has no address');
       const usable = resolved.addresses.filter(({ address }) => {
         const verdict = checkAddress(address, hostname, port);
         if (!verdict.ok) refusal = verdict;
@@ -137,7 +137,8 @@ const lookupAt =
     else queueMicrotask(() => take(resolved));
   };
 
-const deniedByInstance = (host: string): Blocked => invalid(`${host} is denied by the outbound policy of this queue instance`);
+const deniedByInstance = (host: string): BlockedAddress =>
+  invalid(`${host} is denied by the outbound policy of this queue instance`);
 
 let policies = 0;
 
@@ -151,18 +152,18 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   const nat64 = new Nat64(options.nat64Prefixes ?? []);
 
   /** Returns a refusal based on what the URL shows. `setting` is shown only to the operator. */
-  const shown = (host: string, what: string, setting: string): Blocked => {
+  const shown = (host: string, what: string, setting: string): BlockedAddress => {
     const detail = `${host} ${what}`;
     const hint = explain ? `; to allow it, start Everstep with ${setting}` : '';
     return { ok: false, message: `${detail}, which Everstep does not call${hint}`, detail };
   };
-  const undisclosedRefusal = (host: string, what: string, setting: string = SETTING): Blocked =>
+  const undisclosedRefusal = (host: string, what: string, setting: string = SETTING): BlockedAddress =>
     explain
       ? shown(host, what, setting)
       : { ok: false, message: `Everstep does not call the address ${host}`, detail: `${host} ${what}` };
-  const deniedByOperator = (host: string): Blocked =>
+  const deniedByOperator = (host: string): BlockedAddress =>
     undisclosedRefusal(host, 'is denied by EVERSTEP_DENY_ADDRESSES', 'another list');
-  const blockedPort = (host: string, port: number): Blocked =>
+  const blockedPort = (host: string, port: number): BlockedAddress =>
     shown(`${host}:${port}`, 'uses a port of a service that does not use HTTP', `${port} in EVERSTEP_ALLOW_PORTS`);
 
   const isBlockedPort = (port: number): boolean => BLOCKED_PORTS.has(port) && !allowPorts.has(port);

@@ -13,15 +13,15 @@ import {
   message,
   outboundOptions,
   senderWith,
-  sharesEndpoint,
   stepCall,
+  useSharedEndpoint,
 } from '../endpoint.fixture.js';
 import { Destinations } from '../exchanges/destinations.js';
 import { createNameResolver, NameError, type Resolved } from '../names/index.js';
 import { type Reply, startNameServer } from '../names/name-server.fixture.js';
 import { createAddressPolicy } from './address-policy.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const urlOf = (host: string): string => `http://${host}:${endpoint.port}/w`;
 const never = new AbortController().signal;
@@ -52,8 +52,8 @@ test('unresponsive name servers of one account do not delay deliveries of other 
   await new Promise((resolve) => setTimeout(resolve, 50));
   for (const host of ['shop.test', 'localhost']) {
     const quiet = stepCall({ instanceId: 'quiet1', workflowUrl: urlOf(host), timeoutMs: 60_000 });
-    const answer = await caller.call(quiet, never);
-    assert.equal(answer.kind, 'reply', host);
+    const outcome = await caller.call(quiet, never);
+    assert.equal(outcome.kind, 'reply', host);
   }
   assert.equal(ended, 0, 'the other calls still wait for their name servers');
   gone.abort();
@@ -126,8 +126,8 @@ test('a delivery that times out while it waits for a file descriptor does not co
   const ask = async (port: number) => {
     const verdict = destinations.targetOf('qi_1', `http://127.0.0.1:${port}/`);
     assert.ok(verdict.ok);
-    const request = { method: 'GET', path: '/', headers: [], body: null, timeoutMs: 100, maxAnswerBytes: 100 } as const;
-    return destinations.ask('qi_1', verdict.target, { ...request, headers: [] }, never);
+    const request = { method: 'GET', path: '/', headers: [], body: null, timeoutMs: 100, maxResponseBytes: 100 } as const;
+    return destinations.send('qi_1', verdict.target, { ...request, headers: [] }, never);
   };
   await assert.rejects(ask(1), NotAttemptedError);
   assert.equal((await ask(2)).kind, 'failure', 'any other failure counts as an attempt');

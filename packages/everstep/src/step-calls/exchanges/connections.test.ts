@@ -44,7 +44,7 @@ test('a connection that fails because no file descriptor is free is retried, and
   t.after(() => connections.close());
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { pool } = connections.acquire(POLICY, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  const request = { method: 'GET', path: '/', headers: [], body: null, timeoutMs: 60_000, maxAnswerBytes: 100 } as const;
+  const request = { method: 'GET', path: '/', headers: [], body: null, timeoutMs: 60_000, maxResponseBytes: 100 } as const;
   const bytes = new ReplyBudget({ maxBytes: 100, maxReplyBytes: 100 }, ONE_OWNER).open('qi_1', 100);
   const outcome = exchange(pool, { ...request, headers: [] }, bytes, new AbortController().signal);
   while (left >= 0) {
@@ -53,6 +53,6 @@ test('a connection that fails because no file descriptor is free is retried, and
   }
   t.mock.timers.reset();
   const ended = await outcome;
-  assert.equal(ended.kind === 'answered' && ended.answer.body.toString(), 'here');
+  assert.equal(ended.kind === 'answered' && ended.response.body.toString(), 'here');
   assert.deepEqual(lines, ['no free file descriptor for an endpoint connection, retrying ENFILE']);
 });

@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
-import type { Message, MessageAnswer } from '../../ports/message-sender.js';
-import { endpoint, failureOf, message, sender, sharesEndpoint } from '../endpoint.fixture.js';
+import type { Message, MessageOutcome } from '../../ports/message-sender.js';
+import { endpoint, failureOf, message, sender, useSharedEndpoint } from '../endpoint.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const TEXT = Buffer.from('grüße, '.repeat(100));
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-async function answerEncoded(encoding: string | string[], body: Buffer, changes: Partial<Message> = {}): Promise<MessageAnswer> {
+async function respondEncoded(
+  encoding: string | string[],
+  body: Buffer,
+  changes: Partial<Message> = {},
+): Promise<MessageOutcome> {
   endpoint.respond = (response) => response.setHeader('content-encoding', encoding).setHeader('x-a', 'b').end(body);
-  return sender.send(message({ maxAnswerBytes: MAX_ANSWER_BYTES, ...changes }), new AbortController().signal);
+  return sender.send(message({ maxResponseBytes: MAX_ANSWER_BYTES, ...changes }), new AbortController().signal);
 }
 
 test('an encoded response is decoded, and its encoding headers are dropped', async (t) => {
@@ -29,12 +33,12 @@ test('an encoded response is decoded, and its encoding headers are dropped', asy
   ];
   for (const [encoding, body] of table) {
     await t.test(String(encoding), async () => {
-      const answer = await answerEncoded(encoding, body);
-      assert.equal(answer.kind, 'answered');
-      assert.equal(Buffer.from(answer.body).equals(TEXT), true);
-      assert.equal(answer.headers['content-encoding'], undefined);
-      assert.equal(answer.headers['content-length'], undefined);
-      assert.deepEqual(answer.headers['x-a'], ['b']);
+      const outcome = await respondEncoded(encoding, body);
+      assert.equal(outcome.kind, 'answered');
+      assert.equal(Buffer.from(outcome.body).equals(TEXT), true);
+      assert.equal(outcome.headers['content-encoding'], undefined);
+      assert.equal(outcome.headers['content-length'], undefined);
+      assert.deepEqual(outcome.headers['x-a'], ['b']);
     });
   }
 });
@@ -42,17 +46,17 @@ test('an encoded response is decoded, and its encoding headers are dropped', asy
 test('a response with an unknown encoding stays encoded and keeps its headers', async () => {
   for (const encoding of ['compress', 'gzip, constructor', 'gzip, gzip, gzip, gzip', 'gzip;q=1']) {
     const body = zlib.gzipSync(TEXT);
-    const answer = await answerEncoded(encoding, body);
-    assert.equal(answer.kind, 'answered', encoding);
-    assert.equal(body.equals(answer.body), true);
-    assert.deepEqual(answer.headers['content-encoding'], [encoding]);
+    const result = await respondEncoded(encoding, body);
+    assert.equal(result.kind, 'answered', encoding);
+    assert.equal(body.equals(result.body), true);
+    assert.deepEqual(result.headers['content-encoding'], [encoding]);
   }
 });
 
 test('identity is not an encoding', async () => {
-  const answer = await answerEncoded('identity', TEXT);
-  assert.equal(answer.kind, 'answered');
-  assert.equal(TEXT.equals(answer.body), true);
+  const received = await respondEncoded('identity', TEXT);
+  assert.equal(received.kind, 'answered');
+  assert.equal(TEXT.equals(received.body), true);
 });
 
 test('a response may decode to exactly the limit and not to more', async () => {
@@ -62,20 +66,20 @@ test('a response may decode to exactly the limit and not to more', async () => {
     ['br', zlib.brotliCompressSync],
     ['deflate', zlib.deflateRawSync],
   ] as const) {
-    const whole = await answerEncoded(encoding, encode(zeros.subarray(1)));
+    const whole = await respondEncoded(encoding, encode(zeros.subarray(1)));
     assert.equal(whole.kind, 'answered', encoding);
     assert.equal(whole.body.byteLength, MAX_ANSWER_BYTES);
-    const failure = failureOf(await answerEncoded(encoding, encode(zeros)));
+    const failure = failureOf(await respondEncoded(encoding, encode(zeros)));
     assert.equal(failure.cause, 'http');
     assert.equal(failure.status, 200);
-    assert.match(failure.message, new RegExp(`answered 200 with more than ${MAX_ANSWER_BYTES} bytes \\(maxAnswerBytes\\)`));
+    assert.match(failure.message, new RegExp(`answered 200 with more than ${MAX_ANSWER_BYTES} bytes \\(maxResponseBytes\\)`));
   }
 });
 
 test('a decompression bomb is not unpacked, however it is encoded', async () => {
   const bomb = zlib.gzipSync(zlib.gzipSync(Buffer.alloc(100 * 1024 * 1024)));
   assert.ok(bomb.length < MAX_ANSWER_BYTES);
-  const failure = failureOf(await answerEncoded('gzip, gzip', bomb));
+  const failure = failureOf(await respondEncoded('gzip, gzip', bomb));
   assert.match(failure.message, /more than \d+ bytes/);
 });
 
@@ -88,7 +92,7 @@ test('a body with an invalid or truncated encoding is a failure', async () => {
     ['deflate', TEXT],
   ];
   for (const [encoding, body] of table) {
-    const failure = failureOf(await answerEncoded(encoding, body));
+    const failure = failureOf(await respondEncoded(encoding, body));
     assert.equal(failure.cause, 'http');
     assert.equal(failure.status, 200);
     assert.match(failure.message, new RegExp(`answered 200 with an invalid ${encoding} body \\(\\w+\\)`));

@@ -1,7 +1,7 @@
 /** Decodes encoded response bodies. Either the request asked for an encoding, or the endpoint ignored `identity`. */
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
-import type { HttpAnswer } from './exchange.js';
+import type { HttpResponse } from './exchange.js';
 
 const gunzip = promisify(zlib.gunzip);
 const brotliDecompress = promisify(zlib.brotliDecompress);
@@ -21,14 +21,14 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
 /** Maximum number of encodings that are decoded. Each can use the full limit of memory and time. */
 const MAX_ENCODINGS = 3;
 
-export type Decoded =
-  | { readonly kind: 'decoded'; readonly answer: HttpAnswer }
+export type DecodingResult =
+  | { readonly kind: 'decoded'; readonly response: HttpResponse }
   /** The decoded body exceeds the limit. */
   | { readonly kind: 'too-long' }
   | { readonly kind: 'undecodable'; readonly encoding: string; readonly why: string };
 
-function encodingsOf(answer: HttpAnswer): readonly string[] {
-  const headers: NodeJS.Dict<string | string[]> = answer.headers;
+function encodingsOf(response: HttpResponse): readonly string[] {
+  const headers: NodeJS.Dict<string | string[]> = response.headers;
   return [headers['content-encoding'] ?? '']
     .flat()
     .join(',')
@@ -46,11 +46,12 @@ function codeOf(error: unknown): string {
  * Decodes a response and drops the headers about its encoding. A response with an unknown encoding is returned unchanged. Decodes
  * at most `maxBytes`.
  */
-export async function decodeAnswer(answer: HttpAnswer, maxBytes: number): Promise<Decoded> {
-  const encodings = encodingsOf(answer);
-  if (encodings.length === 0 || encodings.length > MAX_ENCODINGS || answer.body.length === 0) return { kind: 'decoded', answer };
-  if (!encodings.every((encoding) => Object.hasOwn(DECODERS, encoding))) return { kind: 'decoded', answer };
-  let { body } = answer;
+export async function decodeResponse(received: HttpResponse, maxBytes: number): Promise<DecodingResult> {
+  const encodings = encodingsOf(received);
+  if (encodings.length === 0 || encodings.length > MAX_ENCODINGS || received.body.length === 0)
+    return { kind: 'decoded', response: received };
+  if (!encodings.every((encoding) => Object.hasOwn(DECODERS, encoding))) return { kind: 'decoded', response: received };
+  let { body } = received;
   for (const encoding of encodings.toReversed()) {
     try {
       body = (await DECODERS[encoding]?.(body, { maxOutputLength: maxBytes })) ?? body;
@@ -59,6 +60,6 @@ export async function decodeAnswer(answer: HttpAnswer, maxBytes: number): Promis
       return code === 'ERR_BUFFER_TOO_LARGE' ? { kind: 'too-long' } : { kind: 'undecodable', encoding, why: code };
     }
   }
-  const { 'content-encoding': _encoding, 'content-length': _length, ...headers } = answer.headers;
-  return { kind: 'decoded', answer: { ...answer, headers, body } };
+  const { 'content-encoding': _encoding, 'content-length': _length, ...headers } = received.headers;
+  return { kind: 'decoded', response: { ...received, headers, body } };
 }

@@ -8,8 +8,8 @@ import type { Log } from '../../ports/log.js';
 import { NotAttemptedError } from '../../ports/not-attempted.js';
 import { PeriodicLog } from '../../ports/periodic-log.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
-import { type AddressPolicy, type Blocked, BlockedAddressError } from '../addresses/address-policy.js';
-import { type FailedAnswer, failureWithoutAnswer } from '../failed-answer.js';
+import { type AddressPolicy, type BlockedAddress, BlockedAddressError } from '../addresses/address-policy.js';
+import { type FailedOutcome, failureWithoutResponse } from '../failed-outcome.js';
 import { CONNECT_TIMEOUT_MS, Connections, SHORTAGE_RETRY_MS } from './connections.js';
 import { createEgressProxy, type EgressProxyOptions } from './egress-proxy.js';
 import { type ExchangeOutcome, type ExchangeRequest, exchange } from './exchange.js';
@@ -47,10 +47,10 @@ export interface Target {
   readonly path: string;
 }
 
-export type TargetVerdict = { readonly ok: true; readonly target: Target } | Blocked;
+export type TargetVerdict = { readonly ok: true; readonly target: Target } | BlockedAddress;
 
 /** A complete response, a response over the limit, or a failure. */
-export type AskedOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedAnswer;
+export type AskedOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedOutcome;
 
 export interface DestinationsOptions {
   /** Returns what the instance may call. Called after the instance has been loaded. */
@@ -103,8 +103,8 @@ export class Destinations {
    * Performs one exchange with a target. An incomplete response is a failure, except one over the limit. Rejects with
    * NotAttemptedError if no file descriptor was free before the timeout.
    */
-  async ask(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<AskedOutcome> {
-    if (this.closed) return failureWithoutAnswer('network', 'the service is stopping');
+  async send(instanceId: string, target: Target, request: ExchangeRequest, signal: AbortSignal): Promise<AskedOutcome> {
+    if (this.closed) return failureWithoutResponse('network', 'the service is stopping');
     const startedAt = performance.now();
     const unknown = await this.lookUp(target, instanceId, request.timeoutMs, signal);
     const timeoutMs = Math.max(1, request.timeoutMs - (performance.now() - startedAt));
@@ -114,9 +114,9 @@ export class Destinations {
       case 'too-long':
         return outcome;
       case 'timed-out':
-        return failureWithoutAnswer('timeout', `the endpoint did not answer within ${request.timeoutMs} ms`);
+        return failureWithoutResponse('timeout', `the endpoint did not answer within ${request.timeoutMs} ms`);
       case 'aborted':
-        return failureWithoutAnswer('network', 'the request was aborted');
+        return failureWithoutResponse('network', 'the request was aborted');
       case 'broken':
         return this.broken(instanceId, outcome.error, target.host);
     }
@@ -157,7 +157,7 @@ export class Destinations {
       request.onSent?.();
     };
     try {
-      const bytes = this.replies.open(instanceId, request.maxAnswerBytes);
+      const bytes = this.replies.open(instanceId, request.maxResponseBytes);
       const outcome = await exchange(pool, { ...request, onSent }, bytes, signal);
       if (outcome.kind === 'timed-out' && !hasLeft && this.connections.isWaitingForDescriptor(target.origin))
         throw noDescriptor();
@@ -168,10 +168,10 @@ export class Destinations {
   }
 
   /** Returns the failure for a request to an address that is not allowed. */
-  blocked(instanceId: string, { message, detail }: Pick<Blocked, 'message' | 'detail'>): FailedAnswer {
+  blocked(instanceId: string, { message, detail }: Pick<BlockedAddress, 'message' | 'detail'>): FailedOutcome {
     this.blockedLog.warn({ instanceId, reason: detail });
     this.options.log.debug({ instanceId, reason: detail }, 'blocked address');
-    return failureWithoutAnswer('blocked-address', message, NEVER);
+    return failureWithoutResponse('blocked-address', message, NEVER);
   }
 
   /** Aborts requests in progress and prevents new ones. */
@@ -180,12 +180,12 @@ export class Destinations {
     await this.connections.close();
   }
 
-  private broken(instanceId: string, error: Error, host: string): FailedAnswer {
+  private broken(instanceId: string, error: Error, host: string): FailedOutcome {
     if (error instanceof BlockedAddressError) return this.blocked(instanceId, error);
     if (networkErrorCode(error) === 'UND_ERR_CONNECT_TIMEOUT') {
-      return failureWithoutAnswer('timeout', `could not reach ${host}: no connection within ${CONNECT_TIMEOUT_MS} ms`);
+      return failureWithoutResponse('timeout', `could not reach ${host}: no connection within ${CONNECT_TIMEOUT_MS} ms`);
     }
-    return failureWithoutAnswer('network', describeNetworkError(error, host));
+    return failureWithoutResponse('network', describeNetworkError(error, host));
   }
 }
 

@@ -4,10 +4,10 @@ import net, { type AddressInfo } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
 import { LOCAL_CERTIFICATE, OTHER_CA, TEST_CA } from '../../config/certificates.fixture.js';
 import { createAddressPolicy } from '../addresses/address-policy.js';
-import { answering, endpoint, failureOf, message, senderWith, sharesEndpoint } from '../endpoint.fixture.js';
+import { endpoint, failureOf, message, responding, senderWith, useSharedEndpoint } from '../endpoint.fixture.js';
 import { openTunnelProxy, type TunnelProxy } from './tunnel-proxy.fixture.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const PASSWORD = 'pro/xy secret';
 let proxy: TunnelProxy;
@@ -33,7 +33,7 @@ beforeEach(() => {
   proxy.asked = [];
   proxy.status = 200;
   endpoint.received = [];
-  endpoint.respond = answering(200, {});
+  endpoint.respond = responding(200, {});
 });
 
 const lines: string[] = [];
@@ -75,8 +75,8 @@ test('TLS to the destination is inside the tunnel, and its certificate is verifi
   assert.ok(good && bad);
   t.after(() => Promise.all([good.close(), bad.close()]));
   const url = `https://localhost:${securePort}/`;
-  const answer = await good.send(message({ url }), signal());
-  assert.equal(answer.kind === 'answered' && Buffer.from(answer.body).toString(), 'secure');
+  const outcome = await good.send(message({ url }), signal());
+  assert.equal(outcome.kind === 'answered' && Buffer.from(outcome.body).toString(), 'secure');
   assert.match(failureOf(await bad.send(message({ url }), signal())).message, /certificate cannot be verified/);
   assert.deepEqual(
     proxy.asked.map((each) => each.url),

@@ -28,7 +28,7 @@ export interface ExchangeRequest {
   readonly body: Uint8Array | BodyParts | null;
   /** Timeout of the whole exchange, from waiting for a connection to the last byte. */
   readonly timeoutMs: number;
-  readonly maxAnswerBytes: number;
+  readonly maxResponseBytes: number;
   /** Returns how many bytes of a response with these headers are needed. The rest is not received. Absent: all. */
   readonly neededBytes?: ((headers: IncomingHttpHeaders) => number) | undefined;
   /** Called when the request is sent on a connection. */
@@ -37,7 +37,7 @@ export interface ExchangeRequest {
   readonly recorded?: Promise<void> | undefined;
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   /** Headers with lower-case names. */
   readonly headers: IncomingHttpHeaders;
@@ -45,9 +45,9 @@ export interface HttpAnswer {
 }
 
 export type ExchangeOutcome =
-  | { readonly kind: 'answered'; readonly answer: HttpAnswer }
-  /** The response exceeded the limit; `answer.body` is its beginning. */
-  | { readonly kind: 'too-long'; readonly answer: HttpAnswer }
+  | { readonly kind: 'answered'; readonly response: HttpResponse }
+  /** The response exceeded the limit; `response.body` is its beginning. */
+  | { readonly kind: 'too-long'; readonly response: HttpResponse }
   | { readonly kind: 'timed-out' }
   | { readonly kind: 'aborted' }
   | { readonly kind: 'broken'; readonly error: Error };
@@ -92,7 +92,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.controller?.abort(new Error('the exchange was aborted'));
   }
 
-  private answer(): HttpAnswer {
+  private response(): HttpResponse {
     const [first] = this.chunks;
     const body = first && this.chunks.length === 1 ? first : Buffer.concat(this.chunks, this.received);
     return { status: this.status, headers: this.headers, body };
@@ -115,16 +115,16 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const room = Math.min(this.request.maxAnswerBytes, this.neededBytes) - this.received;
+    const room = Math.min(this.request.maxResponseBytes, this.neededBytes) - this.received;
     this.chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
     this.received += Math.min(chunk.length, room);
-    const isNeeded = this.request.maxAnswerBytes <= this.neededBytes;
-    if (chunk.length > room) this.abortWith({ kind: isNeeded ? 'too-long' : 'answered', answer: this.answer() });
+    const isNeeded = this.request.maxResponseBytes <= this.neededBytes;
+    if (chunk.length > room) this.abortWith({ kind: isNeeded ? 'too-long' : 'answered', response: this.response() });
     else if (!this.bytes.canContinue(this.received, this.length, () => controller.resume())) controller.pause();
   }
 
   onResponseEnd(): void {
-    this.end({ kind: 'answered', answer: this.answer() });
+    this.end({ kind: 'answered', response: this.response() });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -151,7 +151,7 @@ export async function exchange(
     const { method, path } = request;
     pool.dispatch({ path, method, ...contentOf(request) }, new Exchange(request, bytes, signal, resolve));
   });
-  if ('answer' in outcome && request.recorded) void request.recorded.then(() => bytes.release());
+  if ('response' in outcome && request.recorded) void request.recorded.then(() => bytes.release());
   else bytes.release();
   return outcome;
 }

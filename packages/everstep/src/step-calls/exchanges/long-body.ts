@@ -1,6 +1,6 @@
 /** Encodes a long request body in slices, so that it does not keep the process busy. */
 import { createHash } from 'node:crypto';
-import { takeInSlices } from '../../fairness/pieces.js';
+import { processInSlices } from '../../fairness/pieces.js';
 import type { BodyParts } from './exchange.js';
 
 /** Resolves with the encoded text and its digest. */
@@ -18,6 +18,6 @@ export async function buildLongBody(
     byteLength += part.byteLength;
     return part.byteLength;
   };
-  await takeInSlices(texts, encode, inSlice);
+  await processInSlices(texts, encode, inSlice);
   return { parts, byteLength, digest: hash.digest('base64url') };
 }

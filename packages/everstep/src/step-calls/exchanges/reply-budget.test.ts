@@ -120,7 +120,7 @@ const request = (more: Partial<ExchangeRequest> = {}): ExchangeRequest => ({
   headers: [],
   body: null,
   timeoutMs: 5_000,
-  maxAnswerBytes: 8 * MiB,
+  maxResponseBytes: 8 * MiB,
   ...more,
 });
 
@@ -152,7 +152,7 @@ for (const isChunked of [false, true]) {
     holder.release();
     other.release();
     const ended = await outcome;
-    assert.ok(ended.kind === 'answered' && ended.answer.body.equals(body));
+    assert.ok(ended.kind === 'answered' && ended.response.body.equals(body));
     assert.equal(budget.free, 16 * MiB);
   });
 }

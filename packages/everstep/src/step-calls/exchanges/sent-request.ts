@@ -1,13 +1,13 @@
 /** Describes a sent request, for the log of failed attempts. */
 import type { SentRequest } from '../../engine/runs/exchanges.js';
-import type { FailedAnswer } from '../failed-answer.js';
+import type { FailedOutcome } from '../failed-outcome.js';
 import type { ExchangeOutcome, ExchangeRequest } from './exchange.js';
 
 /** Describes a request. `startedAt` and `endedAt` are Unix ms. `keep` stores the body, if it is not recorded elsewhere. */
 export const sentRequest = (
   url: string,
   { method, headers, body }: Pick<ExchangeRequest, 'method' | 'headers' | 'body'>,
-  outcome: ExchangeOutcome | FailedAnswer,
+  outcome: ExchangeOutcome | FailedOutcome,
   startedAt: number,
   endedAt: number,
   keep: boolean,
@@ -20,10 +20,10 @@ export const sentRequest = (
   headers,
   bodyBytes: body?.byteLength ?? 0,
   body: keep && body instanceof Uint8Array ? body : null,
-  answerBytes: 'answer' in outcome ? outcome.answer.body.byteLength : null,
+  responseBytes: 'response' in outcome ? outcome.response.body.byteLength : null,
 });
 
-export const withSent = (failed: FailedAnswer, sent: SentRequest): FailedAnswer => ({
+export const withSent = (failed: FailedOutcome, sent: SentRequest): FailedOutcome => ({
   kind: 'failure',
   failure: { ...failed.failure, sent },
 });

@@ -33,7 +33,7 @@ export type Lookup =
 export type LookUp = (name: string) => Promise<Lookup>;
 
 type Records = readonly { readonly address: string; readonly ttl: number }[];
-type Answer = { readonly records: Records; readonly code: string | null };
+type DnsResponse = { readonly records: Records; readonly code: string | null };
 
 export interface DnsServersOptions {
   /** Addresses of the name servers; null: the name servers of the operating system. */
@@ -53,7 +53,7 @@ interface Families {
 /** Returns the usable families. IPv6 is first if the machine has a global address, as getaddrinfo sorts by RFC 6724. */
 function familiesOf(): Families {
   const addresses = Object.values(networkInterfaces())
-    .flatMap((each) => each ?? [])
+    .flatMap((records) => records ?? [])
     .filter(({ family, internal, address }) => family === 'IPv6' && !internal && !/^fe[89ab]/i.test(address));
   const order = dns.getDefaultResultOrder();
   const isGlobal = addresses.some(({ address }) => /^[23]/.test(address));
@@ -61,7 +61,7 @@ function familiesOf(): Families {
   return { hasIPv6: addresses.length > 0, first };
 }
 
-function ask(resolver: dns.Resolver, family: 4 | 6, name: string): Promise<Answer> {
+function ask(resolver: dns.Resolver, family: 4 | 6, name: string): Promise<DnsResponse> {
   return new Promise((resolve) => {
     const take = (error: NodeJS.ErrnoException | null, records: Records): void => {
       resolve(error ? { records: [], code: error.code ?? error.message } : { records, code: null });

@@ -17,7 +17,7 @@ export function parseHosts(text: string): ReadonlyMap<string, readonly string[]>
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
     if (isIP(address) === 0) continue;
-    for (const name of names.map((each) => each.toLowerCase())) {
+    for (const name of names.map((alias) => alias.toLowerCase())) {
       const addresses = found.get(name) ?? [];
       if (!addresses.includes(address)) addresses.push(address);
       found.set(name, addresses);

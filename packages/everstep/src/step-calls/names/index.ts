@@ -5,7 +5,7 @@ import { lookUpByDns, lookUpBySystem } from './dns-servers.js';
 import { HOSTS_FILE, HostsFile } from './hosts-file.js';
 import { NameResolver } from './name-resolver.js';
 
-export { NameError, type NameResolver, type Resolved } from './name-resolver.js';
+export { NameError, type NameResolution as Resolved, type NameResolver } from './name-resolver.js';
 
 /** `servers` are IP addresses of name servers, with or without a port. */
 export type NameSource = 'resolv.conf' | 'system' | { readonly servers: readonly string[] };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ownersOf } from '../../fairness/owners.fixture.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { Lookup } from './dns-servers.js';
-import { type NameLimits, NameResolver, type Resolved } from './name-resolver.js';
+import { type NameLimits, type NameResolution, NameResolver } from './name-resolver.js';
 
 const LIMITS: NameLimits = {
   maxLookups: 64,
@@ -23,7 +23,7 @@ const found = (address: string, ttlMs: number | null = 60_000): Lookup => ({
 });
 const FAILED: Lookup = { kind: 'failed', code: 'ESERVFAIL' };
 
-class World {
+class Harness {
   now = 0;
   isWaitingForDescriptor = false;
   readonly lookups: string[] = [];
@@ -52,7 +52,7 @@ class World {
     });
   }
 
-  async answer(name: string, lookup: Lookup): Promise<void> {
+  async respond(name: string, lookup: Lookup): Promise<void> {
     this.waiting.get(name)?.shift()?.(lookup);
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -73,20 +73,20 @@ class World {
   }
 }
 
-const textOf = (resolved: Resolved): string =>
+const textOf = (resolved: NameResolution): string =>
   resolved.kind === 'found' ? (resolved.addresses[0]?.address ?? '') : resolved.error.code;
 
 test('concurrent requests for a name share one lookup, and a fresh response is not looked up again', async () => {
-  const world = new World();
-  const waiting = [world.resolver.find('shop', 'a1'), world.resolver.find('shop', 'a1'), world.resolver.find('shop', 'b1')];
-  await world.answer('shop', found('1.1.1.1', 30_000));
+  const harness = new Harness();
+  const waiting = [harness.resolver.find('shop', 'a1'), harness.resolver.find('shop', 'a1'), harness.resolver.find('shop', 'b1')];
+  await harness.respond('shop', found('1.1.1.1', 30_000));
   assert.deepEqual((await Promise.all(waiting)).map(textOf), ['1.1.1.1', '1.1.1.1', '1.1.1.1']);
-  await world.pass(29_999);
-  assert.equal(await world.find('shop'), '1.1.1.1');
-  assert.equal(world.lookups.length, 1);
-  await world.pass(1);
-  assert.equal(await world.find('shop'), null);
-  assert.equal(world.lookups.length, 2);
+  await harness.pass(29_999);
+  assert.equal(await harness.find('shop'), '1.1.1.1');
+  assert.equal(harness.lookups.length, 1);
+  await harness.pass(1);
+  assert.equal(await harness.find('shop'), null);
+  assert.equal(harness.lookups.length, 2);
 });
 
 for (const [what, ttlMs, freshMs] of [
@@ -95,115 +95,115 @@ for (const [what, ttlMs, freshMs] of [
   ['of a day', 86_400_000, 300_000],
 ] as const) {
   test(`a TTL ${what} is limited to the allowed range`, async () => {
-    const world = new World();
-    void world.resolver.find('shop', 'a1');
-    await world.answer('shop', found('1.1.1.1', ttlMs));
-    await world.pass(freshMs - 1);
-    assert.equal(await world.find('shop'), '1.1.1.1');
-    await world.pass(1);
-    assert.equal(await world.find('shop'), null);
+    const harness = new Harness();
+    void harness.resolver.find('shop', 'a1');
+    await harness.respond('shop', found('1.1.1.1', ttlMs));
+    await harness.pass(freshMs - 1);
+    assert.equal(await harness.find('shop'), '1.1.1.1');
+    await harness.pass(1);
+    assert.equal(await harness.find('shop'), null);
   });
 }
 
 test('a name that does not exist is cached for a short time', async () => {
-  const world = new World();
-  void world.resolver.find('gone', 'a1');
-  await world.answer('gone', { kind: 'no-such-name', hasRecords: false });
-  await world.pass(3_999);
-  assert.equal(await world.find('gone'), 'ENOTFOUND');
-  await world.pass(1);
-  assert.equal(await world.find('gone'), null);
-  await world.answer('gone', { kind: 'no-such-name', hasRecords: true });
-  assert.equal(await world.find('gone'), 'ENODATA');
+  const harness = new Harness();
+  void harness.resolver.find('gone', 'a1');
+  await harness.respond('gone', { kind: 'no-such-name', hasRecords: false });
+  await harness.pass(3_999);
+  assert.equal(await harness.find('gone'), 'ENOTFOUND');
+  await harness.pass(1);
+  assert.equal(await harness.find('gone'), null);
+  await harness.respond('gone', { kind: 'no-such-name', hasRecords: true });
+  assert.equal(await harness.find('gone'), 'ENODATA');
 });
 
 test('expired addresses are used for a limited time if the lookup fails', async () => {
-  const world = new World();
-  void world.resolver.find('shop', 'a1');
-  await world.answer('shop', found('1.1.1.1', 5_000));
-  await world.pass(5_000);
-  void world.resolver.find('shop', 'a1');
-  await world.answer('shop', FAILED);
-  assert.equal(await world.find('shop'), '1.1.1.1');
-  await world.pass(60_000);
-  void world.resolver.find('shop', 'a1');
-  await world.answer('shop', FAILED);
-  assert.equal(await world.find('shop'), 'EAI_AGAIN');
-  await world.pass(2_000);
-  void world.resolver.find('shop', 'a1');
-  await world.answer('shop', { kind: 'no-such-name', hasRecords: false });
-  assert.equal(await world.find('shop'), 'ENOTFOUND');
+  const harness = new Harness();
+  void harness.resolver.find('shop', 'a1');
+  await harness.respond('shop', found('1.1.1.1', 5_000));
+  await harness.pass(5_000);
+  void harness.resolver.find('shop', 'a1');
+  await harness.respond('shop', FAILED);
+  assert.equal(await harness.find('shop'), '1.1.1.1');
+  await harness.pass(60_000);
+  void harness.resolver.find('shop', 'a1');
+  await harness.respond('shop', FAILED);
+  assert.equal(await harness.find('shop'), 'EAI_AGAIN');
+  await harness.pass(2_000);
+  void harness.resolver.find('shop', 'a1');
+  await harness.respond('shop', { kind: 'no-such-name', hasRecords: false });
+  assert.equal(await harness.find('shop'), 'ENOTFOUND');
 });
 
 test('a slow lookup times out, and its late response is still cached', async () => {
-  const world = new World();
-  const waiting = world.resolver.find('slow', 'a1');
-  await world.pass(5_000);
+  const harness = new Harness();
+  const waiting = harness.resolver.find('slow', 'a1');
+  await harness.pass(5_000);
   assert.equal(textOf(await waiting), 'ETIMEOUT');
-  assert.equal(await world.find('slow'), 'ETIMEOUT', 'a failed lookup is cached for a short time');
-  await world.answer('slow', found('1.1.1.1'));
-  assert.equal(await world.find('slow'), '1.1.1.1');
+  assert.equal(await harness.find('slow'), 'ETIMEOUT', 'a failed lookup is cached for a short time');
+  await harness.respond('slow', found('1.1.1.1'));
+  assert.equal(await harness.find('slow'), '1.1.1.1');
 });
 
 test('a shortage of file descriptors is not cached as a failed lookup of the name', async () => {
-  const world = new World();
-  world.isWaitingForDescriptor = true;
-  const waiting = world.resolver.find('shop', 'a1');
-  await world.answer('shop', { kind: 'failed', code: 'ECONNREFUSED' });
+  const harness = new Harness();
+  harness.isWaitingForDescriptor = true;
+  const waiting = harness.resolver.find('shop', 'a1');
+  await harness.respond('shop', { kind: 'failed', code: 'ECONNREFUSED' });
   const resolved = await waiting;
   assert.ok(resolved.kind === 'failed' && resolved.error.isShortage);
-  world.isWaitingForDescriptor = false;
-  assert.equal(await world.find('shop'), null, 'the name is looked up again immediately');
-  await world.answer('shop', found('1.1.1.1'));
-  assert.equal(await world.find('shop'), '1.1.1.1');
+  harness.isWaitingForDescriptor = false;
+  assert.equal(await harness.find('shop'), null, 'the name is looked up again immediately');
+  await harness.respond('shop', found('1.1.1.1'));
+  assert.equal(await harness.find('shop'), '1.1.1.1');
 });
 
 test('the hosts file takes precedence, and localhost is this machine', async () => {
-  const world = new World();
+  const harness = new Harness();
   assert.deepEqual(
-    [await world.find('listed'), await world.find('localhost'), await world.find('app.localhost')],
+    [await harness.find('listed'), await harness.find('localhost'), await harness.find('app.localhost')],
     ['10.0.0.9', '127.0.0.1', '127.0.0.1'],
   );
-  assert.deepEqual(world.lookups, []);
+  assert.deepEqual(harness.lookups, []);
 });
 
 test('above the limit the least recently used names are removed from the cache', async () => {
-  const world = new World();
+  const harness = new Harness();
   for (const name of ['a', 'b', 'c']) {
-    void world.resolver.find(name, 'a1');
-    await world.answer(name, found('1.1.1.1'));
+    void harness.resolver.find(name, 'a1');
+    await harness.respond(name, found('1.1.1.1'));
   }
-  await world.find('a');
-  void world.resolver.find('d', 'a1');
-  await world.answer('d', found('1.1.1.1'));
-  assert.equal(world.resolver.size, 3);
-  assert.deepEqual([await world.find('a'), await world.find('b')], ['1.1.1.1', null]);
+  await harness.find('a');
+  void harness.resolver.find('d', 'a1');
+  await harness.respond('d', found('1.1.1.1'));
+  assert.equal(harness.resolver.size, 3);
+  assert.deepEqual([await harness.find('a'), await harness.find('b')], ['1.1.1.1', null]);
 });
 
 for (const hogs of [['hog1'], ['hog1', 'pig1', 'rat1']]) {
   test(`unresponsive name servers of ${hogs.length} accounts do not delay other accounts`, async () => {
-    const world = new World(ownersOf(...hogs, 'quiet1'));
-    for (const hog of hogs) for (let i = 0; i < 200; i++) void world.resolver.find(`${i}.${hog}`, hog);
-    assert.ok(world.lookups.length <= LIMITS.maxLookups - 5, `${world.lookups.length} lookups are in progress`);
-    void world.resolver.find('quiet', 'quiet1');
-    await world.answer('quiet', found('1.1.1.1'));
-    assert.equal(await world.find('quiet', 'quiet1'), '1.1.1.1');
+    const harness = new Harness(ownersOf(...hogs, 'quiet1'));
+    for (const hog of hogs) for (let i = 0; i < 200; i++) void harness.resolver.find(`${i}.${hog}`, hog);
+    assert.ok(harness.lookups.length <= LIMITS.maxLookups - 5, `${harness.lookups.length} lookups are in progress`);
+    void harness.resolver.find('quiet', 'quiet1');
+    await harness.respond('quiet', found('1.1.1.1'));
+    assert.equal(await harness.find('quiet', 'quiet1'), '1.1.1.1');
   });
 }
 
 test('an account at its share of lookups gets the next one when one of its own ends', async () => {
-  const world = new World(ownersOf('hog1', 'quiet1'));
-  for (let i = 0; i < 200; i++) void world.resolver.find(`${i}.hog`, 'hog1');
-  assert.equal(world.lookups.length, 32);
-  await world.answer('0.hog', found('1.1.1.1'));
-  assert.deepEqual([world.lookups.length, world.lookups.at(-1)], [33, '32.hog']);
+  const harness = new Harness(ownersOf('hog1', 'quiet1'));
+  for (let i = 0; i < 200; i++) void harness.resolver.find(`${i}.hog`, 'hog1');
+  assert.equal(harness.lookups.length, 32);
+  await harness.respond('0.hog', found('1.1.1.1'));
+  assert.deepEqual([harness.lookups.length, harness.lookups.at(-1)], [33, '32.hog']);
 });
 
 test('a name that waits for the share of one account is looked up immediately for another', async () => {
-  const world = new World(ownersOf('hog1', 'quiet1'));
-  for (let i = 0; i < 200; i++) void world.resolver.find(`${i}.hog`, 'hog1');
-  const waiting = world.resolver.find('100.hog', 'quiet1');
-  assert.equal(world.lookups.at(-1), '100.hog');
-  await world.answer('100.hog', found('1.1.1.1'));
+  const harness = new Harness(ownersOf('hog1', 'quiet1'));
+  for (let i = 0; i < 200; i++) void harness.resolver.find(`${i}.hog`, 'hog1');
+  const waiting = harness.resolver.find('100.hog', 'quiet1');
+  assert.equal(harness.lookups.at(-1), '100.hog');
+  await harness.respond('100.hog', found('1.1.1.1'));
   assert.equal(textOf(await waiting), '1.1.1.1');
 });

@@ -39,7 +39,7 @@ export interface NameResolverOptions {
   readonly isShortOfDescriptors?: () => boolean;
 }
 
-export type Resolved =
+export type NameResolution =
   | { readonly kind: 'found'; readonly addresses: readonly LookupAddress[] }
   | { readonly kind: 'failed'; readonly error: NameError };
 
@@ -57,8 +57,8 @@ export class NameError extends Error {
   }
 }
 
-interface Known {
-  readonly resolved: Resolved;
+interface CachedName {
+  readonly resolved: NameResolution;
   readonly freshUntil: number;
   /** The latest addresses, usable until `staleUntil` if lookups fail. */
   readonly addresses: readonly LookupAddress[] | null;
@@ -68,8 +68,8 @@ interface Known {
 interface Pending {
   readonly hostname: string;
   readonly instanceId: string;
-  readonly resolved: Promise<Resolved>;
-  readonly settle: (resolved: Resolved) => void;
+  readonly resolved: Promise<NameResolution>;
+  readonly settle: (resolved: NameResolution) => void;
   isStarted: boolean;
 }
 
@@ -101,7 +101,7 @@ export class NameResolver {
   private readonly options: NameResolverOptions;
   private readonly share: FairShare;
   /** Cached names, least recently used first. */
-  private readonly known = new Map<string, Known>();
+  private readonly known = new Map<string, CachedName>();
   private readonly pending = new Map<string, Pending>();
   /** Lookups that wait for a share, by account; the account to serve next comes first. */
   private readonly queued = new Map<string, Set<Pending>>();
@@ -117,7 +117,7 @@ export class NameResolver {
   }
 
   /** Returns the cached result, or null if a lookup is required. */
-  recall(hostname: string): Resolved | null {
+  recall(hostname: string): NameResolution | null {
     const name = hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
     const listed = this.options.hosts.find(name);
     if (listed) return { kind: 'found', addresses: listed.map((address) => ({ address, family: isIP(address) })) };
@@ -130,13 +130,13 @@ export class NameResolver {
   }
 
   /** Resolves a name, given in lower case. The lookup waits until the account of `instanceId` has a share left. */
-  find(hostname: string, instanceId: string): Promise<Resolved> | Resolved {
+  find(hostname: string, instanceId: string): Promise<NameResolution> | NameResolution {
     const known = this.recall(hostname);
     if (known) return known;
     let pending = this.pending.get(hostname);
     if (!pending) {
-      let settle: (resolved: Resolved) => void = () => {};
-      const resolved = new Promise<Resolved>((resolve) => {
+      let settle: (resolved: NameResolution) => void = () => {};
+      const resolved = new Promise<NameResolution>((resolve) => {
         settle = resolve;
       });
       pending = { hostname, instanceId, resolved, settle, isStarted: false };
@@ -179,7 +179,7 @@ export class NameResolver {
     else settle(this.note(hostname, lookup));
   }
 
-  private note(hostname: string, lookup: Lookup): Resolved {
+  private note(hostname: string, lookup: Lookup): NameResolution {
     const { limits, elapsedMs } = this.options;
     const now = elapsedMs();
     const before = this.known.get(hostname);
@@ -191,7 +191,7 @@ export class NameResolver {
     return known.resolved;
   }
 
-  private knownAfter(hostname: string, lookup: Lookup, before: Known | undefined, now: number): Known {
+  private knownAfter(hostname: string, lookup: Lookup, before: CachedName | undefined, now: number): CachedName {
     const { minFreshMs, maxFreshMs, negativeFreshMs, failureFreshMs, maxStaleMs } = this.options.limits;
     if (lookup.kind === 'found') {
       const { addresses, ttlMs } = lookup;

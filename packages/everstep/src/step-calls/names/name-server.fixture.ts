@@ -56,7 +56,11 @@ function record(address: string, ttlS: number): Buffer {
   return Buffer.concat([head, bytes]);
 }
 
-function answerTo(packet: Buffer, { end, family }: Question & { readonly end: number }, reply: Exclude<Reply, 'never'>): Buffer {
+function responseTo(
+  packet: Buffer,
+  { end, family }: Question & { readonly end: number },
+  reply: Exclude<Reply, 'never'>,
+): Buffer {
   if (Buffer.isBuffer(reply)) return reply;
   const addresses = typeof reply === 'object' ? reply.addresses.filter((address) => isIPv4(address) === (family === 4)) : [];
   const head = Buffer.from(packet.subarray(0, HEADER_BYTES));
@@ -77,7 +81,7 @@ export async function startNameServer(reply: (question: Question) => Reply): Pro
     const question = readQuestion(packet);
     questions.push({ name: question.name, family: question.family });
     const replied = reply(question);
-    if (replied !== 'never') socket.send(answerTo(packet, question, replied), port, address);
+    if (replied !== 'never') socket.send(responseTo(packet, question, replied), port, address);
   });
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
   return { address: `127.0.0.1:${socket.address().port}`, questions, close: () => socket.close() };

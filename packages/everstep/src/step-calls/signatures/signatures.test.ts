@@ -10,7 +10,6 @@ import { importJWK } from 'jose/key/import';
 import type { Message } from '../../ports/message-sender.js';
 import {
   agreeing,
-  answering,
   callerWith,
   callWith,
   endpoint,
@@ -19,14 +18,15 @@ import {
   NOW,
   outboundOptions,
   REQUEST,
-  type Received,
+  type ReceivedRequest,
+  responding,
   senderWith,
-  sharesEndpoint,
   stepCall,
+  useSharedEndpoint,
 } from '../endpoint.fixture.js';
 import type { OutboundOptions } from '../http-step-caller.js';
 
-sharesEndpoint();
+useSharedEndpoint();
 
 const unaborted = (): AbortSignal => new AbortController().signal;
 const messageKeyOf = (key: string) => `sig_${createHmac('sha256', key).update('everstep.message-key.1').digest('base64url')}`;
@@ -42,9 +42,9 @@ const PRIVATE_KEY = {
 const PUBLIC_KEY = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', kid: PRIVATE_KEY.kid };
 
 /** Sends a message and returns what the endpoint received. */
-async function sent(changes: Partial<Message>, options: Partial<OutboundOptions> = {}): Promise<Received> {
+async function sent(changes: Partial<Message>, options: Partial<OutboundOptions> = {}): Promise<ReceivedRequest> {
   const sender = senderWith(options);
-  endpoint.respond = answering(200, {});
+  endpoint.respond = responding(200, {});
   endpoint.received = [];
   await sender.send(message({ body: Buffer.from('hello'), signed: { kind: 'message', isOwn: false }, ...changes }), unaborted());
   await sender.close();
@@ -53,7 +53,7 @@ async function sent(changes: Partial<Message>, options: Partial<OutboundOptions>
   return received;
 }
 
-const isAcceptedWith = (keys: { current: string; next: string }, { headers, body }: Received, prefix = 'svc-') => {
+const isAcceptedWith = (keys: { current: string; next: string }, { headers, body }: ReceivedRequest, prefix = 'svc-') => {
   const signature = String(headers[`${prefix}signature`]);
   if (prefix === 'svc-') {
     const input = { signature, body, currentSigningKey: keys.current, nextSigningKey: keys.next };
@@ -111,10 +111,10 @@ test('an endpoint that refuses a message key is distinguished from one that fail
     messageKeyFor: () => string | null = () => MESSAGE_KEYS.current,
   ) => {
     const sender = senderWith({ messageKeyFor });
-    endpoint.respond = answering(status, headers);
-    const answer = await sender.send(message({ signed: { kind: 'message', isOwn: false } }), unaborted());
+    endpoint.respond = responding(status, headers);
+    const outcome = await sender.send(message({ signed: { kind: 'message', isOwn: false } }), unaborted());
     await sender.close();
-    return answer.kind === 'answered' && answer.expectsSigningKeys === true;
+    return outcome.kind === 'answered' && outcome.expectsSigningKeys === true;
   };
   for (const status of [401, 403]) assert.equal(await ask(status), true);
   assert.equal(await ask(500, { 'upstash-workflow-sdk-version': '1' }), true);

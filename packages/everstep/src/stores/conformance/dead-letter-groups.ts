@@ -273,10 +273,10 @@ export function deadLetterGroupConformance(open: OpenStore): void {
           // Some have the rank of groups that are too old to be new; some do not have it yet.
           await store.deadLetterGroups.tidy({ now, limit: 5 });
           const all = await list(store, {}, now);
-          const key = (each: DeadLetterGroupRecord) => [
-            GROUP_STATES.indexOf(groupState(each, now)),
-            -each.lastSeenAt,
-            each.fingerprint,
+          const key = (group: DeadLetterGroupRecord) => [
+            GROUP_STATES.indexOf(groupState(group, now)),
+            -group.lastSeenAt,
+            group.fingerprint,
           ];
           assert.deepEqual(
             all.map(({ fingerprint }) => fingerprint),
@@ -292,7 +292,7 @@ export function deadLetterGroupConformance(open: OpenStore): void {
             const some = await list(store, { states }, now);
             assert.deepEqual(
               some,
-              all.filter((each) => states.some((state) => state === groupState(each, now))),
+              all.filter((group) => states.some((state) => state === groupState(group, now))),
             );
             if (states.length > 0) assert.ok(some.length > 0);
           }

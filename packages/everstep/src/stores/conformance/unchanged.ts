@@ -163,8 +163,8 @@ export function unchangedConformance(open: OpenStore): void {
     test(
       'an instance gets no more schedules than the guard allows, and a replacement does not count as another one',
       withStore(open, async (store) => {
-        const below = (most: number): StoreGuard => ({ kind: 'schedules-below', instanceId: INSTANCE, most });
-        const put = (id: string, most: number) => unit([schedules.put(guardedSchedule(id))], [below(most)]);
+        const below = (max: number): StoreGuard => ({ kind: 'schedules-below', instanceId: INSTANCE, max });
+        const put = (id: string, max: number) => unit([schedules.put(guardedSchedule(id))], [below(max)]);
         await apply(store, [schedules.put(guardedSchedule('elsewhere', { instanceId: OTHER_INSTANCE }))]);
         assert.deepEqual(await store.commit([put('a', 0)]), [{ kind: 'too-many-schedules', count: 0 }]);
         assert.deepEqual(await store.commit([put('a', 2), put('a', 2), put('b', 2), put('c', 2)]), [

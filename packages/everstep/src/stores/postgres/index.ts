@@ -81,7 +81,7 @@ const GATHER_MS = 10;
  * A batch costs the database about as much as twenty units, however many it has. While a batch is in progress, units are therefore
  * gathered until they are worth another one. Where the CPU is scarce, they are also gathered before the first batch.
  */
-const SIDE_BY_SIDE = { most: 3, minUnits: 32, gatherMs: gatherWhenBusy(GATHER_MS) };
+const SIDE_BY_SIDE = { max: 3, minUnits: 32, gatherMs: gatherWhenBusy(GATHER_MS) };
 
 export interface PostgresStoreOptions {
   /** URL such as `postgres://user:password@host:5432/database`. Never logged. */

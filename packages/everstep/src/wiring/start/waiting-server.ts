@@ -30,7 +30,7 @@ export class WaitingServer {
   }
 
   /** Responds with this reason from now on. Rejects with StartError if an address is not available. */
-  async answer(reason: string): Promise<void> {
+  async respond(reason: string): Promise<void> {
     this.reason = reason;
     if (this.servers) return;
     const { host, port } = this.config;

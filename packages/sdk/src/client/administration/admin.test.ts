@@ -21,9 +21,9 @@ function apiOf(...answers: readonly unknown[]) {
     const { pathname, search } = new URL(request.url);
     authorizations.push(request.headers.get('authorization'));
     const type = request.headers.get('content-type');
-    const answer = answers[sent.length];
+    const response = answers[sent.length];
     sent.push({ method: request.method, path: `${pathname}${search}`, type, body: await request.text() });
-    return answer instanceof Response ? answer : new Response(JSON.stringify(answer));
+    return response instanceof Response ? response : new Response(JSON.stringify(response));
   };
   return { client: new AdminClient({ ...CREDENTIALS, fetch: api }), sent, authorizations };
 }
@@ -213,9 +213,9 @@ const calls: readonly (readonly [string, (client: AdminClient) => Promise<unknow
 describe('the client of the management API', () => {
   for (const [name, act, request, body, ok] of calls) {
     it(`${name} sends the request and returns the response`, async () => {
-      const answer = ok ?? { id: 'x' };
-      const { client, sent } = apiOf(answer);
-      assert.deepEqual(await act(client), ok ? undefined : answer);
+      const received = ok ?? { id: 'x' };
+      const { client, sent } = apiOf(received);
+      assert.deepEqual(await act(client), ok ? undefined : received);
       const [method, path] = request.split(' ');
       const carried = body === undefined ? '' : JSON.stringify(body);
       assert.deepEqual(sent, [{ method, path, type: body === undefined ? null : 'application/json', body: carried }]);

@@ -72,13 +72,13 @@ export function BulkActions({ query, filtered }: BulkActionsProps) {
     const outcome = await untilTheEnd(
       found,
       async (workflowRunIds) => {
-        const answer = await change<{ readonly cancelled: number }>({
+        const result = await change<{ readonly cancelled: number }>({
           url: '/v2/workflows/runs',
           method: 'DELETE',
           body: { workflowRunIds },
           topics: ['runs'],
         });
-        return answer.ok ? { ok: true, value: answer.value.cancelled } : answer;
+        return result.ok ? { ok: true, value: result.value.cancelled } : result;
       },
       (cursor) => find('cancel', cursor),
       () => stopped.current,

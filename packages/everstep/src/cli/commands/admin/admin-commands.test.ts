@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { CliWorld } from '../../testing/cli-world.js';
+import { CliHarness } from '../../testing/cli-harness.js';
 
 describe('account commands', () => {
-  let world: CliWorld;
+  let harness: CliHarness;
   let login: Readonly<Record<string, string>>;
   before(async () => {
-    world = await CliWorld.open(() => (_request, response) => void response.end());
-    const { EVERSTEP_MANAGEMENT_URL = '', EVERSTEP_ADMIN_EMAIL = '', EVERSTEP_ADMIN_API_KEY = '' } = world.written;
+    harness = await CliHarness.open(() => (_request, response) => void response.end());
+    const { EVERSTEP_MANAGEMENT_URL = '', EVERSTEP_ADMIN_EMAIL = '', EVERSTEP_ADMIN_API_KEY = '' } = harness.written;
     login = { EVERSTEP_MANAGEMENT_URL, EVERSTEP_ADMIN_EMAIL, EVERSTEP_ADMIN_API_KEY };
   });
-  after(() => world.close());
+  after(() => harness.close());
 
-  const run = (...args: readonly string[]) => world.runIn(login, ['admin', ...args]);
+  const run = (...args: readonly string[]) => harness.runIn(login, ['admin', ...args]);
   async function textOf(...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await run(...args);
     assert.deepEqual([code, stderr], [0, '']);
@@ -68,7 +68,11 @@ describe('account commands', () => {
     );
     assert.match(token, /^est_[\w-]{43}$/);
     const trigger = (given: string) =>
-      world.runIn({ EVERSTEP_URL: world.written.EVERSTEP_URL ?? '', EVERSTEP_TOKEN: given }, ['notify', 'no-waiters', '--json']);
+      harness.runIn({ EVERSTEP_URL: harness.written.EVERSTEP_URL ?? '', EVERSTEP_TOKEN: given }, [
+        'notify',
+        'no-waiters',
+        '--json',
+      ]);
     assert.equal((await trigger(token)).code, 0);
     const named = (await jsonOf('tokens', 'list', instanceId)).at(-1);
     assert.deepEqual([named.name, named.scopes, named.is_permanent], ['checkout app', ['trigger', 'notify'], false]);
@@ -212,11 +216,11 @@ describe('account commands', () => {
   });
 
   test('browser sessions are listed and ended', async () => {
-    const { EVERSTEP_MANAGEMENT_URL: url, EVERSTEP_ADMIN_EMAIL: email, EVERSTEP_ADMIN_API_KEY: api_key } = world.written;
+    const { EVERSTEP_MANAGEMENT_URL: url, EVERSTEP_ADMIN_EMAIL: email, EVERSTEP_ADMIN_API_KEY: api_key } = harness.written;
     const [headers, body] = [{ 'content-type': 'application/json' }, JSON.stringify({ email, api_key })];
     const logIn = () => fetch(`${url}/v2/session`, { method: 'POST', headers, body });
     assert.equal(await textOf('sessions', 'list'), 'No sessions.\n');
-    for (const answer of [await logIn(), await logIn(), await logIn()]) assert.equal(answer.status, 200);
+    for (const received of [await logIn(), await logIn(), await logIn()]) assert.equal(received.status, 200);
     const [first] = await jsonOf('sessions', 'list');
     assert.match(await textOf('sessions', 'list'), new RegExp(`^SESSION +KEY +LOGGED IN .*\\n${first.id} +key_\\S+ +\\d{4}-`));
     assert.equal(await textOf('sessions', 'end', first.id), '1 ended\n');
@@ -241,7 +245,7 @@ describe('account commands', () => {
   });
 
   test('an operator reads, exports and verifies the audit log of all accounts', async () => {
-    const audit = (...args: readonly string[]) => world.runIn(login, ['audit', ...args]);
+    const audit = (...args: readonly string[]) => harness.runIn(login, ['audit', ...args]);
     const [newest] = await jsonOf('audit', '--all', '--limit', '1');
     const exported = await audit('export', '--from', '2020-01-01T00:00:00Z');
     const lines = exported.stdout
@@ -262,17 +266,17 @@ describe('account commands', () => {
   });
 
   test('the login is read from the data directory of the server', async () => {
-    const ended = await world.runIn({ EVERSTEP_DATA_DIR: join(world.directory.path, '.everstep') }, ['admin', 'account']);
+    const ended = await harness.runIn({ EVERSTEP_DATA_DIR: join(harness.directory.path, '.everstep') }, ['admin', 'account']);
     assert.deepEqual([ended.code, ended.stderr], [0, '']);
   });
 
   test('a stored key is not sent to another URL or with another email', async () => {
-    const env = { EVERSTEP_DATA_DIR: join(world.directory.path, '.everstep') };
+    const env = { EVERSTEP_DATA_DIR: join(harness.directory.path, '.everstep') };
     for (const other of [
       ['--management-url', 'http://127.0.0.1:9'],
       ['--email', 'ada@example.com'],
     ]) {
-      const ended = await world.runIn(env, ['admin', 'account', ...other]);
+      const ended = await harness.runIn(env, ['admin', 'account', ...other]);
       assert.deepEqual([ended.code, ended.stdout], [2, '']);
       assert.match(ended.stderr, /^No API key/);
     }

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { SmtpServer } from '../../../mail/smtp-server.fixture.js';
-import { CliWorld } from '../../testing/cli-world.js';
+import { CliHarness } from '../../testing/cli-harness.js';
 
 describe('everstep alerts', () => {
-  let world: CliWorld;
+  let harness: CliHarness;
   let smtp: SmtpServer;
   const received: string[] = [];
   before(async () => {
     smtp = await SmtpServer.open();
     const mail = ['--smtp-url', `smtp://127.0.0.1:${smtp.port}`, '--smtp-tls', 'optional', '--smtp-from', 'everstep@shop.test'];
-    world = await CliWorld.open(
+    harness = await CliHarness.open(
       () => (request, response) => {
         received.push(String(request.headers['webhook-signature']));
         response.writeHead(200).end();
@@ -19,18 +19,18 @@ describe('everstep alerts', () => {
     );
   });
   after(async () => {
-    await world.close();
+    await harness.close();
     await smtp.close();
   });
-  const alerts = (...words: readonly string[]) => world.textOf('alerts', ...words);
+  const alerts = (...words: readonly string[]) => harness.textOf('alerts', ...words);
 
   test('manages destinations, rules and lifecycle webhooks, and lists alerts', async () => {
-    const url = `${world.appUrl}/hook`;
+    const url = `${harness.appUrl}/hook`;
     assert.match(await alerts('destinations', 'put', 'ops', url, '--kind', 'webhook'), /^secret: whsec_[A-Za-z0-9+/=]+\n$/);
     assert.equal(await alerts('destinations', 'put', 'ops', url, '--kind', 'webhook'), 'ops was saved\n');
     assert.match(await alerts('destinations', 'put', 'ops', url, '--kind', 'webhook', '--rotate-secret'), /^secret: /);
-    await alerts('destinations', 'put', 'chat', `${world.appUrl}/services/T1`, '--kind', 'slack');
-    const two = await world.everstep('alerts', 'destinations', 'put', 'people', url, url, '--kind', 'slack');
+    await alerts('destinations', 'put', 'chat', `${harness.appUrl}/services/T1`, '--kind', 'slack');
+    const two = await harness.everstep('alerts', 'destinations', 'put', 'people', url, url, '--kind', 'slack');
     assert.match(two.stderr, /a destination of the kind slack has one URL/);
     const destinations = await alerts('destinations', 'list');
     assert.match(destinations, /^NAME +KIND +URL\nops +webhook +http.*\/hook\nchat +slack +http/);
@@ -41,19 +41,19 @@ describe('everstep alerts', () => {
     await alerts(...slow, '22:00-07:00 Europe/Berlin');
     assert.match(await alerts('rules', 'list'), /slow +yes +run-age +maxAgeMs=7200000\n/);
     for (const hours of ['22:00', '07:00-07:00 UTC', '22:00-07:00 Mars/Base'])
-      assert.notEqual((await world.everstep('alerts', ...slow, hours)).code, 0, hours);
+      assert.notEqual((await harness.everstep('alerts', ...slow, hours)).code, 0, hours);
     await alerts('rules', 'delete', 'slow');
     await alerts('webhooks', 'put', 'ends', '--to', 'ops', '--event', 'run.failed', '--label', 'vip');
     assert.match(await alerts('webhooks', 'list'), /ends +yes +run\.failed +- +vip +ops\n/);
     assert.equal(await alerts('list', '--state', 'open'), 'No alerts.\n');
     assert.match(await alerts('destinations', 'test', 'ops'), /^msg_/);
-    const { code, stderr } = await world.everstep('alerts', 'destinations', 'delete', 'ops');
+    const { code, stderr } = await harness.everstep('alerts', 'destinations', 'delete', 'ops');
     assert.notEqual(code, 0);
     assert.match(stderr, /is used by a rule or a lifecycle webhook/);
     await alerts('webhooks', 'delete', 'ends');
     await alerts('rules', 'delete', 'failed');
     assert.equal(await alerts('destinations', 'delete', 'ops'), '1 deleted\n');
-    assert.deepEqual((await world.jsonOf('alerts', 'destinations', 'list')).destinations.length, 1);
+    assert.deepEqual((await harness.jsonOf('alerts', 'destinations', 'list')).destinations.length, 1);
     assert.match(received[0] ?? '', /^v1,/);
   });
 
@@ -66,7 +66,7 @@ describe('everstep alerts', () => {
     assert.deepEqual(to, ['a@shop.test', 'b@shop.test']);
     assert.match(data, /^Subject: \[Everstep\] Test: This is a test of an alert destination\./m);
     assert.match(data, /http:\/\/127\.0\.0\.1:\d+\/q\/\S+\/alerts/);
-    const refused = await world.everstep('alerts', 'destinations', 'put', 'people', 'a@other.test', '--kind', 'email');
+    const refused = await harness.everstep('alerts', 'destinations', 'put', 'people', 'a@other.test', '--kind', 'email');
     assert.match(refused.stderr, /is not allowed to receive email from this installation/);
   });
 });

@@ -30,8 +30,8 @@ interface VerifyOptions extends AdminOptions {
   readonly known?: string;
 }
 
-const KNOWN = /^\d{1,15}:[0-9a-f]{64}$/;
-const MOST_SHOWN = 20;
+const KNOWN_HEAD = /^\d{1,15}:[0-9a-f]{64}$/;
+const MAX_SHOWN = 20;
 const KINDS = {
   changed: 'was changed, or earlier entries were removed',
   removed: 'was removed',
@@ -45,13 +45,13 @@ function verifyCommand(shell: Shell): Command {
     .option('--known <seq:hash>', 'head printed by an earlier check; verify that the chain still contains it');
   return command.action(async () => {
     const { admin, options } = await openAdmin<VerifyOptions>(command, shell);
-    if (options.known !== undefined && !KNOWN.test(options.known))
+    if (options.known !== undefined && !KNOWN_HEAD.test(options.known))
       throw new UsageError('--known must be the head printed by an earlier check, such as 17:<64 hexadecimal digits>');
     const verified = await admin.audit.verify(options.known === undefined ? {} : { known: options.known });
     const { faults, checked, head, known } = verified;
     if (options.json) screen.write(json(verified));
     else {
-      for (const { seq, id, kind } of faults.slice(0, MOST_SHOWN))
+      for (const { seq, id, kind } of faults.slice(0, MAX_SHOWN))
         screen.write(`entry ${seq} (${id ?? 'removed'}) ${KINDS[kind]}\n`);
       if (known === 'missing') screen.write(`the chain does not contain ${options.known}\n`);
       if (known === 'expired') screen.write(`${options.known} is older than the retention period\n`);

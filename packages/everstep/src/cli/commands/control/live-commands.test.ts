@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { CliWorld } from '../../testing/cli-world.js';
+import { CliHarness } from '../../testing/cli-harness.js';
 
 describe('everstep live and everstep nodes', () => {
-  let world: CliWorld;
+  let harness: CliHarness;
   before(async () => {
-    world = await CliWorld.open(() => (_request, response) => void response.writeHead(500).end());
+    harness = await CliHarness.open(() => (_request, response) => void response.writeHead(500).end());
   });
-  after(() => world.close());
+  after(() => harness.close());
 
   /** Makes changes until the command, which may not be connected yet, has ended. */
   async function changing(command: Promise<string>): Promise<string> {
@@ -16,16 +16,16 @@ describe('everstep live and everstep nodes', () => {
       hasEnded = true;
     });
     for (let n = 0; !hasEnded && n < 200; n++) {
-      await world.textOf('flow', 'pin', `key-${n}`, '--parallelism', '1');
+      await harness.textOf('flow', 'pin', `key-${n}`, '--parallelism', '1');
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     return ended;
   }
 
   test('everstep live prints changes as text and as JSON', async () => {
-    const text = await changing(world.textOf('live', '--once'));
+    const text = await changing(harness.textOf('live', '--once'));
     assert.match(text, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}[a-z -]*flow-control/);
-    const line = await changing(world.textOf('live', '--once', '--json'));
+    const line = await changing(harness.textOf('live', '--once', '--json'));
     const { topics, runIds } = JSON.parse(line);
     assert.ok(topics.includes('flow-control'), line);
     assert.ok(Array.isArray(runIds));
@@ -33,16 +33,16 @@ describe('everstep live and everstep nodes', () => {
   });
 
   test('everstep live reports an invalid token', async () => {
-    const { code, stderr } = await world.everstep('live', '--token', 'not.a.token');
+    const { code, stderr } = await harness.everstep('live', '--token', 'not.a.token');
     assert.notEqual(code, 0);
     assert.match(stderr, /the token is not valid/);
   });
 
   test('everstep nodes lists the only node of an embedded store', async () => {
-    const { nodes } = await world.jsonOf('nodes');
+    const { nodes } = await harness.jsonOf('nodes');
     assert.equal(nodes.length, 1);
     assert.deepEqual([nodes[0].self, nodes[0].leaving, nodes[0].leaseUntil], [true, false, null]);
-    const text = await world.textOf('nodes');
+    const text = await harness.textOf('nodes');
     assert.match(text, /^NODE +HOST +VERSION +SINCE \(UTC\) +LEASE UNTIL +DELIVERIES +GATES\nn_alone \* /);
   });
 });

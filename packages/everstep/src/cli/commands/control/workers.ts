@@ -10,13 +10,13 @@ const MAX_ERROR_LENGTH = 60;
 const HEAD = ['APP', 'WORKFLOWS', 'HOST', 'VERSION', 'SINCE (UTC)', 'IN FLIGHT / CAPACITY', 'LAST ERROR'] as const;
 const UNSERVED_HEAD = ['WAITING FOR A WORKER', 'SINCE (UTC)', 'DELIVERIES'] as const;
 
-interface Listed {
+interface WorkerList {
   readonly workers: readonly WorkerEntry[];
   readonly unserved: readonly UnservedWorkflow[];
 }
 
 /** Reads all pages. The server limits the number of connections. */
-async function readAll(client: Client, app: string | undefined): Promise<Listed> {
+async function readAll(client: Client, app: string | undefined): Promise<WorkerList> {
   const workers: WorkerEntry[] = [];
   for (let cursor: string | undefined; ; ) {
     const page = await client.workers.list({ app, count: PAGE_SIZE, cursor });

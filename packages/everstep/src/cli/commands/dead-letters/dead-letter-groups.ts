@@ -127,6 +127,6 @@ export function deadLetterGroupsCommand(shell: Shell): Command {
     .addCommand(getCommand(shell))
     .addCommand(markCommand(shell, 'acknowledge'))
     .addCommand(markCommand(shell, 'resolve'));
-  for (const each of triageCommands(shell)) command.addCommand(each);
+  for (const subcommand of triageCommands(shell)) command.addCommand(subcommand);
   return command;
 }

@@ -2,7 +2,7 @@
 import type { Client, DeadLetterEntry, RunOverrides, RunReference } from '@everstep/sdk';
 import { Command } from 'commander';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
-import type { AskedFilters } from '../../../contract/filters/filter.js';
+import type { RequestFilters } from '../../../contract/filters/filter.js';
 import { wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Shell, shorten, styled, table } from '../../output.js';
@@ -83,12 +83,12 @@ interface BulkChoice extends ClientOptions {
   readonly count?: number;
 }
 
-type Chosen =
+type Selection =
   | { readonly dlqId: string }
-  | { readonly filter: AskedFilters<typeof DEAD_LETTER_FILTERS> & { readonly count?: number } };
+  | { readonly filter: RequestFilters<typeof DEAD_LETTER_FILTERS> & { readonly count?: number } };
 
 /** Returns one dead letter by id, or all that match. Requires --all for many, so that a forgotten id does not select everything. */
-function chosen(dlqId: string | undefined, command: Command): Chosen {
+function chosen(dlqId: string | undefined, command: Command): Selection {
   const options = command.opts<BulkChoice>();
   const filter = filtersOf(DEAD_LETTER_FILTERS, command);
   const bulk = options.all === true || hasFilter(filter) || options.count !== undefined;
@@ -129,7 +129,7 @@ function flowControlOf({ setFlowControlKey: key, setFlowControl }: OverrideOptio
   return { ...(key === undefined ? {} : { key }), ...flowControlLimits('--set-flow-control', setFlowControl) };
 }
 
-async function recover(client: Client, verb: 'resume' | 'restart', choice: Chosen, command: Command) {
+async function recover(client: Client, verb: 'resume' | 'restart', choice: Selection, command: Command) {
   const options = command.opts<OverrideOptions>();
   const { newRunId: runId, setFailureCallback: failureCallback } = options;
   const { retries } = overridesIn(command, SINGLE);

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { NonRetryableError, serve } from '@everstep/sdk';
 import { toNodeHandler } from '@everstep/sdk/node';
-import { CliWorld } from '../../testing/cli-world.js';
+import { CliHarness } from '../../testing/cli-harness.js';
 
 describe('everstep repair', () => {
-  let world: CliWorld;
+  let harness: CliHarness;
   let workflowUrl: string;
   let isBroken = true;
 
   before(async () => {
-    world = await CliWorld.open((signingKeys) =>
+    harness = await CliHarness.open((signingKeys) =>
       toNodeHandler(
         serve(
           async (ctx) => {
@@ -23,15 +23,15 @@ describe('everstep repair', () => {
         ),
       ),
     );
-    workflowUrl = `${world.appUrl}/job`;
+    workflowUrl = `${harness.appUrl}/job`;
   });
-  after(() => world.close());
+  after(() => harness.close());
 
-  const everstep = (...args: readonly string[]) => world.everstep('repair', ...args);
-  const jsonOf = (...args: readonly string[]) => world.jsonOf('repair', ...args);
+  const everstep = (...args: readonly string[]) => harness.everstep('repair', ...args);
+  const jsonOf = (...args: readonly string[]) => harness.jsonOf('repair', ...args);
   async function fail(count: number, label: string): Promise<void> {
     isBroken = true;
-    for (let i = 0; i < count; i++) await world.everstep('trigger', workflowUrl, '--label', label, '--wait');
+    for (let i = 0; i < count; i++) await harness.everstep('trigger', workflowUrl, '--label', label, '--wait');
   }
 
   test('a repair is planned, its canary passes and waits, and continue finishes it', async () => {

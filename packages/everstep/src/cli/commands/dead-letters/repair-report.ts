@@ -2,14 +2,14 @@
 import type { Repair, RepairItem } from '@everstep/sdk';
 import { duration, instant, type Screen, shorten, styled, table } from '../../output.js';
 
-const MOST_WORKFLOWS = 20;
+const MAX_WORKFLOWS = 20;
 const MAX_ERROR_LENGTH = 80;
 const NAME_WIDTH = 12;
 
-const COUNTED = ['pending', 'started', 'succeeded', 'failed', 'canceled', 'gone'] as const;
+const COUNTED_STATES = ['pending', 'started', 'succeeded', 'failed', 'canceled', 'gone'] as const;
 
 const countsOf = ({ counts }: Repair): string =>
-  COUNTED.filter((state) => counts[state] > 0)
+  COUNTED_STATES.filter((state) => counts[state] > 0)
     .map((state) => `${counts[state]} ${state}`)
     .join(', ');
 
@@ -52,8 +52,8 @@ export function repairReport(screen: Screen, repair: Repair): string {
   }
   if (repair.undoUntil !== null) rows.push(['undo until', instant(repair.undoUntil)]);
   const lines = rows.map(([name, text]) => `${styled(screen, 'dim', name.padEnd(NAME_WIDTH))}${text}\n`);
-  const workflows = plan.workflows.slice(0, MOST_WORKFLOWS).map(({ workflowUrl, count }) => [count, workflowUrl]);
-  const groups = plan.groups.slice(0, MOST_WORKFLOWS).map(({ fingerprint, count, message }) => [count, fingerprint, message]);
+  const workflows = plan.workflows.slice(0, MAX_WORKFLOWS).map(({ workflowUrl, count }) => [count, workflowUrl]);
+  const groups = plan.groups.slice(0, MAX_WORKFLOWS).map(({ fingerprint, count, message }) => [count, fingerprint, message]);
   if (workflows.length > 0) lines.push('\n', table(screen, ['COUNT', 'WORKFLOW'], workflows));
   if (groups.length > 0) lines.push('\n', table(screen, ['COUNT', 'FINGERPRINT', 'ERROR'], groups));
   return lines.join('');

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { runInProcess } from '../../testing/in-process.js';
 import {
-  type Ended,
+  type EndedProcess,
   endAll,
   readEnvFile,
   runCommand,
@@ -19,7 +19,7 @@ describe('backup commands', () => {
   /** Backup of a stopped server. */
   let sound: string;
   const at = (name: string) => join(directory.path, name);
-  const everstep = (...args: readonly string[]): Promise<Ended> => runInProcess(args, { cwd: directory.path });
+  const everstep = (...args: readonly string[]): Promise<EndedProcess> => runInProcess(args, { cwd: directory.path });
 
   async function started(dataDir: string): Promise<SpawnedCli> {
     const service = new SpawnedCli(['serve', '--port', '0', '--data-dir', dataDir], { cwd: directory.path });

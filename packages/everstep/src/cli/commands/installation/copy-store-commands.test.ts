@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { openTestSchemas } from '../../../stores/postgres/testing/schemas.js';
 import { runInProcess } from '../../testing/in-process.js';
-import { type Ended, endAll, runCommand, SpawnedCli, type TestDirectory, testDirectory } from '../../testing/spawned-cli.js';
+import {
+  type EndedProcess,
+  endAll,
+  runCommand,
+  SpawnedCli,
+  type TestDirectory,
+  testDirectory,
+} from '../../testing/spawned-cli.js';
 
 /** Progress that the command prints every two seconds. */
 const PROGRESS = /^(writing|checking) .+: \d+( of \d+)?\n/gm;
@@ -15,7 +22,7 @@ const schemas = await openTestSchemas();
 describe('everstep copy-store', () => {
   let directory: TestDirectory;
   const at = (name: string) => join(directory.path, name);
-  const everstep = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> =>
+  const everstep = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<EndedProcess> =>
     runInProcess(args, { cwd: directory.path, env });
   const noDatabase = 'postgres://user:pa55word@127.0.0.1:1/everstep';
 
@@ -74,8 +81,8 @@ describe('everstep copy-store', () => {
     });
     const [, address = ''] = await service.printed(/is listening on (\S+)/);
     const { token } = JSON.parse(await readFile(at('data/credentials.json'), 'utf8'));
-    const answer = await fetch(`${address}/v2/keys`, { headers: { authorization: `Bearer ${token}` } });
-    assert.equal(answer.status, 200, 'the token of the embedded store is valid');
+    const response = await fetch(`${address}/v2/keys`, { headers: { authorization: `Bearer ${token}` } });
+    assert.equal(response.status, 200, 'the token of the embedded store is valid');
     await service.end();
   });
 });

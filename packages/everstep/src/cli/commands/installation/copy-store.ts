@@ -82,7 +82,7 @@ export function copyStoreCommand(shell: Shell): Command {
             `${copied.changedTexts} texts contained NUL characters, which PostgreSQL does not support; the copy has U+FFFD instead.\n`,
           );
         if (options.json) return screen.write(json({ ...copied, tookMs }));
-        const rows = copied.tables.filter((each) => each.rows > 0).map(({ what, rows, checksum }) => [what, rows, checksum]);
+        const rows = copied.tables.filter((table) => table.rows > 0).map(({ what, rows, checksum }) => [what, rows, checksum]);
         screen.write(table(screen, ['what', 'rows', 'checksum'], rows));
         screen.write(
           `Copied and verified ${copied.source === 'back-up' ? 'the backup' : 'the store of a stopped server'} in ${Math.round(tookMs / 100) / 10} s. ` +

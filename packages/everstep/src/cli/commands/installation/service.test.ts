@@ -63,9 +63,9 @@ describe('the server process', () => {
   async function statusOf(url: string, written: Readonly<Record<string, string>>): Promise<number> {
     const credential = `${written.EVERSTEP_ADMIN_EMAIL}:${written.EVERSTEP_ADMIN_API_KEY}`;
     const headers = { authorization: `Basic ${Buffer.from(credential).toString('base64')}` };
-    const answer = await fetch(url, { headers });
-    await answer.arrayBuffer();
-    return answer.status;
+    const response = await fetch(url, { headers });
+    await response.arrayBuffer();
+    return response.status;
   }
 
   test('the first user can use the management API on the address of the runtime API', async () => {
@@ -128,9 +128,9 @@ describe('the server process', () => {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ secret }),
       });
-    const answer = await logIn();
-    assert.equal(answer.status, 200);
-    assert.match(answer.headers.get('set-cookie') ?? '', /^everstep_session=/);
+    const received = await logIn();
+    assert.equal(received.status, 200);
+    assert.match(received.headers.get('set-cookie') ?? '', /^everstep_session=/);
     assert.equal((await logIn()).status, 401, 'a link is valid once');
     assert.ok(!first.service.stderr.includes(secret));
     await first.client.trigger('http://127.0.0.1:8999/', { runId: 'kept', delay: '1h' });

@@ -40,7 +40,7 @@ function statusCommand(shell: Shell): Command {
         return {
           citus: version,
           distributed: isDistributed,
-          pendingTables: pending.map((each) => each.table),
+          pendingTables: pending.map((entry) => entry.table),
           servers: isDistributed ? await serversOf(client) : [],
           instances: isDistributed ? await locationsOf(client, { ...only, limit: LISTED_INSTANCES }) : [],
         };

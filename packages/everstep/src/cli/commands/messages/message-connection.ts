@@ -17,7 +17,7 @@ export interface MessageCall {
 }
 
 /** Sends a request. Rejects with EverstepError. Resolves with null for an empty response. */
-export type CallMessages = <Answer>(call: MessageCall) => Promise<Answer>;
+export type CallMessages = <Body>(call: MessageCall) => Promise<Body>;
 
 const MAX_SHOWN = 200;
 
@@ -51,7 +51,7 @@ export async function openMessages<Options extends ClientOptions>(
   const options = command.opts<Options>();
   const { url, token } = await findService(options, shell);
   const base = url.replace(/\/+$/, '');
-  const call: CallMessages = async <Answer>({ method, path, query, headers, body }: MessageCall) => {
+  const call: CallMessages = async <Body>({ method, path, query, headers, body }: MessageCall) => {
     let response: Response;
     let text: string;
     try {
@@ -69,7 +69,7 @@ export async function openMessages<Options extends ClientOptions>(
       const code = response.headers.get('svc-error-code') ?? response.headers.get('upstash-error-code') ?? 'unknown';
       throw new EverstepError(errorIn(text, status), { status, code });
     }
-    return JSON.parse(text === '' ? 'null' : text) as Answer;
+    return JSON.parse(text === '' ? 'null' : text) as Body;
   };
   return { call, options };
 }

@@ -13,22 +13,22 @@ const CHECKS_PER_REQUEST = 100;
 const CREATED_AT = ['--created-at <instant>', 'creation time, if several runs share the id (Unix ms)'] as const;
 
 type CreatedAt = ClientOptions & { readonly createdAt?: number };
-type Given = NonNullable<ForkOptions['results']>[number];
-interface GivenText {
+type ForkResult = NonNullable<ForkOptions['results']>[number];
+interface ForkResultText {
   readonly stepId: number;
   /** Result as JSON text; undefined for a step without a result. */
   readonly text: string | undefined;
 }
 
 /** `3={"ok":true}`, `3=@file`, or `3` alone for no result. */
-function given(text: string, before: readonly GivenText[] | undefined): readonly GivenText[] {
+function given(text: string, before: readonly ForkResultText[] | undefined): readonly ForkResultText[] {
   const [, stepId, value] = /^(\d+)(?:=(.*))?$/s.exec(text) ?? [];
   if (stepId === undefined)
     throw new UsageError(`--result must have the form 3=<JSON>, 3=@<file>, or 3 for a step without a result; got "${text}"`);
   return [...(before ?? []), { stepId: Number(stepId), text: value }];
 }
 
-async function resultOf({ stepId, text }: GivenText): Promise<Given> {
+async function resultOf({ stepId, text }: ForkResultText): Promise<ForkResult> {
   if (text === undefined) return { stepId };
   const body = await readBody(text);
   if (!isJson(body)) throw new UsageError(`the result of step ${stepId} must be JSON; put text in double quotes`);
@@ -48,7 +48,7 @@ interface ForkCommandOptions extends CreatedAt {
   readonly fromStep?: number;
   readonly input?: string;
   readonly contentType?: string;
-  readonly result?: readonly GivenText[];
+  readonly result?: readonly ForkResultText[];
   readonly id?: string;
   readonly note?: string;
 }
@@ -73,8 +73,8 @@ export function forkCommand(shell: Shell): Command {
     const { client, options } = await open<ForkCommandOptions>(command, shell);
     const { fromStep = 1, input, contentType, result = [], id, note, createdAt } = options;
     if (input === undefined && contentType !== undefined) throw new UsageError('--content-type requires --input.');
-    const results: Given[] = [];
-    for (const each of result) results.push(await resultOf(each));
+    const results: ForkResult[] = [];
+    for (const given of result) results.push(await resultOf(given));
     const body = input === undefined ? undefined : textOf(await readBody(input));
     const run = await client.runs.fork(runId, {
       fromStep,
@@ -142,7 +142,7 @@ export function compareCommand(shell: Shell): Command {
 function relativeRow(which: string, relative: RunRelative): readonly (string | undefined)[] {
   const { kind, workflowRunId, workflowCreatedAt, workflowState, stepId, stepName, scheduleId, note, of } = relative;
   const step = stepName === undefined ? (stepId === undefined ? '' : `from step ${stepId}`) : `by step "${stepName}"`;
-  const words = [step, note ?? '', of ? `of ${of.workflowRunId}` : ''].filter((each) => each !== '').join(', ');
+  const words = [step, note ?? '', of ? `of ${of.workflowRunId}` : ''].filter((part) => part !== '').join(', ');
   const created = workflowCreatedAt === undefined ? undefined : instant(workflowCreatedAt);
   return [
     which,

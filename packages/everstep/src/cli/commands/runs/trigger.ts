@@ -42,7 +42,7 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
       deduplicationId: options.deduplicationId,
       contentBasedDeduplication: options.contentBasedDeduplication,
     };
-    const started: Triggered =
+    const started: TriggerOutput =
       wait === undefined
         ? await client.trigger(workflowUrl, settings)
         : await client.trigger(workflowUrl, { ...settings, waitForResult: wait === true ? DEFAULT_WAIT : wait });
@@ -59,7 +59,7 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
 const noWorkerNotice = ({ app, since }: MissingWorker): string =>
   `No worker for app ${app} has been connected since ${instant(since)} UTC. The run waits until one connects.\n`;
 
-interface Triggered {
+interface TriggerOutput {
   readonly workflowRunId: string;
   readonly deduplicated?: boolean;
   readonly workflowState?: string;
@@ -68,7 +68,7 @@ interface Triggered {
   readonly noWorker?: MissingWorker;
 }
 
-function describe(run: Triggered): string {
+function describe(run: TriggerOutput): string {
   const { workflowRunId, workflowState } = run;
   if (run.deduplicated) return `${workflowRunId} (already exists, no run started)\n`;
   if (workflowState === undefined) return `${workflowRunId}\n`;

@@ -14,7 +14,7 @@ const done = (stepId: number, ranMs?: readonly [number, number]): StepResult => 
   ...{ stepId, name: `s${stepId}`, type: 'Run', out: `${stepId}` },
   ...(ranMs ? { ranMs } : {}),
 });
-const SENT = { durationMs: 1, method: 'POST', url: 'http://app/flow', headers: [], bodyBytes: 0, body: null, answerBytes: 0 };
+const SENT = { durationMs: 1, method: 'POST', url: 'http://app/flow', headers: [], bodyBytes: 0, body: null, responseBytes: 0 };
 
 /** Decides at `ms` on a reply to a request that was sent 40 ms after the start. */
 const replied = (run: Run, slot: number, reply: StepReply, ms = 100): Decision =>

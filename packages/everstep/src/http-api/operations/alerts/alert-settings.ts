@@ -22,7 +22,7 @@ import type { SettingsRefusal } from '../../../engine/alerts/settings-changes.js
 import type { MailRecipients } from '../../../ports/mail-recipients.js';
 import type { AlertService, DestinationRequest } from '../../../runtime/services/workflow-service.js';
 import { change } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
+import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import { parseDestination } from '../../parameters/destination.js';
 import { shown, Unacceptable } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
@@ -130,7 +130,7 @@ const deleting = (
     async handle({ path: { name } }, { service }, { instanceId }) {
       const refusal = await remove(service.alerts, { instanceId, name });
       if (refusal !== null) throw refusalError(refusal, what, name);
-      return answer(200, { deleted: 1 });
+      return respond(200, { deleted: 1 });
     },
   });
 
@@ -145,8 +145,8 @@ const listAlertDestinations = operation({
   responses: { 200: AlertDestinations },
   errors: [],
   handle: async (_input, { service, mailRecipients }, { instanceId }) => {
-    const destinations = service.alerts.settings({ instanceId }).destinations.map((each) => shownDestination(each));
-    return answer(200, { destinations, mailAvailable: mailRecipients !== null });
+    const destinations = service.alerts.settings({ instanceId }).destinations.map((destination) => shownDestination(destination));
+    return respond(200, { destinations, mailAvailable: mailRecipients !== null });
   },
 });
 
@@ -168,7 +168,7 @@ const putAlertDestination = operation({
     if (!body) throw missingBody();
     const put = await context.service.alerts.putDestination(requestOf(body, context, { instanceId, name }));
     if (typeof put === 'string') throw refusalError(put, 'alert destination', name);
-    return answer(200, shownDestination(put.destination, put.newSecret));
+    return respond(200, shownDestination(put.destination, put.newSecret));
   },
 });
 
@@ -186,13 +186,13 @@ const testAlertDestination = operation({
   errors: ['bad-parameter', 'not-found', 'conflict', 'no-mail-server'],
   async handle({ path: { name } }, context, { instanceId }) {
     const { service } = context;
-    const tested = service.alerts.settings({ instanceId }).destinations.find((each) => each.name === name);
+    const tested = service.alerts.settings({ instanceId }).destinations.find((destination) => destination.name === name);
     if (tested?.kind === 'email') recipientsOf(context);
     const sent = await service.alerts.test({ instanceId, name });
     if (sent === 'not-found') throw noSuchObject('alert destination', name);
     if (sent === 'too-many-tests')
       throw new ApiError('conflict', `at most ${LIMITS.maxTestNoticesPerHour} test notices are sent per hour; retry later`);
-    return answer(200, sent);
+    return respond(200, sent);
   },
 });
 
@@ -207,7 +207,7 @@ const listAlertRules = operation({
   responses: { 200: AlertRules },
   errors: [],
   handle: async (_input, { service }, { instanceId }) =>
-    answer(200, { rules: service.alerts.settings({ instanceId }).rules.map(shownRule) }),
+    respond(200, { rules: service.alerts.settings({ instanceId }).rules.map(shownRule) }),
 });
 
 const putAlertRule = operation({
@@ -239,7 +239,7 @@ const putAlertRule = operation({
     };
     const put = await service.alerts.putRule({ instanceId, rule });
     if (typeof put === 'string') throw refusalError(put, 'alert rule', name);
-    return answer(200, shownRule(put));
+    return respond(200, shownRule(put));
   },
 });
 
@@ -254,7 +254,7 @@ const listLifecycleWebhooks = operation({
   responses: { 200: LifecycleWebhooks },
   errors: [],
   handle: async (_input, { service }, { instanceId }) =>
-    answer(200, { webhooks: service.alerts.settings({ instanceId }).webhooks.map(shownWebhook) }),
+    respond(200, { webhooks: service.alerts.settings({ instanceId }).webhooks.map(shownWebhook) }),
 });
 
 const putLifecycleWebhook = operation({
@@ -283,7 +283,7 @@ const putLifecycleWebhook = operation({
     };
     const put = await service.alerts.putWebhook({ instanceId, webhook });
     if (typeof put === 'string') throw refusalError(put, 'lifecycle webhook', name);
-    return answer(200, shownWebhook(put));
+    return respond(200, shownWebhook(put));
   },
 });
 

@@ -5,7 +5,7 @@ import { type AlertEntry, AlertPage } from '../../../contract/alerts/alerts.js';
 import type { Alert } from '../../../engine/alerts/alert.js';
 import { alertPath } from '../../../engine/alerts/alert-link.js';
 import type { AlertCondition } from '../../../engine/alerts/alert-settings.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { Cursor } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
 
@@ -58,6 +58,6 @@ export const listAlerts = operation({
       found.length > limit && last ? await cursors.seal(scope, { after: last.alertId, horizon: null, left: null }) : '';
     const conditions = new Map(service.alerts.settings({ instanceId }).rules.map(({ name, condition }) => [name, condition]));
     const shown = alerts.map((alert) => presentAlert(instanceId, alert, conditions.get(alert.rule) ?? null));
-    return answer(200, { cursor, alerts: shown });
+    return respond(200, { cursor, alerts: shown });
   },
 });

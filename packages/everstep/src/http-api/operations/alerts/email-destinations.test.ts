@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
 const URL_OF = '/v2/alerts/destinations';
 const headers = { 'content-type': 'application/json' };
 
-interface Answered {
+interface ApiResponse {
   readonly to?: readonly string[];
   readonly url?: string;
   readonly error?: string;
 }
 
-const put = (world: ApiWorld, body: object) =>
-  world.call<Answered>('PUT', `${URL_OF}/ops`, { headers, body: JSON.stringify(body) });
+const put = (harness: ApiHarness, body: object) =>
+  harness.call<ApiResponse>('PUT', `${URL_OF}/ops`, { headers, body: JSON.stringify(body) });
 
 test('a destination of email has a few plain addresses that the operator allows', async () => {
-  const world = await ApiWorld.open({ mailRecipients: { allows: (address) => address.endsWith('@shop.test') } });
+  const harness = await ApiHarness.open({ mailRecipients: { allows: (address) => address.endsWith('@shop.test') } });
   try {
-    const { status, body } = await put(world, { kind: 'email', to: ['ops@shop.test', 'a.b+c@shop.test', 'ops@shop.test'] });
+    const { status, body } = await put(harness, { kind: 'email', to: ['ops@shop.test', 'a.b+c@shop.test', 'ops@shop.test'] });
     assert.equal(status, 200);
     assert.deepEqual([body.to, body.url], [['ops@shop.test', 'a.b+c@shop.test'], 'mailto:ops@shop.test,a.b+c@shop.test']);
-    const listed = await world.call<{ readonly mailAvailable: boolean }>('GET', URL_OF);
+    const listed = await harness.call<{ readonly mailAvailable: boolean }>('GET', URL_OF);
     assert.equal(listed.body.mailAvailable, true);
     for (const [to, error] of [
       [['ann@other.test'], /"to": "ann@other\.test" is not allowed to receive email/],
@@ -32,7 +32,7 @@ test('a destination of email has a few plain addresses that the operator allows'
       [[], /to must not have fewer than 1 items/],
       [Array.from({ length: 6 }, (_, index) => `a${index}@shop.test`), /to must not have more than 5 items/],
     ] as const) {
-      const refused = await put(world, { kind: 'email', to });
+      const refused = await put(harness, { kind: 'email', to });
       assert.deepEqual([refused.status, error.test(refused.body.error ?? '')], [400, true], refused.body.error);
     }
     for (const [body, error] of [
@@ -41,26 +41,26 @@ test('a destination of email has a few plain addresses that the operator allows'
       [{ kind: 'email', to: ['ops@shop.test'], url: 'http://w.test/ok' }, /"url" is not used by the kind email/],
       [{ kind: 'webhook', to: ['ops@shop.test'], url: 'http://w.test/ok' }, /"to" is not used by the kind webhook/],
     ] as const)
-      assert.match((await put(world, body)).body.error ?? '', error);
+      assert.match((await put(harness, body)).body.error ?? '', error);
   } finally {
-    await world.close();
+    await harness.close();
   }
 });
 
 test('email is refused with a code of its own if there is no SMTP server', async () => {
-  const world = await ApiWorld.open();
+  const harness = await ApiHarness.open();
   try {
-    const refused = await put(world, { kind: 'email', to: ['ops@shop.test'] });
+    const refused = await put(harness, { kind: 'email', to: ['ops@shop.test'] });
     assert.deepEqual([refused.status, refused.headers['svc-error-code']], [409, 'no-mail-server']);
-    const listed = await world.call<{ readonly mailAvailable: boolean }>('GET', URL_OF);
+    const listed = await harness.call<{ readonly mailAvailable: boolean }>('GET', URL_OF);
     assert.equal(listed.body.mailAvailable, false);
     // It was saved while there was one.
-    await world.runtime.alerts.putDestination({
+    await harness.runtime.alerts.putDestination({
       ...{ instanceId: 'qi_1', name: 'ops', kind: 'email', to: ['ops@shop.test'], rotateSecret: false },
     });
-    const tested = await world.call('POST', `${URL_OF}/ops/test`);
+    const tested = await harness.call('POST', `${URL_OF}/ops/test`);
     assert.deepEqual([tested.status, tested.headers['svc-error-code']], [409, 'no-mail-server']);
   } finally {
-    await world.close();
+    await harness.close();
   }
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { LIMITS } from '../../../config/limits.js';
 import type { MoveOutcome, MoveTarget, VirtualTime } from '../../../ports/virtual-time.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
 const NOW_MS = Date.UTC(2030, 0, 1);
 
@@ -21,15 +21,15 @@ class PlayedTime implements VirtualTime {
 
 describe('a virtual clock', () => {
   const time = new PlayedTime();
-  let world: ApiWorld;
+  let harness: ApiHarness;
   before(async () => {
-    world = await ApiWorld.open({ virtualTime: time });
+    harness = await ApiHarness.open({ virtualTime: time });
   });
-  after(() => world.close());
-  const advance = (body: string) => world.call('POST', '/v2/clock/advance', { body });
+  after(() => harness.close());
+  const advance = (body: string) => harness.call('POST', '/v2/clock/advance', { body });
 
   test('returns its time', async () => {
-    const { status, body } = await world.call<unknown>('GET', '/v2/clock');
+    const { status, body } = await harness.call<unknown>('GET', '/v2/clock');
     assert.deepEqual([status, body], [200, { now: NOW_MS, virtual: true }]);
   });
 
@@ -43,7 +43,7 @@ describe('a virtual clock', () => {
   for (const [body, target] of GOOD) {
     test(`advances with ${body}`, async () => {
       time.outcome = { kind: 'moved', now: NOW_MS + 7, fired: 3 };
-      const { status, body: answered } = await world.call<unknown>('POST', '/v2/clock/advance', { body });
+      const { status, body: answered } = await harness.call<unknown>('POST', '/v2/clock/advance', { body });
       assert.deepEqual([status, answered], [200, { now: NOW_MS + 7, fired: 3 }]);
       assert.deepEqual(time.moves.at(-1), target);
     });
@@ -68,9 +68,9 @@ describe('a virtual clock', () => {
   for (const [body, message] of BAD) {
     test(`rejects ${body || 'a missing body'}`, async () => {
       const before = time.moves.length;
-      const answer = await advance(body);
-      assert.equal(answer.status, 400);
-      assert.match(answer.body.error, message);
+      const response = await advance(body);
+      assert.equal(response.status, 400);
+      assert.match(response.body.error, message);
       assert.equal(time.moves.length, before);
     });
   }
@@ -84,39 +84,39 @@ describe('a virtual clock', () => {
   for (const [outcome, status, message] of STOPPED) {
     test(`describes the outcome ${outcome.kind}`, async () => {
       time.outcome = outcome;
-      const answer = await advance('{"by":"7d"}');
-      assert.equal(answer.status, status);
-      assert.match(answer.body.error, message);
+      const received = await advance('{"by":"7d"}');
+      assert.equal(received.status, status);
+      assert.match(received.body.error, message);
     });
   }
 
   test('settles without advancing', async () => {
     time.outcome = { kind: 'moved', now: NOW_MS, fired: 0 };
-    const { status, body } = await world.call<unknown>('POST', '/v2/clock/settle');
+    const { status, body } = await harness.call<unknown>('POST', '/v2/clock/settle');
     assert.deepEqual([status, body], [200, { now: NOW_MS, fired: 0 }]);
     assert.deepEqual(time.moves.at(-1), { byMs: 0 });
   });
 
   test('can be read but not advanced with a read-only token', async () => {
-    const headers = { authorization: `Bearer ${world.readOnlyToken}` };
-    assert.equal((await world.call('GET', '/v2/clock', { headers })).status, 200);
+    const headers = { authorization: `Bearer ${harness.readOnlyToken}` };
+    assert.equal((await harness.call('GET', '/v2/clock', { headers })).status, 200);
     for (const path of ['/v2/clock/advance', '/v2/clock/settle']) {
-      const answer = await world.call('POST', path, { headers, body: '{"by":"7d"}' });
-      assert.deepEqual([answer.status, answer.headers['svc-error-code']], [403, 'read-only-token']);
+      const result = await harness.call('POST', path, { headers, body: '{"by":"7d"}' });
+      assert.deepEqual([result.status, result.headers['svc-error-code']], [403, 'read-only-token']);
     }
   });
 });
 
 test('a real clock responds with a 404 that says how to get a virtual one', async (t) => {
-  const world = await ApiWorld.open();
-  t.after(() => world.close());
+  const harness = await ApiHarness.open();
+  t.after(() => harness.close());
   for (const [method, path] of [
     ['GET', '/v2/clock'],
     ['POST', '/v2/clock/advance'],
     ['POST', '/v2/clock/settle'],
   ] as const) {
-    const answer = await world.call(method, path, method === 'POST' ? { body: '{"by":"7d"}' } : {});
-    assert.equal(answer.status, 404);
-    assert.match(answer.body.error, /start it with `everstep dev --virtual-clock`/);
+    const response = await harness.call(method, path, method === 'POST' ? { body: '{"by":"7d"}' } : {});
+    assert.equal(response.status, 404);
+    assert.match(response.body.error, /start it with `everstep dev --virtual-clock`/);
   }
 });

@@ -5,7 +5,7 @@ import { ClockMove, ClockMoved, ClockState } from '../../../contract/clock.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { MoveOutcome, MoveTarget, VirtualTime } from '../../../ports/virtual-time.js';
 import { notAudited } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, operation } from '../../operation.js';
+import { type ApiContext, operation, respond } from '../../operation.js';
 import { DURATION_WORDS, formatDuration, parseDuration } from '../../parameters/duration.js';
 import { shown } from '../../parameters/value-errors.js';
 
@@ -75,7 +75,7 @@ export const getClock = operation({
   unknownQuery: 'ignore',
   responses: { 200: ClockState },
   errors: ['unknown-route'],
-  handle: (_input, context) => answer(200, { now: virtualTime(context).now(), virtual: true as const }),
+  handle: (_input, context) => respond(200, { now: virtualTime(context).now(), virtual: true as const }),
 });
 
 export const advanceClock = operation({
@@ -92,7 +92,7 @@ export const advanceClock = operation({
   errors: ['bad-parameter', 'bad-body', 'unknown-route'],
   async handle({ body, request }, context) {
     const time = virtualTime(context);
-    return answer(200, moved(await time.move(targetOf(body ?? {}, time.now()), request.signal())));
+    return respond(200, moved(await time.move(targetOf(body ?? {}, time.now()), request.signal())));
   },
 });
 
@@ -107,5 +107,5 @@ export const settleClock = operation({
   unknownQuery: 'refuse',
   responses: { 200: ClockMoved },
   errors: ['bad-parameter', 'bad-body', 'unknown-route'],
-  handle: async ({ request }, context) => answer(200, moved(await virtualTime(context).move({ byMs: 0 }, request.signal()))),
+  handle: async ({ request }, context) => respond(200, moved(await virtualTime(context).move({ byMs: 0 }, request.signal()))),
 });

@@ -7,7 +7,7 @@ import { type DestinationEntry, DestinationHeld, Destinations } from '../../../c
 import { isWorkerUrl } from '../../../ports/workers.js';
 import type { DestinationStatus } from '../../../runtime/services/workflow-service.js';
 import { change } from '../../audited/audit-rule.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { parseWorkflowUrl } from '../../parameters/destination.js';
 import { shown, Unacceptable } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
@@ -67,7 +67,7 @@ export const listDestinations = operation({
   responses: { 200: Destinations },
   errors: [],
   handle: async (_input, { service }, { instanceId }) =>
-    answer(200, { destinations: (await service.destinations.list({ instanceId })).map(present) }),
+    respond(200, { destinations: (await service.destinations.list({ instanceId })).map(present) }),
 });
 
 export const holdDestination = operation({
@@ -103,7 +103,7 @@ export const holdDestination = operation({
   async handle({ body = {} }, { service }, { instanceId }) {
     const held = originOf(body);
     await service.destinations.hold({ instanceId, origin: held, reason: reasonOf(body.reason ?? HELD_BY_HAND) });
-    return answer(200, { origin: held, isHeld: true });
+    return respond(200, { origin: held, isHeld: true });
   },
 });
 
@@ -122,7 +122,7 @@ export const releaseDestination = operation({
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found'],
   async handle({ body = {} }, { service }, { instanceId }) {
     const held = originOf(body);
-    if (await service.destinations.release({ instanceId, origin: held })) return answer(200, { origin: held, isHeld: false });
+    if (await service.destinations.release({ instanceId, origin: held })) return respond(200, { origin: held, isHeld: false });
     throw new ApiError('not-found', `destination ${shown(held)} is not held`);
   },
 });

@@ -6,7 +6,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { FlowControlEntry, FlowControls, FlowControlWaitList, GlobalParallelism } from '../../../contract/service.js';
 import type { FlowControlChange } from '../../../runtime/services/workflow-service.js';
 import { change } from '../../audited/audit-rule.js';
-import { answer, type Operation, operation } from '../../operation.js';
+import { type Operation, operation, respond } from '../../operation.js';
 import { DEFAULT_PERIOD_MS } from '../../parameters/flow-control-value.js';
 import { shown } from '../../parameters/value-errors.js';
 import { Duration, KeptText } from '../../parameters/values.js';
@@ -43,7 +43,7 @@ export const listFlowControls = operation({
   async handle(_input, { service }, { instanceId }) {
     const now = service.now();
     const statuses = await service.flowControl.list({ instanceId });
-    return answer(200, { flowControls: statuses.map((status) => presentFlowControl(status, now)) });
+    return respond(200, { flowControls: statuses.map((status) => presentFlowControl(status, now)) });
   },
 });
 
@@ -60,7 +60,7 @@ export const getFlowControl = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
     const status = found(key, await service.flowControl.find({ instanceId, key }));
-    return answer(200, presentFlowControl(status, service.now()));
+    return respond(200, presentFlowControl(status, service.now()));
   },
 });
 
@@ -88,7 +88,7 @@ export const listWaitingDeliveries = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { flowControlKey: key }, query: { count } }, { service }, { instanceId }) {
     const list = found(key, await service.flowControl.waitList({ instanceId, key, limit: count ?? LIMITS.waitListDefault }));
-    return answer(200, { waiting: list.waiting.map(presentKeyWaiter), waitListSize: list.size });
+    return respond(200, { waiting: list.waiting.map(presentKeyWaiter), waitListSize: list.size });
   },
 });
 
@@ -140,7 +140,7 @@ const changes: readonly Operation[] = VERBS.map(({ verb, action, change: wanted,
     errors: ['bad-parameter', 'not-found'],
     async handle({ path: { flowControlKey: key } }, { service }, { instanceId }) {
       const status = found(key, await service.flowControl.change({ instanceId, key, change: wanted }));
-      return answer(200, presentFlowControl(status, service.now()));
+      return respond(200, presentFlowControl(status, service.now()));
     },
   }),
 );
@@ -180,7 +180,7 @@ const pinFlowControl = operation({
       ...(rate === undefined ? {} : { rate, periodMs: period ?? DEFAULT_PERIOD_MS }),
     };
     const status = found(key, await service.flowControl.change({ instanceId, key, change: { kind: 'pin', limits } }));
-    return answer(200, presentFlowControl(status, service.now()));
+    return respond(200, presentFlowControl(status, service.now()));
   },
 });
 
@@ -202,7 +202,7 @@ const unpinFlowControl = operation({
     const { parallelism = all, rate = all } = query;
     const change = { kind: 'unpin', parallelism, rate } as const;
     const status = found(key, await service.flowControl.change({ instanceId, key, change }));
-    return answer(200, presentFlowControl(status, service.now()));
+    return respond(200, presentFlowControl(status, service.now()));
   },
 });
 
@@ -221,6 +221,6 @@ export const getGlobalParallelism = operation({
   errors: [],
   handle: (_input, { service }, { instanceId }) => {
     const { max, inFlight } = service.flowControl.globalParallelism({ instanceId });
-    return answer(200, { parallelismMax: max, parallelismCount: inFlight });
+    return respond(200, { parallelismMax: max, parallelismCount: inFlight });
   },
 });

@@ -3,7 +3,7 @@
 import { InstanceSettingsPatch, InstanceSettingsSchema, SigningKeysSchema } from '../../../contract/service.js';
 import type { InstanceSettings, RetentionRule, RetentionState } from '../../../engine/runs/run.js';
 import { change, OWN_ENTRY, secretRead } from '../../audited/audit-rule.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 
 export const getSigningKeys = operation({
   operationId: 'getSigningKeys',
@@ -18,7 +18,7 @@ export const getSigningKeys = operation({
   unknownQuery: 'ignore',
   responses: { 200: SigningKeysSchema },
   errors: [],
-  handle: (_input, { authority }, { instanceId }) => answer(200, authority.signingKeys(instanceId)),
+  handle: (_input, { authority }, { instanceId }) => respond(200, authority.signingKeys(instanceId)),
 });
 
 export const rotateSigningKeys = operation({
@@ -33,7 +33,7 @@ export const rotateSigningKeys = operation({
   responses: { 200: SigningKeysSchema },
   errors: ['bad-parameter'],
   handle: async ({ request }, { authority }, { instanceId, actor }) =>
-    answer(200, await authority.rotateSigningKeys(instanceId, { actor, address: request.callerIp })),
+    respond(200, await authority.rotateSigningKeys(instanceId, { actor, address: request.callerIp })),
 });
 
 export const getSettings = operation({
@@ -46,7 +46,7 @@ export const getSettings = operation({
   unknownQuery: 'ignore',
   responses: { 200: InstanceSettingsSchema },
   errors: [],
-  handle: async (_input, { service }, { instanceId }) => answer(200, await service.settings.instanceSettings({ instanceId })),
+  handle: async (_input, { service }, { instanceId }) => respond(200, await service.settings.instanceSettings({ instanceId })),
 });
 
 /** Returns the settings with the changes applied. Absent fields keep their value. */
@@ -78,6 +78,6 @@ export const updateSettings = operation({
   async handle({ body = {} }, { service }, { instanceId }) {
     const settings = changed(await service.settings.instanceSettings({ instanceId }), body);
     await service.settings.changeInstanceSettings({ instanceId, settings });
-    return answer(200, settings);
+    return respond(200, settings);
   },
 });

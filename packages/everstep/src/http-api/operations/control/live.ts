@@ -1,7 +1,7 @@
 /** Live data: a stream of change hints, and the nodes of the service. */
 import { LiveChange, Nodes } from '../../../contract/live.js';
 import { HintStream } from '../../live/hint-stream.js';
-import { answer, eventsOf, operation } from '../../operation.js';
+import { eventsOf, operation, respond } from '../../operation.js';
 import { RawBody } from '../../requests/raw-body.js';
 
 /** Prevents proxies from buffering events. */
@@ -28,7 +28,7 @@ export const streamHints = operation({
       signal: request.signal(),
     });
     stream.once('close', release);
-    return answer(200, new RawBody('text/event-stream; charset=utf-8', stream), STREAMED);
+    return respond(200, new RawBody('text/event-stream; charset=utf-8', stream), STREAMED);
   },
 });
 
@@ -42,5 +42,5 @@ export const listNodes = operation({
   unknownQuery: 'ignore',
   responses: { 200: Nodes },
   errors: [],
-  handle: async (_input, { nodes }) => answer(200, { nodes: [...(await nodes())] }),
+  handle: async (_input, { nodes }) => respond(200, { nodes: [...(await nodes())] }),
 });

@@ -5,7 +5,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { COMPARED_RUN_FILTERS, INDEXED_RUN_FILTERS, RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { RunLogPage } from '../../../contract/runs.js';
 import type { ListedRun, Listing } from '../../../ports/stores/store.js';
-import { type ApiContext, answer, operation, type RequestContext } from '../../operation.js';
+import { type ApiContext, operation, type RequestContext, respond } from '../../operation.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { Cursor } from '../../parameters/values.js';
 import { presentRunLog } from '../../presenters/run-log.js';
@@ -52,7 +52,7 @@ async function listLogs(
   const { instanceId } = caller;
   const scope = { operation: 'logs', instanceId, filters: asked };
   const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
-  if (isEmptyRange(asked)) return answer(200, { runs: [] });
+  if (isEmptyRange(asked)) return respond(200, { runs: [] });
   const filter = storeFilterOf(INDEXED_RUN_FILTERS, asked);
   const compared = storeFilterOf(COMPARED_RUN_FILTERS, asked);
   const [after, limit] = [start?.after ?? null, count ?? LIMITS.runsPageDefault];
@@ -66,7 +66,7 @@ async function listLogs(
   const { runs, next } = await readPage(listing, (run) => readHistory(reads.runs, run, budget, !trimBody));
   const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
   const waits = await waitsOfHistories(service.runs, runs);
-  return answer(200, { ...cursor, runs: runs.map((history) => presentRunLog(history, { trimBody, waits })) });
+  return respond(200, { ...cursor, runs: runs.map((history) => presentRunLog(history, { trimBody, waits })) });
 }
 
 export const listRunLogs = operation({

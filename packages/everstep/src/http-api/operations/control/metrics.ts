@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
-import { answer, openOperation } from '../../operation.js';
+import { openOperation, respond } from '../../operation.js';
 import { RawBody } from '../../requests/raw-body.js';
 import { unknownRoute } from '../../responses/error-replies.js';
 
@@ -24,7 +24,7 @@ export const getMetrics = openOperation({
   method: 'GET',
   path: PATH,
   unknownQuery: 'ignore',
-  whileStopping: 'answer',
+  whileStopping: 'respond',
   admit({ headers }, { metrics }) {
     if (!metrics) throw unknownRoute(PATH);
     const token = BEARER.exec(headerText(headers.authorization) ?? '')?.[1];
@@ -38,6 +38,6 @@ export const getMetrics = openOperation({
   async handle({ request }, { metrics }) {
     if (!metrics) throw unknownRoute(PATH);
     const { contentType, text } = await metrics.page(headerText(request.headers.accept));
-    return answer(200, new RawBody(contentType, Buffer.from(text)));
+    return respond(200, new RawBody(contentType, Buffer.from(text)));
   },
 });

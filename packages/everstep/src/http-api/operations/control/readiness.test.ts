@@ -1,7 +1,7 @@
 /** The reasons that the readiness check gives. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
 interface NotReady {
   readonly error?: string;
@@ -10,7 +10,7 @@ interface NotReady {
 
 test('a node without a lease is not ready but accepts requests', async () => {
   let leased = true;
-  const node = await ApiWorld.open({ hasLease: () => leased });
+  const node = await ApiHarness.open({ hasLease: () => leased });
   const statuses = async () =>
     Promise.all(['/health', '/ready', '/v2/flowControl/'].map(async (url) => (await node.call('GET', url)).status));
   assert.deepEqual(await statuses(), [200, 200, 200]);
@@ -24,7 +24,7 @@ test('a node without a lease is not ready but accepts requests', async () => {
 
 test('the readiness check has a stable reason for each state in which the server is not ready', async () => {
   const states = { isStarting: true, isStopping: true, storeRefusal: 'the store refuses writes: disk full', readable: false };
-  const node = await ApiWorld.open({
+  const node = await ApiHarness.open({
     isStarting: () => states.isStarting,
     isStopping: () => states.isStopping,
     storeRefusal: () => (states.storeRefusal === '' ? null : states.storeRefusal),

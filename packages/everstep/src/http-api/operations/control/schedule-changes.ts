@@ -5,7 +5,7 @@ import type { Schedule } from '../../../engine/runs/run.js';
 import { parseCron } from '../../../engine/schedules/cron.js';
 import { allowSize } from '../../admission/allowance.js';
 import { change } from '../../audited/audit-rule.js';
-import { answer, type Operation, operation } from '../../operation.js';
+import { type Operation, operation, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { presentSchedule } from '../../presenters/schedule.js';
 import { noSuchSchedule, SchedulePath } from './schedules.js';
@@ -54,7 +54,7 @@ const changeSchedule = operation({
     };
     const edited = await service.schedules.edit({ instanceId, scheduleId, edit });
     if (!edited) throw noSuchSchedule(scheduleId);
-    return answer(200, presentSchedule(edited));
+    return respond(200, presentSchedule(edited));
   },
 });
 

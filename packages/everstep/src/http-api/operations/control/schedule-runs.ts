@@ -7,7 +7,7 @@ import { ScheduleRunStarted, ScheduleTicks } from '../../../contract/schedules.j
 import { nextTicks } from '../../../engine/schedules/schedule.js';
 import { allowRuns, allowSize, startAllowed } from '../../admission/allowance.js';
 import { change } from '../../audited/audit-rule.js';
-import { answer, type Operation, operation } from '../../operation.js';
+import { type Operation, operation, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { noSuchSchedule, SchedulePath } from './schedules.js';
 
@@ -37,7 +37,7 @@ const listScheduleTicks = operation({
   async handle({ path: { scheduleId }, query: { count } }, { reads, service }, { instanceId }) {
     const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
     if (!schedule) throw noSuchSchedule(scheduleId);
-    return answer(200, { fires: [...nextTicks(schedule, service.now(), count ?? LIMITS.scheduleFiresDefault)] });
+    return respond(200, { fires: [...nextTicks(schedule, service.now(), count ?? LIMITS.scheduleFiresDefault)] });
   },
 });
 
@@ -78,7 +78,7 @@ const runSchedule = operation({
     switch (outcome.kind) {
       case 'started': {
         const { workflowRunId, createdAt } = outcome.run;
-        return answer(200, { workflowRunId, workflowCreatedAt: createdAt, started: outcome.count });
+        return respond(200, { workflowRunId, workflowCreatedAt: createdAt, started: outcome.count });
       }
       case 'no-endpoints':
         throw new ApiError('conflict', `the URL group of schedule ${shown(scheduleId)} has no endpoints; add an endpoint first`);

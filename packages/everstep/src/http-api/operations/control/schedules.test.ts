@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { LIMITS } from '../../../config/limits.js';
 import type { ScheduleEntry } from '../../../contract/schedules.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const create = async (url: string, headers: Record<string, string>, body = '') => {
-  const answer = await world.call<{ scheduleId: string }>('POST', `/v2/schedules/${url}`, { headers, body });
-  assert.equal(answer.status, 200, JSON.stringify(answer.body));
-  return answer.body.scheduleId;
+  const response = await harness.call<{ scheduleId: string }>('POST', `/v2/schedules/${url}`, { headers, body });
+  assert.equal(response.status, 200, JSON.stringify(response.body));
+  return response.body.scheduleId;
 };
-const get = async (id: string) => (await world.call<ScheduleEntry>('GET', `/v2/schedules/${encodeURIComponent(id)}`)).body;
+const get = async (id: string) => (await harness.call<ScheduleEntry>('GET', `/v2/schedules/${encodeURIComponent(id)}`)).body;
 
 test('a schedule shows what it starts and when', async () => {
   const id = await create(
@@ -76,7 +76,7 @@ test('accepts a raw URL and a time zone in the expression, and generates an id',
 test('replaces an existing schedule with the same id', async () => {
   await create('http://w.test/ok', { 'svc-cron': '0 9 * * *', 'svc-schedule-id': 'same' });
   await create('http://w.test/other', { 'svc-cron': '0 10 * * *', 'svc-schedule-id': 'same' });
-  const listed = (await world.call<ScheduleEntry[]>('GET', '/v2/schedules')).body.filter(
+  const listed = (await harness.call<ScheduleEntry[]>('GET', '/v2/schedules')).body.filter(
     ({ scheduleId }) => scheduleId === 'same',
   );
   assert.deepEqual(
@@ -87,25 +87,25 @@ test('replaces an existing schedule with the same id', async () => {
 
 test('pauses, resumes and deletes a schedule', async () => {
   const id = await create('http://w.test/ok', { 'svc-cron': '0 9 * * *' });
-  const paused = await world.call<ScheduleEntry>('PATCH', `/v2/schedules/${id}/pause`);
+  const paused = await harness.call<ScheduleEntry>('PATCH', `/v2/schedules/${id}/pause`);
   assert.deepEqual([paused.status, paused.body.isPaused, paused.body.nextScheduleTime], [200, true, undefined]);
-  const resumed = await world.call<ScheduleEntry>('PATCH', `/v2/schedules/${id}/resume`);
+  const resumed = await harness.call<ScheduleEntry>('PATCH', `/v2/schedules/${id}/resume`);
   assert.deepEqual([resumed.body.isPaused, typeof resumed.body.nextScheduleTime], [false, 'number']);
-  const stranger = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
+  const stranger = await harness.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
   const headers = { authorization: `Bearer ${stranger}` };
   for (const [method, path] of [
     ['GET', ''],
     ['DELETE', ''],
     ['PATCH', '/pause'],
   ] as const)
-    assert.equal((await world.call(method, `/v2/schedules/${id}${path}`, { headers })).status, 404);
-  assert.deepEqual((await world.call('GET', '/v2/schedules', { headers })).body, []);
-  assert.deepEqual((await world.call('DELETE', `/v2/schedules/${id}`)).body, { deleted: 1 });
-  assert.equal((await world.call('DELETE', `/v2/schedules/${id}`)).status, 404);
+    assert.equal((await harness.call(method, `/v2/schedules/${id}${path}`, { headers })).status, 404);
+  assert.deepEqual((await harness.call('GET', '/v2/schedules', { headers })).body, []);
+  assert.deepEqual((await harness.call('DELETE', `/v2/schedules/${id}`)).body, { deleted: 1 });
+  assert.equal((await harness.call('DELETE', `/v2/schedules/${id}`)).status, 404);
 });
 
 test('limits the number of schedules but allows replacing one', async () => {
-  const full = await ApiWorld.open();
+  const full = await ApiHarness.open();
   const headers = { 'svc-cron': '0 9 * * *', 'svc-schedule-id': 'there' };
   const put = (more: Record<string, string>) =>
     full.call('POST', '/v2/schedules/http://w.test/ok', { headers: { ...headers, ...more } });
@@ -114,7 +114,7 @@ test('limits the number of schedules but allows replacing one', async () => {
   full.store.commit = async (units) => {
     const below = units.flatMap(({ guards }) => guards).find(({ kind }) => kind === 'schedules-below');
     if (below?.kind !== 'schedules-below') return commit(units);
-    assert.equal(below.most, LIMITS.maxSchedules);
+    assert.equal(below.max, LIMITS.maxSchedules);
     return units.map(() => ({ kind: 'too-many-schedules', count: LIMITS.maxSchedules }));
   };
   full.store.listSchedules = () => assert.fail('to count them, no payload is read');
@@ -128,12 +128,12 @@ test('limits the number of schedules but allows replacing one', async () => {
 test('a list omits long payloads and says so; a single schedule shows them', async () => {
   const body = 'x'.repeat(LIMITS.maxListedBodyBytes + 1);
   const headers = { 'svc-cron': '0 9 * * *', 'svc-schedule-id': 'long', 'content-type': 'text/plain' };
-  assert.equal((await world.call('POST', '/v2/schedules/http://w.test/ok', { headers, body })).status, 200);
-  const list = (await world.call<ScheduleEntry[]>('GET', '/v2/schedules')).body;
+  assert.equal((await harness.call('POST', '/v2/schedules/http://w.test/ok', { headers, body })).status, 200);
+  const list = (await harness.call<ScheduleEntry[]>('GET', '/v2/schedules')).body;
   const listed = list.find(({ scheduleId }) => scheduleId === 'long');
   assert.equal(listed?.bodyLeftOut, body.length);
   assert.notEqual(listed?.body, body);
-  const alone = (await world.call<ScheduleEntry>('GET', '/v2/schedules/long')).body;
+  const alone = (await harness.call<ScheduleEntry>('GET', '/v2/schedules/long')).body;
   assert.deepEqual([alone.body, alone.bodyLeftOut], [body, undefined]);
 });
 
@@ -153,7 +153,7 @@ test('a change replaces the named parts of a schedule and keeps everything else,
   );
   const before = await get(id);
   const change = (body: unknown) =>
-    world.call<ScheduleEntry>('PATCH', `/v2/schedules/${id}`, {
+    harness.call<ScheduleEntry>('PATCH', `/v2/schedules/${id}`, {
       body: JSON.stringify(body),
       headers: { 'content-type': 'application/json' },
     });
@@ -164,7 +164,7 @@ test('a change replaces the named parts of a schedule and keeps everything else,
   const moved = (await change({ cron: '30 8 * * *', timezone: 'Europe/Berlin' })).body;
   assert.deepEqual([moved.cron, moved.timezone], ['30 8 * * *', 'Europe/Berlin']);
   assert.notEqual(moved.nextScheduleTime, before.nextScheduleTime);
-  await world.call('PATCH', `/v2/schedules/${id}/pause`);
+  await harness.call('PATCH', `/v2/schedules/${id}/pause`);
   const paused = (await change({ cron: '0 7 * * *' })).body;
   assert.deepEqual([paused.isPaused, paused.nextScheduleTime, paused.body], [true, undefined, '{"n":2}']);
   for (const [body, text] of [
@@ -174,9 +174,9 @@ test('a change replaces the named parts of a schedule and keeps everything else,
     [{ labels: ['a,b'] }, /bad-body/],
     [{ destination: 'http://w.test/other' }, /bad-body/],
   ] as const) {
-    const answer = await change(body);
-    assert.equal(answer.status, 400, JSON.stringify(body));
-    assert.match(String(answer.headers['svc-error-code']), text);
+    const received = await change(body);
+    assert.equal(received.status, 400, JSON.stringify(body));
+    assert.match(String(received.headers['svc-error-code']), text);
   }
   assert.equal((await get(id)).cron, '0 7 * * *');
 });

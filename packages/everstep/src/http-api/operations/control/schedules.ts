@@ -9,7 +9,7 @@ import { parseCron } from '../../../engine/schedules/cron.js';
 import type { ScheduleCommand } from '../../../runtime/services/workflow-service.js';
 import { allowSize, allowSpending, tooManySchedules } from '../../admission/allowance.js';
 import { change } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { presentSchedule } from '../../presenters/schedule.js';
@@ -50,11 +50,11 @@ export async function putSchedule(context: ApiContext, command: Omit<ScheduleCom
   const { limits, service } = context;
   const { instanceId } = command;
   const plan = limits?.plan(instanceId) ?? null;
-  const most = plan?.maxSchedules ?? null;
-  const schedule = await service.schedules.put({ ...command, most: Math.min(most ?? LIMITS.maxSchedules, LIMITS.maxSchedules) });
+  const max = plan?.maxSchedules ?? null;
+  const schedule = await service.schedules.put({ ...command, max: Math.min(max ?? LIMITS.maxSchedules, LIMITS.maxSchedules) });
   if (schedule !== 'too-many-schedules') return schedule;
-  if (plan && most !== null) {
-    const message = `the queue instance has reached the limit of ${most} schedules of the plan ${plan.name}; delete some, or ask the operator for another plan`;
+  if (plan && max !== null) {
+    const message = `the queue instance has reached the limit of ${max} schedules of the plan ${plan.name}; delete some, or ask the operator for another plan`;
     throw tooManySchedules(context, instanceId, message);
   }
   throw new ApiError(
@@ -116,7 +116,7 @@ const createSchedule = operation({
     await allowNames(context, instanceId, [command.settings]);
     await allowSpending(context, instanceId);
     const schedule = await putSchedule(context, command);
-    return answer(200, { scheduleId: schedule.scheduleId });
+    return respond(200, { scheduleId: schedule.scheduleId });
   },
 });
 
@@ -131,7 +131,7 @@ const listSchedules = operation({
   responses: { 200: ScheduleList },
   errors: [],
   handle: async ({ request }, { reads }, { instanceId }) =>
-    answer(200, await listedSchedules(reads.schedules, instanceId, request.reserve, presentSchedule)),
+    respond(200, await listedSchedules(reads.schedules, instanceId, request.reserve, presentSchedule)),
 });
 
 const getSchedule = operation({
@@ -148,7 +148,7 @@ const getSchedule = operation({
   async handle({ path: { scheduleId } }, { reads }, { instanceId }) {
     const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId });
     if (!schedule) throw noSuchSchedule(scheduleId);
-    return answer(200, presentSchedule(schedule));
+    return respond(200, presentSchedule(schedule));
   },
 });
 
@@ -166,7 +166,7 @@ const deleteSchedule = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { scheduleId } }, { service }, { instanceId }) {
     if (!(await service.schedules.delete({ instanceId, scheduleId }))) throw noSuchSchedule(scheduleId);
-    return answer(200, { deleted: 1 });
+    return respond(200, { deleted: 1 });
   },
 });
 
@@ -186,7 +186,7 @@ const pausing = (verb: 'pause' | 'resume', summary: string, description: string)
     async handle({ path: { scheduleId } }, { service }, { instanceId }) {
       const schedule = await service.schedules.pause({ instanceId, scheduleId, paused: verb === 'pause' });
       if (!schedule) throw noSuchSchedule(scheduleId);
-      return answer(200, presentSchedule(schedule));
+      return respond(200, presentSchedule(schedule));
     },
   });
 

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { NotReadyReason } from '../../../contract/errors.js';
 import { Health, Readiness } from '../../../contract/service.js';
-import { answer, openOperation } from '../../operation.js';
+import { openOperation, respond } from '../../operation.js';
 
 export const getHealth = openOperation({
   operationId: 'getHealth',
@@ -13,10 +13,10 @@ export const getHealth = openOperation({
   method: 'GET',
   path: '/health',
   unknownQuery: 'ignore',
-  whileStopping: 'answer',
+  whileStopping: 'respond',
   responses: { 200: Health },
   errors: [],
-  handle: (_input, { version }) => answer(200, { status: 'ok' as const, version }),
+  handle: (_input, { version }) => respond(200, { status: 'ok' as const, version }),
 });
 
 /** Maximum time for the store to respond to a readiness check. */
@@ -47,7 +47,7 @@ export const getReadiness = openOperation({
   method: 'GET',
   path: '/ready',
   unknownQuery: 'ignore',
-  whileStopping: 'answer',
+  whileStopping: 'respond',
   responses: { 200: Readiness },
   errors: [],
   async handle(_input, { reads, log, isStarting, isStopping, hasLease, storeRefusal }) {
@@ -62,7 +62,7 @@ export const getReadiness = openOperation({
       throw notReady('store-unreadable', 'the store cannot be read; the server log contains the cause');
     }
     if (!hasLease()) throw notReady('no-lease', 'this node has no database lease and does not start work until it has one');
-    return answer(200, { status: 'ready' as const });
+    return respond(200, { status: 'ready' as const });
   },
 });
 
@@ -74,8 +74,8 @@ export const getOpenApi = openOperation({
   method: 'GET',
   path: '/openapi.json',
   unknownQuery: 'ignore',
-  whileStopping: 'answer',
+  whileStopping: 'respond',
   responses: { 200: Type.Unknown({ description: 'OpenAPI 3.1 document.' }) },
   errors: [],
-  handle: (_input, { openApi }) => answer(200, openApi()),
+  handle: (_input, { openApi }) => respond(200, openApi()),
 });

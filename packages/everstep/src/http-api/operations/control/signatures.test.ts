@@ -2,20 +2,21 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Static } from 'typebox';
 import type { KeySetSchema, SignatureSettingsSchema } from '../../../contract/signatures.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open({ publicUrl: () => 'https://everstep.test' });
+  harness = await ApiHarness.open({ publicUrl: () => 'https://everstep.test' });
 });
-after(() => world.close());
+after(() => harness.close());
 
 type Settings = Static<typeof SignatureSettingsSchema>;
 const json = { 'content-type': 'application/json' };
-const get = async () => (await world.call<Settings>('GET', '/v2/signatures')).body;
+const get = async () => (await harness.call<Settings>('GET', '/v2/signatures')).body;
 const put = (change: unknown) =>
-  world.call<Settings & { readonly error: string }>('PUT', '/v2/signatures', { headers: json, body: JSON.stringify(change) });
-const keySet = (instanceId = 'qi_1') => world.send<Static<typeof KeySetSchema>>({ method: 'GET', url: `/v2/jwks/${instanceId}` });
+  harness.call<Settings & { readonly error: string }>('PUT', '/v2/signatures', { headers: json, body: JSON.stringify(change) });
+const keySet = (instanceId = 'qi_1') =>
+  harness.send<Static<typeof KeySetSchema>>({ method: 'GET', url: `/v2/jwks/${instanceId}` });
 
 test('normalizes origins, removes duplicates, and allows unsetting them', async () => {
   const { origins, workflowOrigins, messageKeys, ed25519 } = await get();
@@ -52,7 +53,7 @@ test('rejects an invalid origin with its index and changes nothing', async () =>
 
 test('publishes the public keys of an instance with Ed25519 signatures, and rotates them with an overlap', async () => {
   assert.equal((await keySet()).status, 404);
-  assert.equal((await world.call('POST', '/v2/signatures/rotate')).status, 409);
+  assert.equal((await harness.call('POST', '/v2/signatures/rotate')).status, 409);
   const { ed25519 } = (await put({ ed25519: true })).body;
   assert.ok(ed25519);
   assert.equal(ed25519.jwksUrl, 'https://everstep.test/v2/jwks/qi_1');
@@ -69,7 +70,7 @@ test('publishes the public keys of an instance with Ed25519 signatures, and rota
     'the private part is not published',
   );
 
-  const rotated = (await world.call<Settings>('POST', '/v2/signatures/rotate')).body.ed25519;
+  const rotated = (await harness.call<Settings>('POST', '/v2/signatures/rotate')).body.ed25519;
   assert.deepEqual(rotated?.current, ed25519.next);
   assert.equal(new Set([ed25519.current.kid, ed25519.next.kid, rotated?.next.kid]).size, 3);
   assert.deepEqual((await keySet()).body.keys, [rotated?.current, rotated?.next]);

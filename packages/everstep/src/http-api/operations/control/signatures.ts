@@ -7,15 +7,15 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { KeySetSchema, SignatureSettingsPatch, SignatureSettingsSchema } from '../../../contract/signatures.js';
 import { OWN_ENTRY, secretRead } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, openOperation, operation } from '../../operation.js';
+import { type ApiContext, openOperation, operation, respond } from '../../operation.js';
 import { Text } from '../../parameters/values.js';
 
 /** Time for which caches may keep public keys. A key is published as the next key before it is used to sign. */
 const KEY_SET_MAX_AGE_S = 300;
 
-type Shown = Static<typeof SignatureSettingsSchema>;
+type SignatureSettingsBody = Static<typeof SignatureSettingsSchema>;
 
-const shown = ({ publicUrl }: ApiContext, instanceId: string, settings: SignatureSettings): Shown => {
+const shown = ({ publicUrl }: ApiContext, instanceId: string, settings: SignatureSettings): SignatureSettingsBody => {
   const { origins, workflowOrigins, messageKeys, publicKeys } = settings;
   const ed25519 = publicKeys && { jwksUrl: `${publicUrl()}/v2/jwks/${instanceId}`, ...publicKeys };
   return { origins: origins && [...origins], workflowOrigins: [...workflowOrigins], messageKeys, ed25519 };
@@ -49,7 +49,7 @@ export const getSignatureSettings = operation({
   async handle(_input, context, { instanceId }) {
     const settings = await context.authority.signatureSettings(instanceId);
     if (!settings) throw new ApiError('not-found', 'queue instance not found');
-    return answer(200, shown(context, instanceId, settings));
+    return respond(200, shown(context, instanceId, settings));
   },
 });
 
@@ -69,7 +69,7 @@ export const updateSignatureSettings = operation({
     const { origins, ...rest } = body;
     const change = { ...rest, ...(origins === undefined ? {} : { origins: origins && readOrigins(origins) }) };
     const by = { actor, address: request.callerIp };
-    return answer(200, shown(context, instanceId, await context.authority.changeSignatureSettings(instanceId, change, by)));
+    return respond(200, shown(context, instanceId, await context.authority.changeSignatureSettings(instanceId, change, by)));
   },
 });
 
@@ -87,7 +87,7 @@ export const rotateKeyPairs = operation({
   errors: ['bad-parameter', 'conflict'],
   async handle({ request }, context, { instanceId, actor }) {
     const settings = await context.authority.rotateKeyPairs(instanceId, { actor, address: request.callerIp });
-    if (settings) return answer(200, shown(context, instanceId, settings));
+    if (settings) return respond(200, shown(context, instanceId, settings));
     throw new ApiError('conflict', 'the queue instance has no Ed25519 signatures; enable them first with PUT /v2/signatures');
   },
 });
@@ -101,7 +101,7 @@ export const getPublicKeys = openOperation({
   method: 'GET',
   path: '/v2/jwks/{instanceId}',
   unknownQuery: 'ignore',
-  whileStopping: 'answer',
+  whileStopping: 'respond',
   pathParameters: Type.Object({ instanceId: Text(LIMITS.maxRecordIdLength, { description: 'Id of the queue instance.' }) }),
   responses: { 200: KeySetSchema },
   errors: ['bad-parameter', 'not-found'],
@@ -109,6 +109,6 @@ export const getPublicKeys = openOperation({
     const settings = await authority.signatureSettings(instanceId);
     if (!settings?.publicKeys) throw new ApiError('not-found', 'the queue instance does not exist or has no Ed25519 signatures');
     const { current, next } = settings.publicKeys;
-    return answer(200, { keys: [current, next] }, { 'cache-control': `public, max-age=${KEY_SET_MAX_AGE_S}` });
+    return respond(200, { keys: [current, next] }, { 'cache-control': `public, max-age=${KEY_SET_MAX_AGE_S}` });
   },
 });

@@ -4,16 +4,16 @@ import type { RunResult, TriggeredRun } from '../../../contract/runs.js';
 import type { DestinationEntry } from '../../../contract/service.js';
 import type { WorkerPage } from '../../../contract/workers/workers.js';
 import { WorkerLink, type WorkerProfile } from '../../../worker-connections/worker-link.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
 const CLOCK = { now: () => 1_700_000_000_000, setTimer: () => () => {}, endOfTurn: () => {} };
 const ORDER = 'worker://shop/order';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 let connections = 0;
 function connect(profile: Partial<WorkerProfile>, instanceId = 'qi_1'): WorkerLink {
@@ -22,16 +22,16 @@ function connect(profile: Partial<WorkerProfile>, instanceId = 'qi_1'): WorkerLi
     ...{ connectionId: `con_${++connections}`, instanceId, clock: CLOCK, heartbeatMs: 10_000 },
     profile: { ...defaults, ...profile },
     socket: { send: () => {}, close: () => {} },
-    changed: (changed) => world.workers.pools.slotsChanged(changed),
-    ended: (ended) => world.workers.pools.remove(ended),
+    changed: (changed) => harness.workers.pools.slotsChanged(changed),
+    ended: (ended) => harness.workers.pools.remove(ended),
   });
-  world.workers.pools.add(link);
+  harness.workers.pools.add(link);
   return link;
 }
 
-const list = async (query = ''): Promise<WorkerPage> => (await world.call<WorkerPage>('GET', `/v2/workers${query}`)).body;
+const list = async (query = ''): Promise<WorkerPage> => (await harness.call<WorkerPage>('GET', `/v2/workers${query}`)).body;
 const trigger = async (url: string, headers: Readonly<Record<string, string>> = {}): Promise<TriggeredRun> =>
-  (await world.call<TriggeredRun>('POST', `/v2/trigger/${encodeURIComponent(url)}`, { headers })).body;
+  (await harness.call<TriggeredRun>('POST', `/v2/trigger/${encodeURIComponent(url)}`, { headers })).body;
 
 test('lists only the connections of its own queue instance', async () => {
   const links = [
@@ -83,9 +83,9 @@ test('returns pages and shows a bounded number of workflows', async () => {
   );
   const { workers, cursor } = await list(`?count=2&cursor=${first.cursor}`);
   assert.deepEqual([workers.map(({ app }) => app), cursor], [['app-3'], undefined]);
-  const other = await world.call('GET', `/v2/workers?app=app-1&cursor=${first.cursor}`);
+  const other = await harness.call('GET', `/v2/workers?app=app-1&cursor=${first.cursor}`);
   assert.equal(other.status, 400);
-  assert.equal((await world.call('GET', '/v2/workers?app=Not%20an%20app')).status, 400);
+  assert.equal((await harness.call('GET', '/v2/workers?app=Not%20an%20app')).status, 400);
   for (const link of links) link.end();
 });
 
@@ -97,10 +97,10 @@ test('the response to a trigger says since when no worker serves the workflow', 
   assert.equal(noWorker?.app, 'shop');
   assert.ok(noWorker.since > CLOCK.now());
   assert.deepEqual((await trigger(ORDER, { 'svc-workflow-runid': 'waits' })).noWorker, noWorker, 'also of a deduplicated run');
-  const active = await world.call<RunResult>('POST', `/v2/trigger/${ORDER}`, { headers: { 'svc-wait-for-result': '0' } });
+  const active = await harness.call<RunResult>('POST', `/v2/trigger/${ORDER}`, { headers: { 'svc-wait-for-result': '0' } });
   assert.equal(active.status, 202);
   assert.deepEqual('noWorker' in active.body && active.body.noWorker, noWorker);
-  const batch = await world.call<readonly TriggeredRun[]>('POST', '/v2/batch/trigger', {
+  const batch = await harness.call<readonly TriggeredRun[]>('POST', '/v2/batch/trigger', {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify([{ destination: ORDER }, { destination: 'http://w.test/ok' }]),
   });
@@ -113,7 +113,7 @@ test('the response to a trigger says since when no worker serves the workflow', 
   const { unserved } = await list('?app=shop');
   assert.deepEqual(unserved, [{ ...noWorker, workflow: 'order', workflowUrl: ORDER, waitListSize: 3 }]);
   assert.deepEqual((await list('?app=mail')).unserved, []);
-  const { body } = await world.call<{ readonly destinations: readonly DestinationEntry[] }>('GET', '/v2/destinations');
+  const { body } = await harness.call<{ readonly destinations: readonly DestinationEntry[] }>('GET', '/v2/destinations');
   assert.deepEqual(
     body.destinations.map(({ origin, isHeld, noWorkerSince, waitListSize }) => ({ origin, isHeld, noWorkerSince, waitListSize })),
     [{ origin: ORDER, isHeld: false, noWorkerSince: noWorker.since, waitListSize: 3 }],
@@ -128,11 +128,11 @@ test('a worker that does not serve the workflow does not count', async () => {
 
 test('holds and releases the destination of a worker URL', async () => {
   const hold = { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ origin: 'worker://held/order' }) };
-  assert.deepEqual((await world.call<object>('POST', '/v2/destinations/hold', hold)).body, {
+  assert.deepEqual((await harness.call<object>('POST', '/v2/destinations/hold', hold)).body, {
     origin: 'worker://held/order',
     isHeld: true,
   });
-  assert.equal((await world.call<object>('POST', '/v2/destinations/release', hold)).status, 200);
+  assert.equal((await harness.call<object>('POST', '/v2/destinations/release', hold)).status, 200);
   const invalid = { ...hold, body: JSON.stringify({ origin: 'worker://held' }) };
-  assert.equal((await world.call('POST', '/v2/destinations/hold', invalid)).status, 400);
+  assert.equal((await harness.call('POST', '/v2/destinations/hold', invalid)).status, 400);
 });

@@ -6,7 +6,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { type UnservedWorkflow, type WorkerEntry, WorkerPage } from '../../../contract/workers/workers.js';
 import type { WorkerStatus } from '../../../ports/workers.js';
 import type { DestinationStatus } from '../../../runtime/services/workflow-service.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { Cursor } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
 
@@ -80,14 +80,14 @@ export const listWorkers = operation({
     const scope = { operation: 'workers', instanceId, filters: { app } };
     const after = given === undefined || given === '' ? null : parsePosition((await cursors.open(scope, given)).after);
     const destinations = await service.destinations.list({ instanceId });
-    const isWanted = (each: { readonly app: string }) => app === undefined || each.app === app;
+    const isWanted = (entry: { readonly app: string }) => app === undefined || entry.app === app;
     const rest = (await workers.connectionsOf(instanceId))
-      .filter((each) => isWanted(each) && (after === null || compare(positionOf(each), after) > 0))
+      .filter((entry) => isWanted(entry) && (after === null || compare(positionOf(entry), after) > 0))
       .toSorted((a, b) => compare(positionOf(a), positionOf(b)));
     const page = rest.slice(0, count);
     const last = rest.length > count ? page.at(-1) : undefined;
     const next = last && { after: JSON.stringify(positionOf(last)), horizon: null, left: null };
-    return answer(200, {
+    return respond(200, {
       ...(next ? { cursor: await cursors.seal(scope, next) } : {}),
       workers: page.map(presentWorker),
       unserved: destinations.flatMap(unservedBy).filter(isWanted).slice(0, LIMITS.maxListedUnservedWorkflows),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { DeadLetterEntry } from '../../../contract/dead-letters.js';
 import type { RunJournal } from '../../../contract/runs.js';
-import { ApiWorld, type ErrorAnswer } from '../../testing/api-world.js';
+import { ApiHarness, type ErrorResponse } from '../../testing/api-harness.js';
 
 interface Bulk {
   readonly workflowRuns: readonly { workflowRunId: string; workflowCreatedAt: number }[];
@@ -13,27 +13,27 @@ interface Deleted {
   readonly cursor: string;
 }
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const bulk = async (kind: 'resume' | 'restart', query: string, headers: Record<string, string> = {}) => {
-  const { status, body } = await world.call<Bulk>('POST', `/v2/workflows/dlq/${kind}?${query}`, { headers });
+  const { status, body } = await harness.call<Bulk>('POST', `/v2/workflows/dlq/${kind}?${query}`, { headers });
   assert.equal(status, 200, JSON.stringify(body));
   return body;
 };
 const entries = async (query: string): Promise<readonly DeadLetterEntry[]> =>
-  (await world.call<{ messages: DeadLetterEntry[] }>('GET', `/v2/workflows/dlq?${query}`)).body.messages;
+  (await harness.call<{ messages: DeadLetterEntry[] }>('GET', `/v2/workflows/dlq?${query}`)).body.messages;
 const journal = async (runId: string): Promise<RunJournal> =>
-  (await world.call<RunJournal>('GET', `/v2/workflows/runs/${encodeURIComponent(runId)}`)).body;
+  (await harness.call<RunJournal>('GET', `/v2/workflows/runs/${encodeURIComponent(runId)}`)).body;
 /** Runs end a few turns after they start. */
 const settled = (runs: Bulk['workflowRuns']) =>
-  Promise.all(runs.map(({ workflowRunId }) => world.call('GET', `/v2/workflows/runs/${workflowRunId}/result`)));
+  Promise.all(runs.map(({ workflowRunId }) => harness.call('GET', `/v2/workflows/runs/${workflowRunId}/result`)));
 
 test('a bulk handles 50 entries per request, oldest first, follows its cursor and skips runs that failed again', async () => {
-  const ids = await world.fail(120, { 'svc-label': 'many' });
+  const ids = await harness.fail(120, { 'svc-label': 'many' });
   const before = await entries('label=many');
   const runIdOf = new Map(before.map(({ dlqId, workflowRunId }) => [dlqId, workflowRunId]));
   const origins: string[] = [];
@@ -52,18 +52,18 @@ test('a bulk handles 50 entries per request, oldest first, follows its cursor an
   const afterwards = await entries('label=many');
   assert.equal(afterwards.length, 100, 'all of them failed again and are left for the next bulk');
   assert.ok(afterwards.every(({ dlqId }) => !runIdOf.has(dlqId)));
-  await world.call('DELETE', '/v2/workflows/dlq?label=many');
+  await harness.call('DELETE', '/v2/workflows/dlq?label=many');
 });
 
 test('returns no cursor when everything is done', async () => {
-  await world.fail(50, { 'svc-label': 'fifty' });
+  await harness.fail(50, { 'svc-label': 'fifty' });
   const page = await bulk('resume', 'label=fifty');
   assert.equal(page.workflowRuns.length, 50);
   assert.equal(page.cursor, '');
 });
 
 test('count applies to all requests, and the cursor contains the rest', async () => {
-  const ids = await world.fail(60, { 'svc-label': 'counted' });
+  const ids = await harness.fail(60, { 'svc-label': 'counted' });
   const first = await bulk('restart', 'label=counted&count=53', { 'svc-label': 'again' });
   assert.equal(first.workflowRuns.length, 50);
   const second = await bulk('restart', `label=counted&count=53&cursor=${first.cursor}`, { 'svc-label': 'again' });
@@ -76,7 +76,7 @@ test('count applies to all requests, and the cursor contains the rest', async ()
 });
 
 test('a cursor neither skips nor repeats entries when others are processed in between', async () => {
-  const ids = await world.fail(70, { 'svc-label': 'raced' });
+  const ids = await harness.fail(70, { 'svc-label': 'raced' });
   const first = await bulk('restart', 'label=raced', { 'svc-label': 'elsewhere' });
   const taken = ids.slice(50, 60);
   await bulk('resume', `dlqIds=${taken.join(',')}`, { 'svc-label': 'elsewhere' });
@@ -87,7 +87,7 @@ test('a cursor neither skips nor repeats entries when others are processed in be
 });
 
 test('two concurrent bulks create one run per entry', async () => {
-  await world.fail(30, { 'svc-label': 'twice' });
+  await harness.fail(30, { 'svc-label': 'twice' });
   const headers = { 'svc-label': 'of-twice' };
   const pages = await Promise.all([bulk('resume', 'label=twice', headers), bulk('restart', 'label=twice', headers)]);
   const made = pages.flatMap(({ workflowRuns }) => workflowRuns.map(({ workflowRunId }) => workflowRunId));
@@ -96,9 +96,9 @@ test('two concurrent bulks create one run per entry', async () => {
 });
 
 test('dlqIds are all or nothing, without duplicates, and override other filters', async () => {
-  const ids = await world.fail(3, { 'svc-label': 'named' });
+  const ids = await harness.fail(3, { 'svc-label': 'named' });
   const [a = '', b = '', c = ''] = ids;
-  const missing = await world.call('POST', `/v2/workflows/dlq/restart?dlqIds=${a},dlq_none,${b}`);
+  const missing = await harness.call('POST', `/v2/workflows/dlq/restart?dlqIds=${a},dlq_none,${b}`);
   assert.equal(missing.status, 404);
   assert.match(missing.body.error, /dlq_none/);
   assert.equal((await entries('label=named')).length, 3, 'nothing happened');
@@ -107,7 +107,7 @@ test('dlqIds are all or nothing, without duplicates, and override other filters'
     `DELETE /v2/workflows/dlq?dlqIds=${a},${b}&count=1`,
   ]) {
     const [method, url = ''] = request.split(' ');
-    const less = await world.call(method === 'POST' ? 'POST' : 'DELETE', url);
+    const less = await harness.call(method === 'POST' ? 'POST' : 'DELETE', url);
     assert.deepEqual([less.status, less.headers['svc-error-code']], [400, 'bad-parameter']);
     assert.match(less.body.error, /^count cannot be less than the number of dlqIds: 2 ids are given/);
   }
@@ -119,12 +119,12 @@ test('dlqIds are all or nothing, without duplicates, and override other filters'
 });
 
 test('workflowRunId is a prefix for resume and delete, and exact for restart', async () => {
-  for (const id of ['order-1', 'order-2', 'orders']) await world.fail(1, { 'svc-workflow-runid': id, 'svc-label': 'by-id' });
+  for (const id of ['order-1', 'order-2', 'orders']) await harness.fail(1, { 'svc-workflow-runid': id, 'svc-label': 'by-id' });
   assert.equal((await bulk('restart', 'workflowRunId=order-')).workflowRuns.length, 0);
   assert.equal((await bulk('resume', 'workflowRunId=order-', { 'svc-label': 'resumed' })).workflowRuns.length, 2);
   assert.equal((await bulk('restart', 'workflowRunId=orders', { 'svc-label': 'restarted' })).workflowRuns.length, 1);
-  await world.fail(1, { 'svc-workflow-runid': 'order-3' });
-  const deleted = await world.call<Deleted>('DELETE', '/v2/workflows/dlq?workflowRunId=order-');
+  await harness.fail(1, { 'svc-workflow-runid': 'order-3' });
+  const deleted = await harness.call<Deleted>('DELETE', '/v2/workflows/dlq?workflowRunId=order-');
   assert.deepEqual(deleted.body, { deleted: 1, cursor: '' });
 });
 
@@ -141,11 +141,11 @@ test('overrides apply to the new runs; absent ones keep their value', async () =
     'svc-flow-control-value': 'parallelism=1',
   };
   const settingsOf = async (page: Bulk) => {
-    const run = await world.store.findRun({ instanceId: 'qi_1', workflowRunId: page.workflowRuns[0]?.workflowRunId ?? '' });
+    const run = await harness.store.findRun({ instanceId: 'qi_1', workflowRunId: page.workflowRuns[0]?.workflowRunId ?? '' });
     assert.ok(run);
     return run.settings;
   };
-  await world.fail(1, original);
+  await harness.fail(1, original);
   const set = await settingsOf(
     await bulk('resume', 'label=overridden', {
       'svc-retries': '5',
@@ -166,16 +166,16 @@ test('overrides apply to the new runs; absent ones keep their value', async () =
     flowControl: { key: 'other', rate: 3, periodMs: 2_000 },
     failureCallback: { url: 'http://w.test/callback', headers: { 'x-a': '1' } },
   });
-  await world.fail(1, original);
+  await harness.fail(1, original);
   const kept = await settingsOf(await bulk('restart', 'label=overridden', { 'svc-flow-control-value': 'parallelism=9' }));
   assert.deepEqual(kept.flowControl, { key: 'old', parallelism: 9 });
   assert.deepEqual([kept.maxRetries, kept.retryDelay, kept.labels], [1, '10', ['overridden']]);
 });
 
 test('rejects limits for a run without a flow control key and changes nothing', async () => {
-  await world.fail(2, { 'svc-label': 'keyless' });
+  await harness.fail(2, { 'svc-label': 'keyless' });
   const headers = { 'svc-flow-control-value': 'parallelism=1' };
-  const { status, body } = await world.call('POST', '/v2/workflows/dlq/resume?label=keyless', { headers });
+  const { status, body } = await harness.call('POST', '/v2/workflows/dlq/resume?label=keyless', { headers });
   assert.equal(status, 400);
   assert.match(body.error, /Svc-Flow-Control-Value requires Svc-Flow-Control-Key/);
   assert.equal((await entries('label=keyless')).length, 2);
@@ -184,9 +184,9 @@ test('rejects limits for a run without a flow control key and changes nothing', 
 test('a single resume or restart creates one run at either path, with an optional id', async () => {
   const paths = ['/v2/workflows/dlq/resume/', '/v2/dlq/resume/', '/v2/workflows/dlq/restart/', '/v2/dlq/restart/'];
   for (const [index, path] of paths.entries()) {
-    const [dlqId = ''] = await world.fail(1);
+    const [dlqId = ''] = await harness.fail(1);
     const headers = { 'svc-workflow-runid': `single-${index}`, 'svc-retries': '4' };
-    const { status, body } = await world.call<Bulk['workflowRuns'][number]>('POST', path + dlqId, { headers });
+    const { status, body } = await harness.call<Bulk['workflowRuns'][number]>('POST', path + dlqId, { headers });
     assert.equal(status, 200);
     assert.deepEqual(Object.keys(body).sort(), ['workflowCreatedAt', 'workflowRunId']);
     const run = await journal(`single-${index}`);
@@ -195,27 +195,27 @@ test('a single resume or restart creates one run at either path, with an optiona
     assert.equal(run.maxRetries, 4);
     const old = await journal(run.workflowRunOrigin?.workflowRunId ?? '');
     assert.equal(old.workflowRunBecame?.workflowRunId, `single-${index}`);
-    assert.equal((await world.call('POST', path + dlqId)).status, 404, 'the entry is gone');
+    assert.equal((await harness.call('POST', path + dlqId)).status, 404, 'the entry is gone');
   }
 });
 
 test('rejects the id of an active run for another run', async () => {
-  await world.trigger('hang', { 'svc-workflow-runid': 'busy' });
-  const [dlqId = ''] = await world.fail(1);
-  const taken = await world.call('POST', `/v2/dlq/restart/${dlqId}`, { headers: { 'svc-workflow-runid': 'busy' } });
+  await harness.trigger('hang', { 'svc-workflow-runid': 'busy' });
+  const [dlqId = ''] = await harness.fail(1);
+  const taken = await harness.call('POST', `/v2/dlq/restart/${dlqId}`, { headers: { 'svc-workflow-runid': 'busy' } });
   assert.equal(taken.status, 409);
   assert.equal(taken.headers['svc-error-code'], 'run-id-taken');
-  assert.equal((await world.call('GET', `/v2/workflows/dlq/${dlqId}`)).status, 200, 'the entry is still there');
+  assert.equal((await harness.call('GET', `/v2/workflows/dlq/${dlqId}`)).status, 200, 'the entry is still there');
 });
 
 test('delete requires ids or filters, in the query or the body', async () => {
-  const [a = '', b = '', c = '', d = ''] = await world.fail(4, { 'svc-label': 'gone' });
-  assert.deepEqual((await world.call('DELETE', `/v2/workflows/dlq/${a}`)).body, { deleted: 1 });
-  assert.equal((await world.call('DELETE', `/v2/workflows/dlq/${a}`)).status, 404);
-  assert.deepEqual((await world.call('DELETE', `/v2/workflows/dlq?dlqIds=${b}`)).body, { deleted: 1, cursor: '' });
+  const [a = '', b = '', c = '', d = ''] = await harness.fail(4, { 'svc-label': 'gone' });
+  assert.deepEqual((await harness.call('DELETE', `/v2/workflows/dlq/${a}`)).body, { deleted: 1 });
+  assert.equal((await harness.call('DELETE', `/v2/workflows/dlq/${a}`)).status, 404);
+  assert.deepEqual((await harness.call('DELETE', `/v2/workflows/dlq?dlqIds=${b}`)).body, { deleted: 1, cursor: '' });
   const json = { 'content-type': 'application/json' };
   const body = JSON.stringify({ dlqIds: [c, c] });
-  assert.deepEqual((await world.call('DELETE', '/v2/workflows/dlq', { headers: json, body })).body, { deleted: 1, cursor: '' });
+  assert.deepEqual((await harness.call('DELETE', '/v2/workflows/dlq', { headers: json, body })).body, { deleted: 1, cursor: '' });
   const refused: readonly (readonly [query: string, body: string | undefined])[] = [
     ['', undefined],
     ['?count=1', undefined],
@@ -228,13 +228,13 @@ test('delete requires ids or filters, in the query or the body', async () => {
   ];
   for (const [query, content] of refused) {
     const options = content === undefined ? {} : { headers: json, body: content };
-    const answer = await world.call<ErrorAnswer>('DELETE', `/v2/workflows/dlq${query}`, options);
-    assert.equal(answer.status, 400, `${query} ${content}`);
+    const response = await harness.call<ErrorResponse>('DELETE', `/v2/workflows/dlq${query}`, options);
+    assert.equal(response.status, 400, `${query} ${content}`);
   }
   assert.equal((await entries('label=gone')).length, 1);
-  await world.fail(54, { 'svc-label': 'gone' });
-  const first = await world.call<Deleted>('DELETE', '/v2/workflows/dlq?label=gone');
+  await harness.fail(54, { 'svc-label': 'gone' });
+  const first = await harness.call<Deleted>('DELETE', '/v2/workflows/dlq?label=gone');
   assert.equal(first.body.deleted, 50);
-  const rest = await world.call<Deleted>('DELETE', `/v2/workflows/dlq?label=gone&cursor=${first.body.cursor}`);
+  const rest = await harness.call<Deleted>('DELETE', `/v2/workflows/dlq?label=gone&cursor=${first.body.cursor}`);
   assert.deepEqual(rest.body, { deleted: 5, cursor: '' });
 });

@@ -17,10 +17,10 @@ import { deadLetterQuery, isEmptyRange } from '../filters.js';
 /** Ids that Everstep creates are shorter. */
 const MAX_DLQ_ID_LENGTH = 128;
 
-export const dlqIdsUpTo = (most: number) =>
+export const dlqIdsUpTo = (max: number) =>
   AnyOf(
     Text(MAX_DLQ_ID_LENGTH, {}),
-    `Ids of dead letter entries, at most ${most}. All or nothing: if one id does not exist, the response is 404 and nothing is changed. When ids are given, the other filters are ignored`,
+    `Ids of dead letter entries, at most ${max}. All or nothing: if one id does not exist, the response is 404 and nothing is changed. When ids are given, the other filters are ignored`,
   );
 export const DlqIds = dlqIdsUpTo(LIMITS.bulkMax);
 
@@ -60,14 +60,14 @@ export interface BulkPage<Done> {
 export type TakeEntries<Done> = (dlqIds: readonly string[]) => Promise<readonly Done[]>;
 
 /** Returns the distinct ids. Throws ApiError when there are none or too many. */
-export function checkedDlqIds(dlqIds: readonly string[], most: number = LIMITS.bulkMax): readonly string[] {
+export function checkedDlqIds(dlqIds: readonly string[], max: number = LIMITS.bulkMax): readonly string[] {
   const distinct = [...new Set(dlqIds)];
   if (distinct.length === 0)
     throw new ApiError('bad-parameter', 'dlqIds must not be empty; give at least one id, or omit the parameter');
-  if (distinct.length <= most) return distinct;
+  if (distinct.length <= max) return distinct;
   throw new ApiError(
     'bad-parameter',
-    `dlqIds must not contain more than ${most} different ids in one request; this request has ${distinct.length}`,
+    `dlqIds must not contain more than ${max} different ids in one request; this request has ${distinct.length}`,
   );
 }
 
@@ -79,7 +79,7 @@ export function hasFilter({ cursor: _cursor, count: _count, ...filters }: BulkQu
 export async function runBulk<Done>(context: ApiContext, request: BulkRequest, take: TakeEntries<Done>): Promise<BulkPage<Done>> {
   const { reads, cursors } = context;
   const { instanceId, query, matchRunId, pageMost = LIMITS.bulkMax } = request;
-  const most = Math.min(pageMost, LIMITS.bulkMax);
+  const max = Math.min(pageMost, LIMITS.bulkMax);
   const { cursor: given, count, dlqIds: _named, ...asked } = query;
   const scope = { operation: request.operation, instanceId, filters: asked };
   const continued: CursorState | null = given === undefined || given === '' ? null : await cursors.open(scope, given);
@@ -94,7 +94,7 @@ export async function runBulk<Done>(context: ApiContext, request: BulkRequest, t
   let done: readonly Done[] = [];
   // If other requests took a whole page in the meantime, the next page is tried. So an empty page means the end.
   do {
-    const limit = Math.min(most, left ?? most);
+    const limit = Math.min(max, left ?? max);
     const page = await reads.deadLetters.listDeadLetterIds({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     if (page.items.length > 0) done = await take(page.items);
     if (left !== null) left -= done.length;

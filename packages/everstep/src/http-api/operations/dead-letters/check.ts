@@ -6,7 +6,7 @@ import { CheckDeadLetters, DeadLetterChecks, type RunCheck, RunChecks } from '..
 import type { DeadLetterRecord, RunRecord } from '../../../ports/stores/store.js';
 import type { CheckedRun } from '../../../runtime/services/workflow-service.js';
 import { ONLY_READS } from '../../audited/audit-rule.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { presentReference } from '../../presenters/run.js';
 import { RunIdPath, requireRun, workflowCreatedAt } from '../runs/runs.js';
 import { filterOf } from './repairs.js';
@@ -37,7 +37,7 @@ export const checkRun = operation({
   async handle({ path: { workflowRunId }, query: { createdAt }, request }, { reads, service }, { instanceId }) {
     const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
     const checked = await service.runs.checkReplays({ runKeys: [run.key], signal: request.signal() });
-    return answer(200, { checks: checked.map((check) => presentCheck(run, run.dlqId, check)) });
+    return respond(200, { checks: checked.map((check) => presentCheck(run, run.dlqId, check)) });
   },
 });
 
@@ -80,6 +80,6 @@ export const checkDeadLetters = operation({
       return check ? [presentCheck(run, dlqId, check)] : [];
     });
     const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, left: null });
-    return answer(200, { cursor, checks });
+    return respond(200, { cursor, checks });
   },
 });

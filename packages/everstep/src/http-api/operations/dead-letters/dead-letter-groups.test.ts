@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { DeadLetterGroup, DeadLetterGroupPage } from '../../../contract/dead-letter-groups.js';
 import type { DeadLetterEntry } from '../../../contract/dead-letters.js';
-import { ApiWorld, type ErrorAnswer } from '../../testing/api-world.js';
+import { ApiHarness, type ErrorResponse } from '../../testing/api-harness.js';
 
 interface Page {
   readonly messages: readonly DeadLetterEntry[];
@@ -11,18 +11,18 @@ interface Page {
 const GROUPS = '/v2/workflows/dlq/groups';
 const HOUR_MS = 3_600_000;
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const list = async (query = ''): Promise<DeadLetterGroupPage> =>
-  (await world.call<DeadLetterGroupPage>('GET', `${GROUPS}?${query}`)).body;
+  (await harness.call<DeadLetterGroupPage>('GET', `${GROUPS}?${query}`)).body;
 const get = async (fingerprint: string): Promise<DeadLetterGroup> =>
-  (await world.call<DeadLetterGroup>('GET', `${GROUPS}/${fingerprint}`)).body;
-const mark = (fingerprint: string, verb: string) => world.call<DeadLetterGroup>('POST', `${GROUPS}/${fingerprint}/${verb}`);
-/** Returns the group of the runs of `world.fail`. */
+  (await harness.call<DeadLetterGroup>('GET', `${GROUPS}/${fingerprint}`)).body;
+const mark = (fingerprint: string, verb: string) => harness.call<DeadLetterGroup>('POST', `${GROUPS}/${fingerprint}/${verb}`);
+/** Returns the group of the runs of `harness.fail`. */
 async function groupOfFailed(): Promise<DeadLetterGroup> {
   const [group, ...more] = (await list()).groups;
   assert.ok(group);
@@ -31,7 +31,7 @@ async function groupOfFailed(): Promise<DeadLetterGroup> {
 }
 
 test('runs with the same error form one group with its message, source, count and times', async () => {
-  const dlqIds = await world.fail(3);
+  const dlqIds = await harness.fail(3);
   const { fingerprint, firstSeenAt, lastSeenAt, exampleDlqId, histogram, ...rest } = await groupOfFailed();
   assert.match(fingerprint, /^[0-9a-f]{16}$/);
   assert.ok(dlqIds.includes(exampleDlqId ?? ''));
@@ -80,16 +80,16 @@ test('runs with the same error form one group with its message, source, count an
 
 test('entries contain their group and can be found, resumed, restarted and deleted by it', async () => {
   const { fingerprint, count } = await groupOfFailed();
-  const entries = async (query: string) => (await world.call<Page>('GET', `/v2/workflows/dlq?${query}`)).body.messages;
+  const entries = async (query: string) => (await harness.call<Page>('GET', `/v2/workflows/dlq?${query}`)).body.messages;
   assert.equal((await entries(`fingerprint=${fingerprint}`)).length, count);
   assert.equal((await entries('fingerprint=0123456789abcdef')).length, 0);
   const bulk = async (method: 'POST' | 'DELETE', path: string, query: string) =>
-    (await world.call<{ workflowRuns?: unknown[]; deleted?: number }>(method, `/v2/workflows/dlq${path}?${query}`)).body;
+    (await harness.call<{ workflowRuns?: unknown[]; deleted?: number }>(method, `/v2/workflows/dlq${path}?${query}`)).body;
   assert.equal((await bulk('POST', '/resume', 'fingerprint=0123456789abcdef')).workflowRuns?.length, 0);
   assert.equal((await bulk('DELETE', '', `fingerprint=${fingerprint}&count=1`)).deleted, 1);
   assert.equal((await get(fingerprint)).count, count - 1);
   assert.equal((await bulk('POST', '/restart', `fingerprint=${fingerprint}&count=1`)).workflowRuns?.length, 1);
-  await world.runtime.idle();
+  await harness.runtime.idle();
   assert.equal((await get(fingerprint)).count, count - 1);
   assert.equal((await get(fingerprint)).total, count + 1);
 });
@@ -103,7 +103,7 @@ test('acknowledging and resolving a group is audited; a new failure makes it reg
   assert.ok(acknowledged.body.acknowledgedAt);
   const resolved = (await mark(fingerprint, 'resolve')).body;
   assert.ok(resolved.resolvedAt);
-  await world.fail(1);
+  await harness.fail(1);
   const regressed = await get(fingerprint);
   assert.deepEqual([regressed.state, regressed.resolvedAt], ['regressed', null]);
   assert.equal((await list('state=regressed')).groups.length, 1);
@@ -111,7 +111,7 @@ test('acknowledging and resolving a group is audited; a new failure makes it reg
 });
 
 test('the audit log of the owner records the mark with the kind of token', async () => {
-  const { accounts } = world.store;
+  const { accounts } = harness.store;
   await accounts.createUser({
     user: { userId: 'usr_ann', email: 'ann@w.test', createdAt: 1 },
     apiKey: { apiKeyId: 'key_ann', userId: 'usr_ann', name: 'first', keyHash: 'ab', createdAt: 1 },
@@ -134,7 +134,7 @@ test('the audit log of the owner records the mark with the kind of token', async
 
 test('lists an empty group only on request', async () => {
   const { fingerprint } = await groupOfFailed();
-  assert.equal((await world.call('DELETE', '/v2/workflows/dlq?fromDate=0')).status, 200);
+  assert.equal((await harness.call('DELETE', '/v2/workflows/dlq?fromDate=0')).status, 200);
   assert.deepEqual((await list()).groups, []);
   const [empty] = (await list('withEmpty=true')).groups;
   assert.deepEqual([empty?.fingerprint, empty?.count, empty?.exampleDlqId], [fingerprint, 0, null]);
@@ -142,9 +142,9 @@ test('lists an empty group only on request', async () => {
 });
 
 test('pages through groups with a cursor that is bound to the listing', async () => {
-  await world.fail(1);
-  await world.trigger('fan', { 'svc-retries': '0' });
-  await world.runtime.idle();
+  await harness.fail(1);
+  await harness.trigger('fan', { 'svc-retries': '0' });
+  await harness.runtime.idle();
   const all = (await list()).groups;
   assert.equal(all.length, 2);
   const first = await list('count=1');
@@ -156,7 +156,7 @@ test('pages through groups with a cursor that is bound to the listing', async ()
   );
   assert.equal(second.cursor, '');
   assert.ok(all.some(({ stepName, message }) => stepName === 'branch #' && message === 'branch # is not ready'));
-  const elsewhere = await world.call<ErrorAnswer>('GET', `${GROUPS}?state=new&cursor=${first.cursor}`);
+  const elsewhere = await harness.call<ErrorResponse>('GET', `${GROUPS}?state=new&cursor=${first.cursor}`);
   assert.equal(elsewhere.headers['svc-error-code'], 'bad-cursor');
 });
 
@@ -171,7 +171,7 @@ test('rejects invalid filters and says why', async () => {
     ['GET', '/v2/workflows/dlq?fingerprint=x', 'bad-parameter', /fingerprint/],
   ];
   for (const [method, path, code, words] of cases) {
-    const { headers, body } = await world.call<ErrorAnswer>(method, path);
+    const { headers, body } = await harness.call<ErrorResponse>(method, path);
     assert.equal(headers['svc-error-code'], code, path);
     assert.match(body.error, words);
   }

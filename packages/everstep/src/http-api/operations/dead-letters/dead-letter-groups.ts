@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { DeadLetterGroup, DeadLetterGroupPage, GROUP_KINDS, GroupStateSchema } from '../../../contract/dead-letter-groups.js';
 import { OWN_ENTRY } from '../../audited/audit-rule.js';
-import { answer, type Operation, operation } from '../../operation.js';
+import { type Operation, operation, respond } from '../../operation.js';
 import { AnyOf } from '../../parameters/multi-value.js';
 import { Cursor, UnixMs } from '../../parameters/values.js';
 import { presentGroup, presentTotals } from '../../presenters/dead-letter-group.js';
@@ -61,7 +61,7 @@ const listGroups = operation({
     const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
     const kind = asked.kind ?? 'workflow';
     const totals = presentTotals(await reads.deadLetterGroups.totals({ instanceId, kind, now: service.now() }));
-    if (isEmptyRange(asked)) return answer(200, { cursor: '', groups: [], totals });
+    if (isEmptyRange(asked)) return respond(200, { cursor: '', groups: [], totals });
     // Group states depend on the time, so all pages use the time of the first page.
     const now = start?.horizon ? Number(start.horizon) : service.now();
     const { items, next } = await reads.deadLetterGroups.list({
@@ -79,7 +79,7 @@ const listGroups = operation({
       limit: count ?? LIMITS.groupsPageDefault,
     });
     const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: String(now), left: null });
-    return answer(200, { cursor, groups: items.map((group) => presentGroup(group, now, 'newest')), totals });
+    return respond(200, { cursor, groups: items.map((group) => presentGroup(group, now, 'newest')), totals });
   },
 });
 
@@ -98,7 +98,7 @@ const getGroup = operation({
     const now = service.now();
     const group = await reads.deadLetterGroups.find({ instanceId, fingerprint, now });
     if (!group) throw noSuchGroup(fingerprint);
-    return answer(200, presentGroup(group, now, 'all'));
+    return respond(200, presentGroup(group, now, 'all'));
   },
 });
 
@@ -128,7 +128,7 @@ const mark = (kind: keyof typeof MARKS): Operation =>
     responses: { 200: DeadLetterGroup },
     errors: ['bad-parameter', 'not-found'],
     handle: async ({ path: { fingerprint }, request }, context, caller) =>
-      answer(200, await markedGroup({ fingerprint, change: { kind }, request }, context, caller)),
+      respond(200, await markedGroup({ fingerprint, change: { kind }, request }, context, caller)),
   });
 
 export const groupOperations: readonly Operation[] = [

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { DeadLetterEntry } from '../../../contract/dead-letters.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
 interface Page {
   readonly cursor: string;
   readonly messages: readonly DeadLetterEntry[];
 }
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
-const list = async (query: string): Promise<Page> => (await world.call<Page>('GET', `/v2/workflows/dlq?${query}`)).body;
+const list = async (query: string): Promise<Page> => (await harness.call<Page>('GET', `/v2/workflows/dlq?${query}`)).body;
 const idsOf = ({ messages }: Page): string[] => messages.map(({ dlqId }) => dlqId);
 
 test('an entry has all fields with their types and omits absent ones', async () => {
-  const [dlqId = ''] = await world.fail(1, {
+  const [dlqId = ''] = await harness.fail(1, {
     'svc-workflow-runid': 'full',
     'svc-label': 'full,second',
     'svc-retries': '2',
@@ -27,7 +27,7 @@ test('an entry has all fields with their types and omits absent ones', async () 
     'svc-forward-x-user': 'u1',
     'content-type': 'application/json',
   });
-  const { status, body } = await world.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${dlqId}`);
+  const { status, body } = await harness.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${dlqId}`);
   assert.equal(status, 200);
   const { createdAt, workflowCreatedAt, error, failureFunctionInfo: info, fingerprint, ...rest } = body;
   assert.match(fingerprint ?? '', /^[0-9a-f]{16}$/);
@@ -56,8 +56,8 @@ test('an entry has all fields with their types and omits absent ones', async () 
   });
   const { failureFunctionInfo: _aloneOnly, ...listed } = body;
   assert.deepEqual((await list('label=full')).messages, [listed]);
-  const [plain = ''] = await world.fail(1);
-  const { body: bare } = await world.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${plain}`);
+  const [plain = ''] = await harness.fail(1);
+  const { body: bare } = await harness.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${plain}`);
   for (const name of ['label', 'flowControlKey', 'failureCallback', 'failureFunctionState', 'bodyBase64', 'responseBodyBase64'])
     assert.ok(!(name in bare), name);
 });
@@ -65,17 +65,17 @@ test('an entry has all fields with their types and omits absent ones', async () 
 test('returns a body that is not UTF-8 in base64', async () => {
   const payload = Buffer.from([0xff, 0xfe, 0]);
   const headers = { 'svc-label': 'bytes', 'svc-wait-for-result': 'true' };
-  await world.call('POST', '/v2/trigger/http://w.test/fail', { headers, body: payload });
+  await harness.call('POST', '/v2/trigger/http://w.test/fail', { headers, body: payload });
   const [entry] = (await list('label=bytes')).messages;
   assert.equal(entry?.bodyBase64, payload.toString('base64'));
   assert.equal(entry?.body, undefined);
 });
 
 test('pages newest first without gaps or duplicates while entries arrive', async () => {
-  const ids = await world.fail(7, { 'svc-label': 'paged' });
+  const ids = await harness.fail(7, { 'svc-label': 'paged' });
   const first = await list('label=paged&count=3');
   assert.deepEqual(idsOf(first), ids.slice(4).reverse());
-  await world.fail(2, { 'svc-label': 'paged' });
+  await harness.fail(2, { 'svc-label': 'paged' });
   const second = await list(`label=paged&count=2&cursor=${first.cursor}`);
   assert.deepEqual(idsOf(second), ids.slice(2, 4).reverse());
   const third = await list(`label=paged&cursor=${second.cursor}`);
@@ -87,24 +87,24 @@ test('pages newest first without gaps or duplicates while entries arrive', async
 });
 
 test('pages oldest first without gaps or duplicates, and a cursor is bound to the order', async () => {
-  const ids = await world.fail(5, { 'svc-label': 'ordered' });
+  const ids = await harness.fail(5, { 'svc-label': 'ordered' });
   const query = 'label=ordered&order=oldest-first&count=3';
   const first = await list(query);
   assert.deepEqual(idsOf(first), ids.slice(0, 3));
-  const [late = ''] = await world.fail(1, { 'svc-label': 'ordered' });
+  const [late = ''] = await harness.fail(1, { 'svc-label': 'ordered' });
   const second = await list(`${query}&cursor=${first.cursor}`);
   assert.deepEqual([idsOf(second), second.cursor], [[...ids.slice(3), late], '']);
-  const { status, headers } = await world.call('GET', `/v2/workflows/dlq?label=ordered&cursor=${first.cursor}`);
+  const { status, headers } = await harness.call('GET', `/v2/workflows/dlq?label=ordered&cursor=${first.cursor}`);
   assert.deepEqual([status, headers['svc-error-code']], [400, 'bad-cursor']);
-  assert.equal((await world.call('GET', '/v2/workflows/dlq?order=by-error')).status, 400);
+  assert.equal((await harness.call('GET', '/v2/workflows/dlq?order=by-error')).status, 400);
 });
 
 test('combines filters with AND and their values with OR', async () => {
-  const world = await ApiWorld.open();
-  const [a = ''] = await world.fail(1, { 'svc-label': 'x', 'svc-flow-control-key': 'k1' });
-  const [b = ''] = await world.fail(1, { 'svc-label': 'y', 'svc-flow-control-key': 'k2' });
-  const [c = ''] = await world.fail(1, { 'svc-label': 'z' }, 'fail?c=1,2');
-  const { workflowRunId, workflowCreatedAt, createdAt } = (await world.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${b}`))
+  const harness = await ApiHarness.open();
+  const [a = ''] = await harness.fail(1, { 'svc-label': 'x', 'svc-flow-control-key': 'k1' });
+  const [b = ''] = await harness.fail(1, { 'svc-label': 'y', 'svc-flow-control-key': 'k2' });
+  const [c = ''] = await harness.fail(1, { 'svc-label': 'z' }, 'fail?c=1,2');
+  const { workflowRunId, workflowCreatedAt, createdAt } = (await harness.call<DeadLetterEntry>('GET', `/v2/workflows/dlq/${b}`))
     .body;
   const table: readonly (readonly [query: string, expected: readonly string[]])[] = [
     ['', [c, b, a]],
@@ -133,17 +133,17 @@ test('combines filters with AND and their values with OR', async () => {
     ['&unknownParameter=1', [c, b, a]],
   ];
   for (const [query, expected] of table) {
-    const { body } = await world.call<Page>('GET', `/v2/workflows/dlq?${query.slice(1)}`);
+    const { body } = await harness.call<Page>('GET', `/v2/workflows/dlq?${query.slice(1)}`);
     assert.deepEqual(idsOf(body), expected, query);
   }
-  await world.close();
+  await harness.close();
 });
 
 test('does not show entries of other instances', async () => {
-  const [dlqId = ''] = await world.fail(1, { 'svc-label': 'mine' });
-  const stranger = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
+  const [dlqId = ''] = await harness.fail(1, { 'svc-label': 'mine' });
+  const stranger = await harness.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
   const headers = { authorization: `Bearer ${stranger}` };
-  const page = await world.call<Page>('GET', '/v2/workflows/dlq', { headers });
+  const page = await harness.call<Page>('GET', '/v2/workflows/dlq', { headers });
   assert.deepEqual(page.body, { cursor: '', messages: [] });
   for (const [method, path] of [
     ['GET', `/v2/workflows/dlq/${dlqId}`],
@@ -152,6 +152,6 @@ test('does not show entries of other instances', async () => {
     ['POST', `/v2/workflows/dlq/restart?dlqIds=${dlqId}`],
     ['DELETE', `/v2/workflows/dlq?dlqIds=${dlqId}`],
   ] as const)
-    assert.equal((await world.call(method, path, { headers })).status, 404, path);
+    assert.equal((await harness.call(method, path, { headers })).status, 404, path);
   assert.equal(idsOf(await list('label=mine')).length, 1);
 });

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { DeadLetterEntry, DeadLetterPage } from '../../../contract/dead-letters.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { storeFilterOf } from '../../parameters/filters.js';
 import { shown } from '../../parameters/value-errors.js';
 import { Cursor, Text } from '../../parameters/values.js';
@@ -49,7 +49,7 @@ export const listDeadLetters = operation({
     const { cursor: given, count, ...asked } = query;
     const scope = { operation: 'dlq', instanceId, filters: asked };
     const start = given === undefined || given === '' ? null : await cursors.open(scope, given);
-    if (isEmptyRange(asked)) return answer(200, { cursor: '', messages: [] });
+    if (isEmptyRange(asked)) return respond(200, { cursor: '', messages: [] });
     const listing = await reads.deadLetters.listDeadLetters({
       instanceId,
       filter: { kind: 'workflow', ...storeFilterOf(DEAD_LETTER_FILTERS, asked) },
@@ -62,7 +62,7 @@ export const listDeadLetters = operation({
     const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null });
     const coming = await reads.repairs.scheduledDeletions({ instanceId, dlqIds: entries.map(({ dlqId }) => dlqId) });
     const deletions = new Map(coming.map((deletion) => [deletion.dlqId, deletion]));
-    return answer(200, { cursor, messages: entries.map((entry) => presentDeadLetter(entry, deletions.get(entry.dlqId))) });
+    return respond(200, { cursor, messages: entries.map((entry) => presentDeadLetter(entry, deletions.get(entry.dlqId))) });
   },
 });
 
@@ -82,6 +82,6 @@ export const getDeadLetter = operation({
     if (!entry) throw noSuchEntry([dlqId]);
     const history = await callbackHistory(reads.deadLetters, entry);
     const [deletion] = await reads.repairs.scheduledDeletions({ instanceId, dlqIds: [dlqId] });
-    return answer(200, presentDeadLetter(entry, deletion, history));
+    return respond(200, presentDeadLetter(entry, deletion, history));
   },
 });

@@ -5,7 +5,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { DeletedDeadLetter, DeletedDeadLetters } from '../../../contract/dead-letters.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import {
   BulkByRunIdPrefix,
   checkedDlqIds,
@@ -32,7 +32,7 @@ export const deleteDeadLetter = operation({
   async handle({ path: { dlqId } }, { service }, { instanceId }) {
     const outcome = await service.deadLetters.delete({ instanceId, dlqIds: [dlqId], whenMissing: 'fail' });
     if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
-    return answer(200, { deleted: 1 });
+    return respond(200, { deleted: 1 });
   },
 });
 
@@ -63,7 +63,7 @@ export const deleteDeadLetters = operation({
       refuseSmallerCount(dlqIds, query.count);
       const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'fail' });
       if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
-      return answer(200, { deleted: outcome.count, cursor: '' });
+      return respond(200, { deleted: outcome.count, cursor: '' });
     }
     if (!hasFilter(query)) {
       throw new ApiError(
@@ -75,6 +75,6 @@ export const deleteDeadLetters = operation({
       const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'skip' });
       return Array.from({ length: outcome.kind === 'deleted' ? outcome.count : 0 });
     });
-    return answer(200, { deleted: page.done.length, cursor: page.cursor });
+    return respond(200, { deleted: page.done.length, cursor: page.cursor });
   },
 });

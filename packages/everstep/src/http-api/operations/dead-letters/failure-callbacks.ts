@@ -5,7 +5,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import type { CallbackOutcome } from '../../../runtime/services/workflow-service.js';
 import { allowSpending } from '../../admission/allowance.js';
 import { change } from '../../audited/audit-rule.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { DlqIdPath, noSuchEntry } from './dead-letters.js';
 
 const PATH = '/v2/workflows/dlq/callback/{dlqId}';
@@ -39,7 +39,7 @@ export const retryFailureCallback = operation({
   async handle({ path: { dlqId } }, context, { instanceId }) {
     await allowSpending(context, instanceId);
     callbackDone(await context.service.failureCallbacks.retry({ instanceId, dlqId }), dlqId);
-    return answer(200, { failureFunctionState: 'CALLBACK_INPROGRESS' as const });
+    return respond(200, { failureFunctionState: 'CALLBACK_INPROGRESS' as const });
   },
 });
 
@@ -58,6 +58,6 @@ export const cancelFailureCallback = operation({
   errors: ['bad-parameter', 'not-found', 'callback-not-possible'],
   async handle({ path: { dlqId } }, { service }, { instanceId }) {
     callbackDone(await service.failureCallbacks.cancel({ instanceId, dlqId }), dlqId);
-    return answer(200, { failureFunctionState: 'CALLBACK_CANCELED' as const });
+    return respond(200, { failureFunctionState: 'CALLBACK_CANCELED' as const });
   },
 });

@@ -18,7 +18,7 @@ type Change<Mark = GroupMark> = Mark extends GroupMark ? Omit<Mark, 'at' | 'by'>
 export interface MarkRequest {
   readonly fingerprint: string;
   readonly change: Change;
-  /** In the audit log, besides the instance. Contains no text of a note. */
+  /** Details for the audit log. They never contain the text of a note. */
   readonly details?: AuditEntry['details'];
   readonly request: RequestContext;
 }

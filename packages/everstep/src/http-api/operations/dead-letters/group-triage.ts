@@ -11,7 +11,7 @@ import {
 import { ApiError } from '../../../contract/error-codes.js';
 import { like } from '../../../contract/patterns.js';
 import { OWN_ENTRY } from '../../audited/audit-rule.js';
-import { answer, type Operation, operation } from '../../operation.js';
+import { type Operation, operation, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { Fingerprint } from '../filters.js';
 import { markedGroup } from './group-changes.js';
@@ -44,7 +44,7 @@ const assign = operation({
     if (assignee !== null && !(await context.accounts.usersOf(caller.instanceId)).includes(assignee))
       throw new ApiError('bad-body', `"assignee" must be a user with access to this queue instance; got ${shown(assignee)}`);
     const change = { kind: 'assign', assignee } as const;
-    return answer(200, await markedGroup({ ...path, change, details: { assignee }, request }, context, caller));
+    return respond(200, await markedGroup({ ...path, change, details: { assignee }, request }, context, caller));
   },
 });
 
@@ -65,7 +65,7 @@ const snooze = operation({
     if (until !== null && (until <= now || until - now > LIMITS.maxSnoozeMs))
       throw new ApiError('bad-body', `"until" must be in the future, at most ${LIMITS.maxSnoozeMs / DAY_MS} days from now`);
     const change = { kind: 'snooze', until } as const;
-    return answer(200, await markedGroup({ ...path, change, details: { until }, request }, context, caller));
+    return respond(200, await markedGroup({ ...path, change, details: { until }, request }, context, caller));
   },
 });
 
@@ -82,7 +82,7 @@ const addNote = operation({
     if (!body) throw missingBody();
     const noteId = context.service.newId('nte');
     const change = { kind: 'add-note', noteId, text: body.text } as const;
-    return answer(200, await markedGroup({ ...path, change, details: { noteId }, request }, context, caller));
+    return respond(200, await markedGroup({ ...path, change, details: { noteId }, request }, context, caller));
   },
 });
 
@@ -100,7 +100,7 @@ const deleteNote = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { fingerprint: of, noteId }, request }, context, caller) {
     const change = { kind: 'delete-note', noteId } as const;
-    return answer(200, await markedGroup({ fingerprint: of, change, details: { noteId }, request }, context, caller));
+    return respond(200, await markedGroup({ fingerprint: of, change, details: { noteId }, request }, context, caller));
   },
 });
 
@@ -115,7 +115,7 @@ const listAssignees = operation({
   needsReadWrite: true,
   responses: { 200: DeadLetterAssignees },
   errors: ['bad-parameter'],
-  handle: async (_input, { accounts }, { instanceId }) => answer(200, { assignees: [...(await accounts.usersOf(instanceId))] }),
+  handle: async (_input, { accounts }, { instanceId }) => respond(200, { assignees: [...(await accounts.usersOf(instanceId))] }),
 });
 
 export const triageOperations: readonly Operation[] = [listAssignees, assign, snooze, addNote, deleteNote];

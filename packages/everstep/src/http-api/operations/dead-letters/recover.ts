@@ -10,7 +10,7 @@ import type { RunReference } from '../../../ports/stores/store.js';
 import type { RecoverCommand, RunOverrides } from '../../../runtime/services/workflow-service.js';
 import { allowRuns, startAllowed } from '../../admission/allowance.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { ChosenId } from '../../parameters/values.js';
 import { presentReference } from '../../presenters/run.js';
@@ -149,7 +149,7 @@ function single(kind: RecoverKind): Operation {
       );
       const [run] = runs;
       if (!run) throw new Error(`the ${kind} of ${dlqId} created no run`);
-      return answer(200, presentReference(run));
+      return respond(200, presentReference(run));
     },
   });
 }
@@ -190,13 +190,13 @@ function bulk(kind: RecoverKind): Operation {
         const dlqIds = checkedDlqIds(query.dlqIds);
         refuseSmallerCount(dlqIds, query.count);
         const runs = await recover({ ...command, dlqIds, whenMissing: 'fail' }, context, request);
-        return answer(200, { workflowRuns: runs.map(presentReference), cursor: '' });
+        return respond(200, { workflowRuns: runs.map(presentReference), cursor: '' });
       }
       const take: TakeEntries<RunReference> = (dlqIds) => recover({ ...command, dlqIds, whenMissing: 'skip' }, context, request);
       const asked: BulkQuery = query;
       const matchRunId = kind === 'resume' ? 'prefix' : 'exact';
       const page = await runBulk(context, { operation: `dlq-${kind}`, instanceId, query: asked, matchRunId }, take);
-      return answer(200, { workflowRuns: page.done.map(presentReference), cursor: page.cursor });
+      return respond(200, { workflowRuns: page.done.map(presentReference), cursor: page.cursor });
     },
   });
 }

@@ -23,7 +23,7 @@ import type { RepairRecord } from '../../../ports/stores/repair-store.js';
 import type { DeadLetterFilter } from '../../../ports/stores/store.js';
 import type { RepairChange, RepairStartSettings } from '../../../runtime/services/workflow-service.js';
 import { change, OWN_ENTRY } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { storeFilterOf } from '../../parameters/filters.js';
 import { DEFAULT_PERIOD_MS } from '../../parameters/flow-control-value.js';
 import { AnyOf } from '../../parameters/multi-value.js';
@@ -150,7 +150,7 @@ const planRepair = operation({
     if (!body) throw badBody('the request body is missing; send a JSON object with "action"');
     const { action, filter = {}, overrides = {} } = body;
     const command = { filter: filterOf(action, filter), overrides: overridesOf(action, overrides) };
-    return answer(201, presentRepair(await service.repairs.plan({ instanceId, action, ...command, createdBy: actor })));
+    return respond(201, presentRepair(await service.repairs.plan({ instanceId, action, ...command, createdBy: actor })));
   },
 });
 
@@ -194,7 +194,7 @@ const listRepairs = operation({
     } while (after !== null && repairs.length < limit && bytes < LIMITS.maxPageBytes / 2);
     await request.reserve(bytes);
     const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, left: null });
-    return answer(200, { cursor, repairs });
+    return respond(200, { cursor, repairs });
   },
 });
 
@@ -210,7 +210,7 @@ const getRepair = operation({
   responses: { 200: RepairEntry },
   errors: ['bad-parameter', 'not-found'],
   handle: async ({ path: { repairId } }, context, { instanceId }) =>
-    answer(200, presentRepair(await requireRepair(context, instanceId, repairId))),
+    respond(200, presentRepair(await requireRepair(context, instanceId, repairId))),
 });
 
 const listRepairItems = operation({
@@ -247,7 +247,7 @@ const listRepairItems = operation({
     const after = start === null ? -1 : Number(start.after);
     const { items, next } = await reads.repairs.items({ instanceId, repairId, ...states, after, limit });
     const cursor = next === null ? '' : await cursors.seal(scope, { after: String(next), horizon: null, left: null });
-    return answer(200, { cursor, items: items.map(presentRepairItem) });
+    return respond(200, { cursor, items: items.map(presentRepairItem) });
   },
 });
 
@@ -268,7 +268,7 @@ const startRepair = operation({
   async handle({ path: { repairId }, body, request }, context, { instanceId, actor }) {
     const { repair } = await requireRepair(context, instanceId, repairId);
     const change = { kind: 'start', settings: startSettingsOf(repair.action, body ?? {}) } as const;
-    return answer(200, await changed(context, { instanceId, actor, repairId, change, request }));
+    return respond(200, await changed(context, { instanceId, actor, repairId, change, request }));
   },
 });
 
@@ -287,7 +287,7 @@ const continueRepair = operation({
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found', 'repair-state'],
   async handle({ path: { repairId }, body, request }, context, { instanceId, actor }) {
     const change = { kind: 'continue', ratePerSecond: body?.ratePerSecond } as const;
-    return answer(200, await changed(context, { instanceId, actor, repairId, change, request }));
+    return respond(200, await changed(context, { instanceId, actor, repairId, change, request }));
   },
 });
 
@@ -305,7 +305,7 @@ const ending = (kind: 'pause' | 'abort', summary: string, description: string): 
     responses: { 200: RepairEntry },
     errors: ['bad-parameter', 'not-found', 'repair-state'],
     handle: async ({ path: { repairId }, request }, context, { instanceId, actor }) =>
-      answer(200, await changed(context, { instanceId, actor, repairId, change: { kind }, request })),
+      respond(200, await changed(context, { instanceId, actor, repairId, change: { kind }, request })),
   });
 
 export const repairOperations: readonly Operation[] = [

@@ -3,35 +3,35 @@ import { after, before, test } from 'node:test';
 import { LIMITS } from '../../../config/limits.js';
 import type { NotifiedWaiter, Waiter } from '../../../contract/events.js';
 import type { RunResult } from '../../../contract/runs.js';
-import { ApiWorld, EVENT_ID } from '../../testing/api-world.js';
+import { ApiHarness, EVENT_ID } from '../../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const EVENT = encodeURIComponent(EVENT_ID);
 const waiting = async (id: string, endpoint = 'wait') => {
-  await world.trigger(endpoint, { 'svc-workflow-runid': id });
-  return world.journalWhen(id, ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
+  await harness.trigger(endpoint, { 'svc-workflow-runid': id });
+  return harness.journalWhen(id, ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
 };
 const resultOf = async (id: string) =>
-  (await world.call<RunResult>('GET', `/v2/workflows/runs/${encodeURIComponent(id)}/result`)).body.result;
+  (await harness.call<RunResult>('GET', `/v2/workflows/runs/${encodeURIComponent(id)}/result`)).body.result;
 const notify = (path: string, body: string | Buffer = '', headers: Record<string, string> = {}) =>
-  world.call<NotifiedWaiter[]>('POST', `/v2/notify/${path}`, { body, headers });
+  harness.call<NotifiedWaiter[]>('POST', `/v2/notify/${path}`, { body, headers });
 
 test('returns an empty array when no run waits', async () => {
   const { status, body } = await notify('nobody', 'x', { 'content-type': 'x/y' });
   assert.deepEqual([status, body], [200, []]);
-  assert.deepEqual((await world.call('GET', '/v2/waiters/nobody')).body, []);
+  assert.deepEqual((await harness.call('GET', '/v2/waiters/nobody')).body, []);
 });
 
 test('lists all waiters, longest first, and notifies each once with the data', async () => {
   const first = await waiting('w-1');
   await waiting('w 2');
   const deadlineAt = first.tasks.find(({ kind }) => kind === 'wait')?.waitDeadline ?? 0;
-  const listed = await world.call<Waiter[]>('GET', `/v2/waiters/${EVENT}`);
+  const listed = await harness.call<Waiter[]>('GET', `/v2/waiters/${EVENT}`);
   const expected: Waiter = {
     url: 'http://w.test/wait',
     headers: { 'Svc-Workflow-Runid': ['w-1'], 'Svc-Workflow-Url': ['http://w.test/wait'] },
@@ -42,7 +42,7 @@ test('lists all waiters, longest first, and notifies each once with the data', a
     listed.body.map(({ headers }) => headers['Svc-Workflow-Runid']),
     [['w-1'], ['w 2']],
   );
-  assert.equal((await world.call<Waiter[]>('GET', `/v2/waiters/${EVENT}?count=1`)).body.length, 1);
+  assert.equal((await harness.call<Waiter[]>('GET', `/v2/waiters/${EVENT}?count=1`)).body.length, 1);
 
   const { body } = await notify(EVENT, '{"n":1}', { 'content-type': 'application/json' });
   assert.deepEqual(body[0]?.waiter, expected);
@@ -68,12 +68,12 @@ test('notifies a single run', async () => {
     body.map(({ waiter, kept }) => [waiter.headers['Svc-Workflow-Runid'], kept]),
     [[['alone/1'], undefined]],
   );
-  assert.equal((await world.call<Waiter[]>('GET', `/v2/waiters/${EVENT}`)).body.length, 1);
+  assert.equal((await harness.call<Waiter[]>('GET', `/v2/waiters/${EVENT}`)).body.length, 1);
   await notify(EVENT);
 });
 
 test('stores the event for a run that does not wait yet and rejects it for one that has ended', async () => {
-  await world.trigger('hang', { 'svc-workflow-runid': 'early' });
+  await harness.trigger('hang', { 'svc-workflow-runid': 'early' });
   const { status, body } = await notify(`early/${EVENT}`, 'x');
   assert.equal(status, 200);
   const [kept] = body;
@@ -89,32 +89,32 @@ test('stores the event for a run that does not wait yet and rejects it for one t
       kept: true,
     },
   );
-  const journal = await world.journalWhen('early', ({ keptEvents }) => keptEvents !== undefined);
+  const journal = await harness.journalWhen('early', ({ keptEvents }) => keptEvents !== undefined);
   assert.deepEqual(
     journal.keptEvents?.map(({ eventId }) => eventId),
     [EVENT_ID],
   );
-  await world.call('DELETE', '/v2/workflows/runs/early');
+  await harness.call('DELETE', '/v2/workflows/runs/early');
   const late = await notify(`early/${EVENT}`);
   assert.deepEqual([late.status, late.headers['svc-error-code']], [409, 'run-not-active']);
 });
 
 test('rejects events at the limit of stored events', async () => {
   const notify = async () => ({ kind: 'too-many-kept' as const });
-  const { instanceOfWebhook, callWebhook } = world.runtime.events;
+  const { instanceOfWebhook, callWebhook } = harness.runtime.events;
   const events = { notify, instanceOfWebhook, callWebhook };
-  const full = await ApiWorld.open({ service: { ...world.runtime, events } });
-  const answer = await full.call('POST', '/v2/notify/r/e');
-  assert.deepEqual([answer.status, answer.headers['svc-error-code']], [409, 'too-many-events']);
-  assert.match(answer.body.error, /run "r" has reached the limit of stored events \(1000, or 33554432 bytes in all\)/);
+  const full = await ApiHarness.open({ service: { ...harness.runtime, events } });
+  const response = await full.call('POST', '/v2/notify/r/e');
+  assert.deepEqual([response.status, response.headers['svc-error-code']], [409, 'too-many-events']);
+  assert.match(response.body.error, /run "r" has reached the limit of stored events \(1000, or 33554432 bytes in all\)/);
   await full.close();
 });
 
 test('does not notify or list runs of other instances', async () => {
   await waiting('mine');
-  const stranger = await world.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
+  const stranger = await harness.authority.issueToken({ instanceId: 'qi_2', access: 'read-write' });
   const headers = { authorization: `Bearer ${stranger}` };
-  assert.deepEqual((await world.call('GET', `/v2/waiters/${EVENT}`, { headers })).body, []);
+  assert.deepEqual((await harness.call('GET', `/v2/waiters/${EVENT}`, { headers })).body, []);
   assert.deepEqual((await notify(EVENT, '', headers)).body, []);
   assert.equal((await notify(`mine/${EVENT}`, '', headers)).status, 404);
   assert.equal((await notify(EVENT)).body.length, 1);
@@ -127,13 +127,13 @@ test('anyone can call a webhook with any method, and the run receives the reques
     const { webhookUrl } = JSON.parse(journal.steps[0]?.out ?? '{}');
     const { pathname } = new URL(webhookUrl);
     const payload = method === 'GET' ? {} : { payload: 'in' };
-    const answer = await world.send({
+    const received = await harness.send({
       method,
       url: `${pathname}?a=1&a=%2C`,
       headers: { authorization: 'Basic of-the-caller', cookie: 'c=1', 'x-odd': 'é', connection: 'close, x-hop', 'x-hop': '1' },
       ...payload,
     });
-    assert.deepEqual([answer.status, answer.body], [200, { status: 'taken' }]);
+    assert.deepEqual([received.status, received.body], [200, { status: 'taken' }]);
     const result = await resultOf(id);
     assert.ok(typeof result === 'object' && result !== null && 'content' in result);
     const content: unknown = result.content;
@@ -148,20 +148,20 @@ test('anyone can call a webhook with any method, and the run receives the reques
     const kept = new Map(Object.entries(headers ?? {}));
     assert.deepEqual([kept.get('authorization'), kept.get('cookie')], [['Basic of-the-caller'], ['c=1']]);
     assert.deepEqual([kept.has('connection'), kept.has('x-hop')], [false, false]);
-    assert.equal((await world.send({ method, url: pathname })).status, 404, 'the run has ended');
+    assert.equal((await harness.send({ method, url: pathname })).status, 404, 'the run has ended');
   }
-  assert.ok(!JSON.stringify(world.logged).includes('of-the-caller'));
+  assert.ok(!JSON.stringify(harness.logged).includes('of-the-caller'));
 });
 
 test('a webhook at the limit of stored calls returns 409, and HEAD is not a call', async (t) => {
   const instanceOfWebhook = async () => 'queue';
   const callWebhook = async () => 'too-many-kept' as const;
-  const { notify } = world.runtime.events;
+  const { notify } = harness.runtime.events;
   const events = { notify, instanceOfWebhook, callWebhook };
-  const full = await ApiWorld.open({ service: { ...world.runtime, events } });
+  const full = await ApiHarness.open({ service: { ...harness.runtime, events } });
   t.after(() => full.close());
-  const answer = await full.send({ method: 'POST', url: '/v2/webhooks/whk_1.k' });
-  assert.deepEqual([answer.status, answer.headers['svc-error-code']], [409, 'too-many-events']);
+  const response = await full.send({ method: 'POST', url: '/v2/webhooks/whk_1.k' });
+  assert.deepEqual([response.status, response.headers['svc-error-code']], [409, 'too-many-events']);
   assert.equal((await full.api.inject({ method: 'HEAD', url: '/v2/webhooks/whk_1.k' })).statusCode, 405);
   const long = await full.send({ method: 'PUT', url: '/v2/webhooks/whk_1.k', payload: Buffer.alloc(LIMITS.maxEventBytes + 1) });
   assert.deepEqual([long.status, long.headers['svc-error-code']], [413, 'body-too-large']);

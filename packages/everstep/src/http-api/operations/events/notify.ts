@@ -7,7 +7,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { NotifiedWaiters, Waiters } from '../../../contract/events.js';
 import { allowSize } from '../../admission/allowance.js';
 import { IS_AN_EVENT } from '../../audited/audit-rule.js';
-import { answer, operation, type RequestContext } from '../../operation.js';
+import { operation, type RequestContext, respond } from '../../operation.js';
 import { readValue } from '../../parameters/read-value.js';
 import { shown, Unacceptable } from '../../parameters/value-errors.js';
 import { KeptText, Text } from '../../parameters/values.js';
@@ -71,7 +71,7 @@ export const notifyEvent = operation({
       content: contentOf(data, request),
     });
     if (outcome.kind !== 'notified') throw new Error(`a notification of all waiters cannot end as ${outcome.kind}`);
-    return answer(200, outcome.notified.map(presentNotified));
+    return respond(200, outcome.notified.map(presentNotified));
   },
 });
 
@@ -99,10 +99,10 @@ export const notifyRun = operation({
     const outcome = await service.events.notify({ instanceId, eventId, workflowRunId, content: contentOf(data, request) });
     switch (outcome.kind) {
       case 'notified':
-        return answer(200, outcome.notified.map(presentNotified));
+        return respond(200, outcome.notified.map(presentNotified));
       case 'kept': {
         const run = await requireRun(reads.runs, { instanceId, workflowRunId });
-        return answer(200, [presentKept(run, outcome.messageId)]);
+        return respond(200, [presentKept(run, outcome.messageId)]);
       }
       case 'run-not-found':
         throw new ApiError('not-found', `run ${shown(workflowRunId)} not found`);
@@ -141,6 +141,6 @@ export const listWaiters = operation({
   async handle({ path: { eventId }, query: { count } }, { reads }, { instanceId }) {
     const limit = count ?? LIMITS.waitersPageMax;
     const waiters = await reads.events.listWaiters({ instanceId, eventId, after: null, limit });
-    return answer(200, waiters.map(presentWaiter));
+    return respond(200, waiters.map(presentWaiter));
   },
 });

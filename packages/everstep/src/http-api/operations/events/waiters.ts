@@ -4,7 +4,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { EventWaiterPage } from '../../../contract/events.js';
 import type { EventStore, WaiterPosition, WaiterRecord } from '../../../ports/stores/store.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { Cursor, Text } from '../../parameters/values.js';
 import { presentEventWaiter } from '../../presenters/waiter.js';
 
@@ -18,7 +18,7 @@ function positionOf(text: string): WaiterPosition {
   throw new ApiError('bad-cursor', 'the cursor does not belong to this listing; omit it to start from the beginning');
 }
 
-interface Wanted {
+interface WaiterQuery {
   readonly instanceId: string;
   readonly workflowUrl: string | undefined;
   readonly start: WaiterPosition | null;
@@ -26,7 +26,7 @@ interface Wanted {
 }
 
 /** Reads a page of waiters. Reads a limited number of rows; the result says where to continue. */
-async function page(store: EventStore, { instanceId, workflowUrl, start, count }: Wanted) {
+async function page(store: EventStore, { instanceId, workflowUrl, start, count }: WaiterQuery) {
   const waiters: WaiterRecord[] = [];
   let after = start;
   for (let scanned = 0; scanned < LIMITS.maxWaitersScanned; ) {
@@ -76,6 +76,6 @@ export const listAllWaiters = operation({
     const { waiters, next } = await page(reads.events, wanted);
     const position = next && { after: positionText(next), horizon: null, left: null };
     const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
-    return answer(200, { ...cursor, waiters: waiters.map(presentEventWaiter) });
+    return respond(200, { ...cursor, waiters: waiters.map(presentEventWaiter) });
   },
 });

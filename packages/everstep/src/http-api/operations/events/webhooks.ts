@@ -7,7 +7,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { WebhookTaken } from '../../../contract/events.js';
 import { allowSize } from '../../admission/allowance.js';
 import { IS_AN_EVENT } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, type Method, type Operation, openOperation, type RequestContext } from '../../operation.js';
+import { type ApiContext, type Method, type Operation, openOperation, type RequestContext, respond } from '../../operation.js';
 import type { ReceivedHeaders } from '../../parameters/prefixed-headers.js';
 import { Text } from '../../parameters/values.js';
 import { optional } from '../../presenters/optional.js';
@@ -54,10 +54,10 @@ export function contentOf(method: Method, body: Uint8Array, { headers, target }:
 export const noSuchWebhook = (): ApiError => new ApiError('not-found', 'webhook not found, or its run has ended');
 
 /** Returns the response of a webhook request. Throws ApiError when the run did not accept it. */
-export function answerWebhook(outcome: Awaited<ReturnType<ApiContext['service']['events']['callWebhook']>>) {
+export function webhookResponse(outcome: Awaited<ReturnType<ApiContext['service']['events']['callWebhook']>>) {
   switch (outcome) {
     case 'taken':
-      return answer(200, { status: 'taken' as const });
+      return respond(200, { status: 'taken' as const });
     case 'not-found':
       throw noSuchWebhook();
     case 'too-many-kept':
@@ -94,7 +94,7 @@ function webhook(method: Method, operationId: string): Operation {
       const { service } = context;
       const instanceId = body.length > 0 ? await service.events.instanceOfWebhook({ eventId }) : null;
       if (instanceId !== null) allowSize(context, instanceId, body);
-      return answerWebhook(await service.events.callWebhook({ eventId, content: contentOf(method, body, request) }));
+      return webhookResponse(await service.events.callWebhook({ eventId, content: contentOf(method, body, request) }));
     },
   });
 }

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { InstanceInsights, WorkflowInsights } from '../../../contract/insights/insights.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
-  for (let n = 0; n < 3; n++) await world.trigger('ok', { 'svc-wait-for-result': 'true' });
-  await world.fail(2);
+  harness = await ApiHarness.open();
+  for (let n = 0; n < 3; n++) await harness.trigger('ok', { 'svc-wait-for-result': 'true' });
+  await harness.fail(2);
 });
-after(() => world.close());
+after(() => harness.close());
 
 const FAILING = 'http://w.test/fail';
 const workflow = (query: Record<string, string>) =>
-  world.call<WorkflowInsights>('GET', `/v2/insights/workflow?${new URLSearchParams(query)}`);
+  harness.call<WorkflowInsights>('GET', `/v2/insights/workflow?${new URLSearchParams(query)}`);
 
 test('the insights of an instance count all runs, by workflow and over time, and report new errors', async () => {
   for (const window of ['1h', '6h', '24h', '7d', '30d', '90d']) {
-    const { status, body } = await world.call<InstanceInsights>('GET', `/v2/insights?window=${window}`);
+    const { status, body } = await harness.call<InstanceInsights>('GET', `/v2/insights?window=${window}`);
     assert.equal(status, 200);
     const { started, succeeded, failed, canceled } = body.totals;
     assert.deepEqual([started, succeeded, failed, canceled], [5, 3, 2, 0], window);
@@ -51,5 +51,5 @@ test('the insights of a workflow contain its steps and its recent failures', asy
 });
 
 test('an unknown window is rejected', async () => {
-  assert.equal((await world.call('GET', '/v2/insights?window=1y')).status, 400);
+  assert.equal((await harness.call('GET', '/v2/insights?window=1y')).status, 400);
 });

@@ -7,7 +7,7 @@ import { DAY_MS, type RunCounts, startOfHour } from '../../../engine/insights/co
 import { percentile } from '../../../engine/insights/histogram.js';
 import type { InsightTime } from '../../../ports/stores/store.js';
 import type { WorkerDirectory } from '../../../ports/workers.js';
-import { answer, type Operation, operation } from '../../operation.js';
+import { type Operation, operation, respond } from '../../operation.js';
 import { Text } from '../../parameters/values.js';
 import { attentionOf } from '../../read-models/attention.js';
 import { type InsightRange, presentSeries, rangeOf, readSeries } from '../../read-models/insight-series.js';
@@ -47,7 +47,7 @@ const getInsights = operation({
     ]);
     const oldestDueAt = due[0]?.dueAt ?? null;
     const attention = await attentionOf({ reads, service, storeRefusal }, instanceId, oldestDueAt);
-    return answer(200, {
+    return respond(200, {
       ...presentSeries(series, range),
       workflows: totals
         .toSorted((a, b) => b.started - a.started)
@@ -116,7 +116,7 @@ const getWorkflowInsights = operation({
       }),
       versionsOf(workers, instanceId, workflowUrl),
     ]);
-    return answer(200, {
+    return respond(200, {
       ...presentSeries(series, range),
       steps: presentSteps(sum),
       recentFailures: failures.items.map(({ dlqId, run, createdAt, error }) => ({

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { ListSummary } from '../../../contract/insights/list-summaries.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
-  for (const label of ['eu', 'eu', 'us']) await world.trigger('ok', { 'svc-label': label, 'svc-wait-for-result': 'true' });
-  await world.fail(2);
+  harness = await ApiHarness.open();
+  for (const label of ['eu', 'eu', 'us']) await harness.trigger('ok', { 'svc-label': label, 'svc-wait-for-result': 'true' });
+  await harness.fail(2);
 });
-after(() => world.close());
+after(() => harness.close());
 
 const summaryOf = async (list: string, query: Record<string, string> = {}) => {
-  const { status, body } = await world.call<ListSummary>('GET', `/v2/insights/${list}?${new URLSearchParams(query)}`);
+  const { status, body } = await harness.call<ListSummary>('GET', `/v2/insights/${list}?${new URLSearchParams(query)}`);
   assert.equal(status, 200, JSON.stringify(body));
   assert.equal(body.counts.length * body.intervalMs, body.to - body.from);
   assert.ok(body.counts.length <= 120);
@@ -61,7 +61,7 @@ test('the most frequent values of a field come first', async () => {
     complete: true,
   });
   assert.deepEqual((await runs({ field: 'state', q: 'fail' })).topValues?.values, [{ value: 'RUN_FAILED', count: 2 }]);
-  assert.equal((await world.call('GET', '/v2/insights/runs?field=nothing')).status, 400);
+  assert.equal((await harness.call('GET', '/v2/insights/runs?field=nothing')).status, 400);
 });
 
 test('dead letters and messages have summaries too', async () => {

@@ -14,7 +14,7 @@ import {
 import { runKeyOfMessage } from '../../../engine/ids.js';
 import type { InsightSubject } from '../../../ports/stores/insights/insight-store.js';
 import type { DeadLetterRecord, Page, Position, RunFilter, RunRecord } from '../../../ports/stores/store.js';
-import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
+import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { stateOfRun } from '../../presenters/run.js';
 import { emptySummary, type SummarizedList, summaryOf } from '../../read-models/list-summaries/list-summary.js';
@@ -121,7 +121,7 @@ const summarizeRuns = operation({
     const time = { now, fromDate, toDate };
     const compared = storeFilterOf(COMPARED_RUN_FILTERS, asked);
     const filter = isEmptyRange(asked) ? null : narrowed(storeFilterOf(INDEXED_RUN_FILTERS, asked), compared, now);
-    if (filter === null) return answer(200, emptySummary(time, field !== undefined));
+    if (filter === null) return respond(200, emptySummary(time, field !== undefined));
     const isCounted = words.length === 0 && hasOnly(asked, ['workflowUrl', 'fromDate', 'toDate']);
     const list = listOfRuns(
       { reads, service },
@@ -134,7 +134,7 @@ const summarizeRuns = operation({
         valuesOf: field === undefined ? null : RUN_VALUES[field],
       },
     );
-    return answer(200, await summaryOf({ ...reads, slices }, list, time));
+    return respond(200, await summaryOf({ ...reads, slices }, list, time));
   },
 });
 
@@ -185,7 +185,7 @@ const summarizeMessages = operation({
         valuesOf: field === undefined ? null : MESSAGE_VALUES[field],
       },
     );
-    return answer(200, await summaryOf({ ...reads, slices }, list, { now: service.now(), fromDate, toDate }));
+    return respond(200, await summaryOf({ ...reads, slices }, list, { now: service.now(), fromDate, toDate }));
   },
 });
 
@@ -223,7 +223,7 @@ const summarizeDeadLetters = operation({
       read,
       field: field === undefined ? null : { read, valuesOf: DEAD_LETTER_VALUES[field] },
     };
-    return answer(200, await summaryOf({ ...reads, slices }, list, { now: service.now(), fromDate, toDate }));
+    return respond(200, await summaryOf({ ...reads, slices }, list, { now: service.now(), fromDate, toDate }));
   },
 });
 

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { RunAttempt, RunAttempts } from '../../../contract/attempts.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const ended = { 'svc-wait-for-result': 'true' };
 const page = async (id: string, query = '') =>
-  (await world.call<RunAttempts>('GET', `/v2/workflows/runs/${id}/attempts?${query}`)).body;
+  (await harness.call<RunAttempts>('GET', `/v2/workflows/runs/${id}/attempts?${query}`)).body;
 const attemptsOf = async (id: string) => (await page(id)).attempts;
 /** Waits until the run has that many attempts, in turns of the event loop instead of time. */
 async function attemptsWhen(id: string, count: number): Promise<readonly RunAttempt[]> {
@@ -27,7 +27,7 @@ const inShort = ({ kind, stepId, outcome, retried, response }: RunAttempt) =>
 
 test('a failed attempt shows its times, its request without secrets, and its response', async () => {
   const headers = { 'svc-workflow-runid': 'broken', 'svc-retries': '0', 'svc-forward-x-order': '17', ...ended };
-  await world.trigger('fail', headers);
+  await harness.trigger('fail', headers);
   const [attempt, ...others] = await attemptsOf('broken');
   assert.deepEqual(others, []);
   const { at, messageId, ...shown } = attempt ?? assert.fail();
@@ -63,7 +63,7 @@ test('a failed attempt shows its times, its request without secrets, and its res
 });
 
 test('successful attempts are those of the journal, with their results', async () => {
-  await world.trigger('steps', { 'svc-workflow-runid': 'good', ...ended });
+  await harness.trigger('steps', { 'svc-workflow-runid': 'good', ...ended });
   const attempts = await attemptsOf('good');
   assert.deepEqual(
     attempts.map(({ kind, stepName, outcome, response }) => [kind, stepName, outcome, response?.body, response?.status]),
@@ -84,11 +84,11 @@ test('successful attempts are those of the journal, with their results', async (
 });
 
 test('the attempts of a call show its own request, whether or not it succeeds', async () => {
-  await world.trigger('call', { 'svc-workflow-runid': 'called', ...ended });
+  await harness.trigger('call', { 'svc-workflow-runid': 'called', ...ended });
   const [paid] = await attemptsOf('called');
   assert.deepEqual([paid && inShort(paid), paid?.stepName], ['call 1 succeeded after 0: 200', 'pay']);
   assert.match(paid?.response?.body ?? '', /"paid":true/);
-  await world.trigger('refused-call', { 'svc-workflow-runid': 'refused', ...ended });
+  await harness.trigger('refused-call', { 'svc-workflow-runid': 'refused', ...ended });
   const refused = await attemptsOf('refused');
   assert.deepEqual(refused.map(inShort), ['call 1 failed after 0: 500', 'call 1 failed after 1: 500']);
   assert.deepEqual([refused[0]?.request?.url, refused[0]?.request?.method], ['http://c.test/refuse', 'PUT']);
@@ -106,7 +106,7 @@ test('the attempts of a call show its own request, whether or not it succeeds', 
 });
 
 test('a call that succeeds after failed attempts shows the request of all attempts', async () => {
-  await world.trigger('late-call', { 'svc-workflow-runid': 'late', ...ended });
+  await harness.trigger('late-call', { 'svc-workflow-runid': 'late', ...ended });
   const late = await attemptsOf('late');
   assert.deepEqual(late.map(inShort), ['call 1 failed after 0: 500', 'call 1 succeeded after 1: 200']);
   assert.deepEqual(late[1]?.request, late[0]?.request);
@@ -116,13 +116,13 @@ test('a call that succeeds after failed attempts shows the request of all attemp
 
 test('shows attempts of failure callbacks and of plain messages', async () => {
   const callback = { 'svc-failure-callback': 'http://cb.test/refuse', 'svc-retries': '0' };
-  await world.trigger('fail', { 'svc-workflow-runid': 'with-callback', ...callback, ...ended });
+  await harness.trigger('fail', { 'svc-workflow-runid': 'with-callback', ...callback, ...ended });
   const attempts = await attemptsWhen('with-callback', 2);
   assert.deepEqual(attempts.map(inShort), ['workflow null failed after 0: 500', 'callback null failed after 0: 500']);
   assert.equal(attempts[1]?.request?.url, 'http://cb.test/refuse');
 
   const publish = (path: string) =>
-    world.call<{ messageId: string }>('POST', `/v2/publish/http://w.test/${path}`, {
+    harness.call<{ messageId: string }>('POST', `/v2/publish/http://w.test/${path}`, {
       headers: { 'upstash-retries': '0' },
       body: '{}',
     });
@@ -139,11 +139,11 @@ test('redacted values appear in no attempt', async () => {
   const redact = { 'svc-redact-fields': 'iban, header[x-key], header[x-answer], header[x-reason]', 'svc-retries': '0' };
   const forward = { 'svc-forward-x-key': 'secret-of-a-header' };
   for (const endpoint of ['fail', 'call', 'refused-call', 'late-call']) {
-    await world.trigger(endpoint, { 'svc-workflow-runid': `r-${endpoint}`, ...redact, ...forward, ...ended });
+    await harness.trigger(endpoint, { 'svc-workflow-runid': `r-${endpoint}`, ...redact, ...forward, ...ended });
     const text = JSON.stringify(await attemptsOf(`r-${endpoint}`));
     assert.ok(!text.includes('secret') && !text.includes('out of stock') && text.includes('[REDACTED]'), text);
   }
-  await world.trigger('steps', { 'svc-workflow-runid': 'r-body', 'svc-redact-fields': 'body', ...ended });
+  await harness.trigger('steps', { 'svc-workflow-runid': 'r-body', 'svc-redact-fields': 'body', ...ended });
   assert.deepEqual(
     (await attemptsOf('r-body')).map(({ response }) => response?.body),
     ['"[REDACTED]"', '"[REDACTED]"'],
@@ -152,7 +152,7 @@ test('redacted values appear in no attempt', async () => {
 
 test('a reconstructed request contains the start of a long input and a long journal', async () => {
   const body = JSON.stringify({ text: 'é'.repeat(10_000) });
-  await world.call('POST', '/v2/trigger/http://w.test/steps', { headers: { 'svc-workflow-runid': 'long', ...ended }, body });
+  await harness.call('POST', '/v2/trigger/http://w.test/steps', { headers: { 'svc-workflow-runid': 'long', ...ended }, body });
   const { request } = (await attemptsOf('long')).at(-1) ?? assert.fail();
   const rebuilt: { readonly input: unknown; readonly recorded: readonly unknown[] } = JSON.parse(request?.body ?? '');
   assert.match(String(rebuilt.input), /^\{"text":"é+$/);
@@ -160,7 +160,7 @@ test('a reconstructed request contains the start of a long input and a long jour
 });
 
 test('lists attempts in pages, and of one step', async () => {
-  await world.trigger('steps', { 'svc-workflow-runid': 'paged', ...ended });
+  await harness.trigger('steps', { 'svc-workflow-runid': 'paged', ...ended });
   const first = await page('paged', 'count=1');
   assert.deepEqual([first.attempts.length, typeof first.cursor], [1, 'string']);
   const second = await page('paged', `count=1&cursor=${first.cursor}`);
@@ -168,16 +168,16 @@ test('lists attempts in pages, and of one step', async () => {
   assert.deepEqual((await page('paged', 'stepId=2')).attempts.length, 1);
   const ofMessage = await page('paged', `messageId=${second.attempts[0]?.messageId}`);
   assert.deepEqual(ofMessage.attempts, second.attempts);
-  const other = await world.call('GET', `/v2/workflows/runs/good/attempts?count=1&cursor=${first.cursor}`);
+  const other = await harness.call('GET', `/v2/workflows/runs/good/attempts?count=1&cursor=${first.cursor}`);
   assert.deepEqual([other.status, other.headers['svc-error-code']], [400, 'bad-cursor']);
 });
 
 test('the creation time selects one of several runs with the same id; unknown runs are 404', async () => {
-  const { workflowCreatedAt } = await world.trigger('fail', { 'svc-workflow-runid': 'twice', 'svc-retries': '0', ...ended });
-  await world.trigger('steps', { 'svc-workflow-runid': 'twice', ...ended });
+  const { workflowCreatedAt } = await harness.trigger('fail', { 'svc-workflow-runid': 'twice', 'svc-retries': '0', ...ended });
+  await harness.trigger('steps', { 'svc-workflow-runid': 'twice', ...ended });
   assert.equal((await page('twice', `createdAt=${workflowCreatedAt}`)).attempts[0]?.outcome, 'failed');
   assert.equal((await attemptsOf('twice')).at(-1)?.outcome, 'succeeded');
-  const statusOf = async (path: string) => (await world.call('GET', `/v2/workflows/runs/${path}`)).status;
+  const statusOf = async (path: string) => (await harness.call('GET', `/v2/workflows/runs/${path}`)).status;
   assert.equal(await statusOf('none/attempts'), 404);
   assert.equal(await statusOf('msg_none/attempts'), 404);
   assert.equal(await statusOf('twice/attempts?createdAt=1'), 404);

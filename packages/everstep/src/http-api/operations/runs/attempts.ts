@@ -6,7 +6,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { runKeyOfMessage } from '../../../engine/ids.js';
 import { attemptsOf, NO_LENGTH_LIMIT, stepsOf } from '../../../ports/stores/history-parts.js';
 import type { RunRecord } from '../../../ports/stores/store.js';
-import { answer, operation, type RequestContext } from '../../operation.js';
+import { operation, type RequestContext, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { Cursor, Text, UnixMs } from '../../parameters/values.js';
 import { type AttemptSource, presentAttempts } from '../../presenters/attempts.js';
@@ -85,6 +85,6 @@ export const listRunAttempts = operation({
     const limit = count ?? LIMITS.attemptsPageDefault;
     const { attempts, next } = await presentAttempts(source, asked, start ? Number(start.after) : 0, limit);
     const position = next === null ? null : { after: String(next), horizon: null, left: null };
-    return answer(200, { ...(position ? { cursor: await cursors.seal(scope, position) } : {}), attempts });
+    return respond(200, { ...(position ? { cursor: await cursors.seal(scope, position) } : {}), attempts });
   },
 });

@@ -8,7 +8,7 @@ import { CANCEL_FILTERS } from '../../../contract/filters/run-filters.js';
 import { CanceledRuns } from '../../../contract/runs.js';
 import type { RunFilter, RunRecord } from '../../../ports/stores/store.js';
 import { bulkChange } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, operation } from '../../operation.js';
+import { type ApiContext, operation, respond } from '../../operation.js';
 import { storeFilterOf } from '../../parameters/filters.js';
 import { Text } from '../../parameters/values.js';
 import { isEmptyRange } from '../filters.js';
@@ -49,7 +49,7 @@ function runFilterOf(asked: CancelFilter): RunFilter {
 
 export interface CancelBounds {
   /** Maximum number of runs. Default: all matching runs. */
-  readonly most?: number;
+  readonly max?: number;
   /** Selects the runs to cancel; null selects all. */
   readonly only?: ((run: RunRecord) => boolean) | null;
 }
@@ -62,18 +62,18 @@ export async function cancelMatching(
   filter: RunFilter,
   { reads, service }: ApiContext,
   instanceId: string,
-  { most = Number.POSITIVE_INFINITY, only = null }: CancelBounds = {},
+  { max = Number.POSITIVE_INFINITY, only = null }: CancelBounds = {},
 ): Promise<number> {
   const horizon = await reads.runs.runHorizon({ instanceId });
   let cancelled = 0;
   let after: string | null = null;
   do {
-    const limit = Math.min(PAGE, most - cancelled);
+    const limit = Math.min(PAGE, max - cancelled);
     const page = await reads.runs.listRuns({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     const runKeys = (only ? page.items.filter(only) : page.items).map(({ key }) => key);
     if (runKeys.length > 0) cancelled += await service.runs.cancelAll({ runKeys });
     after = page.next;
-  } while (after !== null && cancelled < most);
+  } while (after !== null && cancelled < max);
   return cancelled;
 }
 
@@ -99,12 +99,12 @@ export const cancelRuns = operation({
         'bad-body',
         'the body contains no filter; give "workflowRunIds" or another field, or send {"fromDate": 0} to cancel all active runs',
       );
-    if (isEmptyRange(body)) return answer(200, { cancelled: 0 });
+    if (isEmptyRange(body)) return respond(200, { cancelled: 0 });
     const filter = runFilterOf(body);
-    if (!body.workflowRunIds) return answer(200, { cancelled: await cancelMatching(filter, context, instanceId) });
+    if (!body.workflowRunIds) return respond(200, { cancelled: await cancelMatching(filter, context, instanceId) });
     let cancelled = 0;
     for (const workflowRunId of new Set(body.workflowRunIds))
       cancelled += await cancelMatching({ ...filter, workflowRunId }, context, instanceId);
-    return answer(200, { cancelled });
+    return respond(200, { cancelled });
   },
 });

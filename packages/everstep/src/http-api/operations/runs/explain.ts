@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ExplanationSchema } from '../../../contract/explanation.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { presentExplanation } from '../../presenters/waits/explanation.js';
 import { RunIdPath, workflowCreatedAt } from './runs.js';
@@ -26,6 +26,6 @@ export const explainRun = operation({
       const when = query.workflowCreatedAt === undefined ? '' : ` created at ${query.workflowCreatedAt}`;
       throw new ApiError('not-found', `run ${shown(workflowRunId)}${when} not found`);
     }
-    return answer(200, presentExplanation(explanation));
+    return respond(200, presentExplanation(explanation));
   },
 });

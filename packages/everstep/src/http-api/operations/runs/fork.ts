@@ -7,7 +7,7 @@ import type { ForkRequest as EngineForkRequest } from '../../../engine/runs/fork
 import type { RunRecord } from '../../../ports/stores/store.js';
 import { allowRuns, allowSize, overQuota, startAllowed } from '../../admission/allowance.js';
 import { OWN_ENTRY } from '../../audited/audit-rule.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { REDACTED } from '../../presenters/redaction.js';
 import { presentReference } from '../../presenters/run.js';
@@ -93,7 +93,7 @@ export const forkRun = operation({
     );
     switch (outcome.kind) {
       case 'forked':
-        return answer(201, presentReference(outcome.run));
+        return respond(201, presentReference(outcome.run));
       case 'not-found':
         throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
       case 'run-id-taken':

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { RunJournal } from '../../../contract/runs.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const ended = { 'svc-wait-for-result': 'true' };
-const page = async (id: string, query = '') => (await world.call<RunJournal>('GET', `/v2/workflows/runs/${id}?${query}`)).body;
+const page = async (id: string, query = '') => (await harness.call<RunJournal>('GET', `/v2/workflows/runs/${id}?${query}`)).body;
 
 test('a journal is read in pages; the input is on the first one', async () => {
-  await world.trigger('steps', { 'svc-workflow-runid': 'paged', ...ended });
+  await harness.trigger('steps', { 'svc-workflow-runid': 'paged', ...ended });
   const whole = await page('paged');
   assert.deepEqual([whole.cursor, whole.complete], [undefined, undefined]);
   const first = await page('paged', 'count=1');
@@ -24,18 +24,18 @@ test('a journal is read in pages; the input is on the first one', async () => {
 });
 
 test('the cursor of the last page returns what was added since', async () => {
-  await world.trigger('wait', { 'svc-workflow-runid': 'open' });
-  await world.journalWhen('open', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
+  await harness.trigger('wait', { 'svc-workflow-runid': 'open' });
+  await harness.journalWhen('open', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
   const before = await page('open', 'count=10');
   const same = await page('open', `count=10&cursor=${before.cursor}`);
   assert.deepEqual([same.steps, same.attempts, same.complete, same.tasks], [[], [], true, before.tasks]);
-  await world.call('DELETE', '/v2/workflows/runs/open');
+  await harness.call('DELETE', '/v2/workflows/runs/open');
   const after = await page('open', `count=10&cursor=${same.cursor}`);
   assert.deepEqual([after.workflowState, after.steps], ['RUN_CANCELED', []]);
 });
 
 test('failed attempts are on one page only, with the times when they started', async () => {
-  await world.trigger('refused-call', { 'svc-workflow-runid': 'failed', ...ended });
+  await harness.trigger('refused-call', { 'svc-workflow-runid': 'failed', ...ended });
   const first = await page('failed', 'count=1');
   assert.deepEqual([first.attempts.length, first.complete], [1, false]);
   assert.equal(typeof first.attempts[0]?.startedAt, 'number');
@@ -59,7 +59,7 @@ test('long results are omitted on request', async () => {
 test('a cursor belongs to one run and requires the size of a page', async () => {
   const { cursor } = await page('paged', 'count=1');
   const codeOf = async (path: string) => {
-    const { status, headers } = await world.call('GET', `/v2/workflows/runs/${path}`);
+    const { status, headers } = await harness.call('GET', `/v2/workflows/runs/${path}`);
     return [status, headers['svc-error-code']];
   };
   assert.deepEqual(await codeOf(`failed?count=1&cursor=${cursor}`), [400, 'bad-cursor']);

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { decodeJwt } from 'jose';
 import { hashOfToken } from '../../../accounts/tokens/named-token.js';
 import type { TokenScope } from '../../../ports/stores/accounts/named-tokens.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 import { UPSTASH_OPERATIONS } from '../../upstash/index.js';
 import { OPERATIONS } from '../index.js';
 
@@ -14,45 +14,45 @@ const PAYLOAD = 'iban-of-a-customer';
 const FORWARDED = { 'svc-forward-authorization': `Bearer ${SECRET}`, 'svc-forward-x-order': 'order-1' };
 const UPSTASH = { 'upstash-telemetry-sdk': 'test' };
 
-let world: ApiWorld;
+let harness: ApiHarness;
 const ids: Record<string, string> = {};
 
 before(async () => {
-  world = await ApiWorld.open();
-  const waiting = await world.trigger('hook', FORWARDED, PAYLOAD);
-  const journal = await world.journalWhen(waiting.workflowRunId, ({ steps }) => steps.length > 0);
+  harness = await ApiHarness.open();
+  const waiting = await harness.trigger('hook', FORWARDED, PAYLOAD);
+  const journal = await harness.journalWhen(waiting.workflowRunId, ({ steps }) => steps.length > 0);
   const [made] = journal.steps;
   ids.workflowRunId = waiting.workflowRunId;
   ids.eventId = (JSON.parse(made?.out ?? '{}') as { readonly eventId: string }).eventId;
-  await world.trigger('ok', { 'svc-wait-for-result': 'true' }, PAYLOAD);
-  await world.trigger('call', {}, PAYLOAD);
-  const [dlqId] = await world.fail(1, FORWARDED);
+  await harness.trigger('ok', { 'svc-wait-for-result': 'true' }, PAYLOAD);
+  await harness.trigger('call', {}, PAYLOAD);
+  const [dlqId] = await harness.fail(1, FORWARDED);
   assert.ok(dlqId);
   ids.dlqId = dlqId;
-  await world.call('POST', '/v2/schedules/http://w.test/ok', {
+  await harness.call('POST', '/v2/schedules/http://w.test/ok', {
     headers: { ...FORWARDED, 'svc-cron': '0 0 1 1 *', 'svc-schedule-id': 'yearly' },
   });
   ids.scheduleId = 'yearly';
   const headers = { ...UPSTASH, 'upstash-forward-authorization': `Bearer ${SECRET}`, 'upstash-method': 'PUT' };
-  const message = await world.call<{ readonly messageId: string }>('POST', '/v2/publish/http://w.test/hang', {
+  const message = await harness.call<{ readonly messageId: string }>('POST', '/v2/publish/http://w.test/hang', {
     headers,
     body: PAYLOAD,
   });
   assert.equal(message.status, 200);
   ids.messageId = message.body.messageId;
 });
-after(() => world.close());
+after(() => harness.close());
 
 let created = 0;
 
 /** Returns a token with these scopes. */
 async function tokenWith(...scopes: readonly TokenScope[]): Promise<string> {
-  const { sub: instanceId = '' } = decodeJwt(world.token);
+  const { sub: instanceId = '' } = decodeJwt(harness.token);
   const tokenId = `${scopes.join()} ${++created}`;
   const token = `est_${tokenId.replace(' ', '_')}`;
   const record = { tokenId, instanceId, name: 'n', tokenHash: hashOfToken(token), scopes, createdBy: 'ann@w.test' };
   const times = { createdAt: 1, expiresAt: null, revokedAt: null, lastUsedAt: null };
-  await world.store.accounts.createNamedToken({ token: { ...record, ...times } });
+  await harness.store.accounts.createNamedToken({ token: { ...record, ...times } });
   return token;
 }
 
@@ -60,20 +60,20 @@ const reading = [...OPERATIONS, ...UPSTASH_OPERATIONS].filter(
   ({ access, method, streams, needsReadWrite }) => access === 'token' && method === 'GET' && !streams && !needsReadWrite,
 );
 
-async function answersTo(token: string): Promise<Map<string, string>> {
-  const answers = new Map<string, string>();
+async function responsesTo(token: string): Promise<Map<string, string>> {
+  const responses = new Map<string, string>();
   for (const { operationId, path, dialect } of reading) {
     const url = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(ids[name] ?? 'none'));
     const timeout = url.endsWith('/result') ? '?timeout=0' : '';
     const headers = { authorization: `Bearer ${token}`, ...(dialect === 'upstash' ? UPSTASH : {}) };
-    const { status, body } = await world.send<unknown>({ method: 'GET', url: `${url}${timeout}`, headers });
-    if (status === 200) answers.set(operationId, JSON.stringify(body));
+    const { status, body } = await harness.send<unknown>({ method: 'GET', url: `${url}${timeout}`, headers });
+    if (status === 200) responses.set(operationId, JSON.stringify(body));
   }
-  return answers;
+  return responses;
 }
 
 test('no operation shows webhooks or forwarded secrets to a read-only token', async () => {
-  const [shown, full] = [await answersTo(world.readOnlyToken), await answersTo(world.token)];
+  const [shown, full] = [await responsesTo(harness.readOnlyToken), await responsesTo(harness.token)];
   assert.ok(shown.size >= 15, String(shown.size));
   for (const [operationId, text] of shown) {
     assert.ok(!text.includes('whk_'), `${operationId} shows a webhook: ${text}`);
@@ -87,16 +87,16 @@ test('no operation shows webhooks or forwarded secrets to a read-only token', as
 });
 
 test('shows data that is not secret to a read-only token', async () => {
-  const { body } = await world.send({
+  const { body } = await harness.send({
     method: 'GET',
     url: `/v2/workflows/runs/${ids.workflowRunId}`,
-    headers: { authorization: `Bearer ${world.readOnlyToken}` },
+    headers: { authorization: `Bearer ${harness.readOnlyToken}` },
   });
   assert.match(JSON.stringify(body), /"X-Order":\["order-1"\]/);
 });
 
 test('no operation shows payloads, results or headers with the scope read-metadata', async () => {
-  const [shown, full] = [await answersTo(await tokenWith('read-metadata')), await answersTo(world.token)];
+  const [shown, full] = [await responsesTo(await tokenWith('read-metadata')), await responsesTo(harness.token)];
   assert.ok(shown.size >= 12, String(shown.size));
   for (const [operationId, text] of shown) {
     for (const hidden of ['whk_', SECRET, PAYLOAD, 'order-1', Buffer.from(PAYLOAD).toString('base64'), 'out of stock'])
@@ -118,7 +118,7 @@ test('admits a token only if one of its scopes permits the operation', async () 
   const statusesOf = async (...scopes: readonly TokenScope[]): Promise<readonly number[]> => {
     const headers = { authorization: `Bearer ${await tokenWith(...scopes)}` };
     const statuses: number[] = [];
-    for (const [method, url] of asked) statuses.push((await world.send({ method, url, headers })).status);
+    for (const [method, url] of asked) statuses.push((await harness.send({ method, url, headers })).status);
     return statuses;
   };
   assert.deepEqual(await statusesOf('trigger'), [200, 403, 403, 403, 403]);
@@ -136,7 +136,7 @@ test('a token with the scope trigger cannot submit steps', async () => {
     { destination: 'http://w.test/ok', headers, body: '{"stepId":1,"stepName":"s","stepType":"Run","out":"1"}' },
   ];
   const send = (items: unknown) =>
-    world.send({
+    harness.send({
       method: 'POST',
       url: '/v2/batch',
       headers: { authorization, 'content-type': 'application/json', ...UPSTASH },

@@ -1,31 +1,31 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { RunJournal, RunLogEntry, RunResult } from '../../../contract/runs.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const ended = { 'svc-wait-for-result': 'true' };
 const PAYLOAD = JSON.stringify({ iban: 'secret-of-a-field', name: 'shown' });
 const textOf = async (url: string, headers: Record<string, string> = {}) =>
-  JSON.stringify((await world.call<unknown>('GET', url, { headers })).body);
+  JSON.stringify((await harness.call<unknown>('GET', url, { headers })).body);
 
 test('a redacted body is in no log, journal or dead letter, but reaches the workflow and the caller', async () => {
   const headers = { 'svc-redact-fields': 'body', 'svc-workflow-runid': 'r-body', ...ended };
-  const { body: result } = await world.call<RunResult>('POST', '/v2/trigger/http://w.test/ok', { headers, body: PAYLOAD });
+  const { body: result } = await harness.call<RunResult>('POST', '/v2/trigger/http://w.test/ok', { headers, body: PAYLOAD });
   assert.deepEqual(result.result, { got: PAYLOAD }, 'the caller that started the run gets the whole result');
-  const [entry] = (await world.call<{ runs: RunLogEntry[] }>('GET', '/v2/workflows/logs?workflowRunId=r-body')).body.runs;
+  const [entry] = (await harness.call<{ runs: RunLogEntry[] }>('GET', '/v2/workflows/logs?workflowRunId=r-body')).body.runs;
   assert.equal(entry?.workflowRunResponse, '"[REDACTED]"');
-  const journal = await world.call<RunJournal>('GET', '/v2/workflows/runs/r-body');
+  const journal = await harness.call<RunJournal>('GET', '/v2/workflows/runs/r-body');
   assert.equal(journal.body.result, '[REDACTED]');
-  const readOnly = { authorization: `Bearer ${world.readOnlyToken}` };
+  const readOnly = { authorization: `Bearer ${harness.readOnlyToken}` };
   assert.ok((await textOf('/v2/workflows/runs/r-body/result')).includes('secret-of-a-field'));
   assert.ok(!(await textOf('/v2/workflows/runs/r-body/result', readOnly)).includes('secret'));
-  assert.equal(world.endpoints.calls.at(-1)?.request.input?.body.data, PAYLOAD);
+  assert.equal(harness.endpoints.calls.at(-1)?.request.input?.body.data, PAYLOAD);
 });
 
 test('redacts headers and responses of a dead letter, even after a restart', async () => {
@@ -36,7 +36,7 @@ test('redacts headers and responses of a dead letter, even after a restart', asy
     'svc-label': 'redacted',
     ...ended,
   };
-  const send = () => world.call<RunResult>('POST', '/v2/trigger/http://w.test/fail', { headers: trigger, body: PAYLOAD });
+  const send = () => harness.call<RunResult>('POST', '/v2/trigger/http://w.test/fail', { headers: trigger, body: PAYLOAD });
   const { workflowRunId } = (await send()).body;
   const check = async (dlqId: string) => {
     const text = await textOf(`/v2/workflows/dlq/${dlqId}`);
@@ -44,16 +44,16 @@ test('redacts headers and responses of a dead letter, even after a restart', asy
     assert.ok(text.includes('shown') && text.includes('[REDACTED]'));
     assert.ok(!(await textOf('/v2/workflows/dlq?label=redacted')).includes('secret'));
   };
-  const { dlqId = '' } = (await world.call<RunJournal>('GET', `/v2/workflows/runs/${workflowRunId}`)).body;
+  const { dlqId = '' } = (await harness.call<RunJournal>('GET', `/v2/workflows/runs/${workflowRunId}`)).body;
   await check(dlqId);
-  await world.call('POST', `/v2/dlq/restart/${dlqId}`, { headers: { 'svc-workflow-runid': 'r-again' } });
-  const again = await world.journalWhen('r-again', (journal) => journal.dlqId !== undefined);
+  await harness.call('POST', `/v2/dlq/restart/${dlqId}`, { headers: { 'svc-workflow-runid': 'r-again' } });
+  const again = await harness.journalWhen('r-again', (journal) => journal.dlqId !== undefined);
   await check(again.dlqId ?? '');
 });
 
 test('redacts fields and headers in the response of a call by name', async () => {
   const headers = { 'svc-redact-fields': 'iban, header[x-answer]', 'svc-workflow-runid': 'r-call', ...ended };
-  const { body } = await world.call<RunResult>('POST', '/v2/trigger/http://w.test/call', { headers, body: PAYLOAD });
+  const { body } = await harness.call<RunResult>('POST', '/v2/trigger/http://w.test/call', { headers, body: PAYLOAD });
   assert.equal(body.workflowState, 'RUN_SUCCESS');
   assert.ok(JSON.stringify(body.result).includes('secret-of-a-field'));
   for (const url of ['/v2/workflows/logs?workflowRunId=r-call', '/v2/workflows/runs/r-call']) {
@@ -66,8 +66,8 @@ test('redacts fields and headers in the response of a call by name', async () =>
 test('batches and schedules support the header', async () => {
   const item = { destination: 'http://w.test/hang', headers: { 'Svc-Redact-Fields': 'body', 'Svc-Workflow-RunId': 'r-batch' } };
   const json = { 'content-type': 'application/json' };
-  await world.call('POST', '/v2/batch/trigger', { headers: json, body: JSON.stringify([item]) });
-  const run = await world.store.findRun({ instanceId: 'qi_1', workflowRunId: 'r-batch' });
+  await harness.call('POST', '/v2/batch/trigger', { headers: json, body: JSON.stringify([item]) });
+  const run = await harness.store.findRun({ instanceId: 'qi_1', workflowRunId: 'r-batch' });
   assert.deepEqual(run?.settings.redact, { body: true, headers: [], fields: [] });
   const headers = {
     'svc-cron': '0 9 * * *',
@@ -75,7 +75,7 @@ test('batches and schedules support the header', async () => {
     'svc-redact-fields': 'iban, header',
     'svc-forward-x-key': 'secret-of-a-header',
   };
-  await world.call('POST', '/v2/schedules/http://w.test/ok', { headers, body: PAYLOAD });
+  await harness.call('POST', '/v2/schedules/http://w.test/ok', { headers, body: PAYLOAD });
   for (const url of ['/v2/schedules/s-1', '/v2/schedules']) {
     const text = await textOf(url);
     assert.ok(!text.includes('secret') && text.includes('shown'), url);

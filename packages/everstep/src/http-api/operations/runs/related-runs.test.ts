@@ -3,22 +3,22 @@ import { after, before, test } from 'node:test';
 import { LIMITS } from '../../../config/limits.js';
 import type { DeadLetterChecks, ForkedRun, RunChecks, RunComparison, RunLineage } from '../../../contract/run-tools.js';
 import type { RunJournal } from '../../../contract/runs.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
 const ENDED = { 'svc-wait-for-result': 'true' };
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const get = <Body>(workflowRunId: string, what: string, query = '') =>
-  world.call<Body>('GET', `/v2/workflows/runs/${workflowRunId}/${what}${query}`);
+  harness.call<Body>('GET', `/v2/workflows/runs/${workflowRunId}/${what}${query}`);
 const post = <Body>(url: string, body: object) =>
-  world.call<Body>('POST', url, { headers: JSON_TYPE, body: JSON.stringify(body) });
-const ended = (id: string) => world.journalWhen(id, ({ workflowState }) => workflowState !== 'RUN_STARTED');
+  harness.call<Body>('POST', url, { headers: JSON_TYPE, body: JSON.stringify(body) });
+const ended = (id: string) => harness.journalWhen(id, ({ workflowState }) => workflowState !== 'RUN_STARTED');
 
 async function fork(workflowRunId: string, more: object = {}): Promise<string> {
   const { status, body } = await post<ForkedRun>(`/v2/workflows/runs/${workflowRunId}/fork`, { fromStep: 1, ...more });
@@ -27,13 +27,13 @@ async function fork(workflowRunId: string, more: object = {}): Promise<string> {
 }
 
 test('compares a run with the latest successful one of its workflow or with a given one', async () => {
-  const none = await get<{ readonly error: string }>((await world.trigger('ok', ENDED)).workflowRunId, 'compare');
+  const none = await get<{ readonly error: string }>((await harness.trigger('ok', ENDED)).workflowRunId, 'compare');
   assert.equal(none.status, 404);
   assert.match(none.body.error, /no other run of the workflow .* has succeeded/);
   const [one, two, three] = [
-    await world.trigger('ok', ENDED, '1'),
-    await world.trigger('ok', ENDED, '2'),
-    await world.trigger('ok', ENDED, '3'),
+    await harness.trigger('ok', ENDED, '1'),
+    await harness.trigger('ok', ENDED, '2'),
+    await harness.trigger('ok', ENDED, '3'),
   ];
   const last = (await get<RunComparison>(three.workflowRunId, 'compare')).body;
   assert.equal(last.right.workflowRunId, two.workflowRunId, 'not with itself');
@@ -45,8 +45,8 @@ test('compares a run with the latest successful one of its workflow or with a gi
 });
 
 test('a fork, its forks, a resume and an invoked run are related', async () => {
-  const { workflowRunId: root } = await world.trigger('invoke', ENDED);
-  const { invokedRuns } = (await world.call<RunJournal>('GET', `/v2/workflows/runs/${root}`)).body;
+  const { workflowRunId: root } = await harness.trigger('invoke', ENDED);
+  const { invokedRuns } = (await harness.call<RunJournal>('GET', `/v2/workflows/runs/${root}`)).body;
   const child = invokedRuns?.[0]?.workflowRunId ?? assert.fail();
   const forked = await fork(root, { fromStep: 2, note: 'again' });
   await ended(forked);
@@ -77,8 +77,8 @@ test('a fork, its forks, a resume and an invoked run are related', async () => {
       ['fork', root, 'RUN_SUCCESS'],
     ],
   );
-  const [dlqId = ''] = await world.fail(1, { 'svc-workflow-runid': 'failing' });
-  await world.call('POST', `/v2/dlq/restart/${dlqId}`, { headers: { 'svc-workflow-runid': 'again' } });
+  const [dlqId = ''] = await harness.fail(1, { 'svc-workflow-runid': 'failing' });
+  await harness.call('POST', `/v2/dlq/restart/${dlqId}`, { headers: { 'svc-workflow-runid': 'again' } });
   const restarted = (await get<RunLineage>('failing', 'lineage')).body.descendants;
   assert.deepEqual(
     restarted.map(({ kind, workflowRunId }) => [kind, workflowRunId]),
@@ -88,16 +88,16 @@ test('a fork, its forks, a resume and an invoked run are related', async () => {
 });
 
 test('limits the number of related runs and reports that there are more', async () => {
-  const { workflowRunId } = await world.trigger('ok', ENDED);
+  const { workflowRunId } = await harness.trigger('ok', ENDED);
   for (let i = 0; i <= LIMITS.relativesMax; i++) await fork(workflowRunId);
   const { descendants, complete } = (await get<RunLineage>(workflowRunId, 'lineage')).body;
   assert.deepEqual([descendants.length, complete], [LIMITS.relativesMax, false]);
 });
 
 test('checks one run or dead letters page by page with their endpoint', async () => {
-  world.endpoints.verdicts.set('/fail', { outcome: 'differs', stepId: 1, message: 'renamed' });
-  const dlqIds = await world.fail(3, { 'svc-label': 'checked' });
-  const { workflowRunId } = await world.trigger('steps', ENDED);
+  harness.endpoints.verdicts.set('/fail', { outcome: 'differs', stepId: 1, message: 'renamed' });
+  const dlqIds = await harness.fail(3, { 'svc-label': 'checked' });
+  const { workflowRunId } = await harness.trigger('steps', ENDED);
   const one = (await get<RunChecks>(workflowRunId, 'check')).body.checks;
   assert.deepEqual(
     one.map((check) => [check.workflowRunId, check.dlqId, check.outcome]),

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { type Relative, RunComparison, RunLineage } from '../../../contract/run-tools.js';
 import type { RunRecord } from '../../../ports/stores/store.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { Text, UnixMs } from '../../parameters/values.js';
 import { comparisonOf } from '../../presenters/comparison.js';
@@ -61,7 +61,7 @@ export const compareRuns = operation({
         : await requireRun(reads.runs, { instanceId, workflowRunId: named, createdAt: withCreatedAt });
     await request.reserve((await comparedBytes(reads.runs, run)) + (await comparedBytes(reads.runs, against)));
     const [left, right] = [await comparedRun(reads.runs, run), await comparedRun(reads.runs, against)];
-    return answer(200, await comparisonOf(left.compared, right.compared, !left.isWhole || !right.isWhole));
+    return respond(200, await comparisonOf(left.compared, right.compared, !left.isWhole || !right.isWhole));
   },
 });
 
@@ -150,6 +150,6 @@ export const getRunLineage = operation({
   async handle({ path: { workflowRunId }, query: { createdAt } }, { reads }, { instanceId }) {
     const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
     const [up, down] = [await ancestorsOf(reads.runs, run), await descendantsOf(reads.runs, run)];
-    return answer(200, { ancestors: up.relatives, descendants: down.relatives, complete: up.complete && down.complete });
+    return respond(200, { ancestors: up.relatives, descendants: down.relatives, complete: up.complete && down.complete });
   },
 });

@@ -1,31 +1,31 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { RunJournal, RunLogEntry, RunResult } from '../../../contract/runs.js';
-import { ApiWorld, type ErrorAnswer } from '../../testing/api-world.js';
+import { ApiHarness, type ErrorResponse } from '../../testing/api-harness.js';
 
 interface LogPage {
   readonly cursor?: string;
   readonly runs: readonly RunLogEntry[];
 }
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
-const logs = async (query: string): Promise<LogPage> => (await world.call<LogPage>('GET', `/v2/workflows/logs?${query}`)).body;
+const logs = async (query: string): Promise<LogPage> => (await harness.call<LogPage>('GET', `/v2/workflows/logs?${query}`)).body;
 const idsOf = ({ runs }: LogPage): string[] => runs.map(({ workflowRunId }) => workflowRunId);
 const ended = { 'svc-wait-for-result': 'true' };
 const cancel = (body: unknown) =>
-  world.call<{ cancelled: number } & ErrorAnswer>('DELETE', '/v2/workflows/runs', {
+  harness.call<{ cancelled: number } & ErrorResponse>('DELETE', '/v2/workflows/runs', {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
 
 /** Waits until the endpoints were called that often for a run. */
 async function called(workflowRunId: string, times: number): Promise<void> {
-  const count = () => world.endpoints.calls.filter(({ request }) => request.run.id === workflowRunId).length;
+  const count = () => harness.endpoints.calls.filter(({ request }) => request.run.id === workflowRunId).length;
   for (let turn = 0; count() < times; turn++) {
     assert.ok(turn < 1_000, `the endpoint was called ${count()} times for ${workflowRunId}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
@@ -35,7 +35,7 @@ async function called(workflowRunId: string, times: number): Promise<void> {
 }
 
 test('the log of an ended run shows its steps in groups', async () => {
-  await world.trigger('steps', { 'svc-workflow-runid': 'seq', 'svc-label': 'a,b', 'svc-flow-control-key': 'k', ...ended });
+  await harness.trigger('steps', { 'svc-workflow-runid': 'seq', 'svc-label': 'a,b', 'svc-flow-control-key': 'k', ...ended });
   const [entry] = (await logs('workflowRunId=seq')).runs;
   assert.ok(entry?.workflowRunCompletedAt);
   const { steps, workflowRunCreatedAt, workflowRunCompletedAt: _at, ...run } = entry;
@@ -78,13 +78,13 @@ test('the log of an ended run shows its steps in groups', async () => {
   assert.ok(
     trimmed && !('workflowRunResponse' in trimmed) && trimmed.steps.every(({ steps }) => steps.every((step) => !('out' in step))),
   );
-  const events = await world.call<LogPage>('GET', '/v2/workflows/events?groupBy=workflowRunId&workflowRunId=seq');
+  const events = await harness.call<LogPage>('GET', '/v2/workflows/events?groupBy=workflowRunId&workflowRunId=seq');
   assert.deepEqual(events.body.runs, [entry]);
-  assert.equal((await world.call('GET', '/v2/workflows/events')).status, 400);
+  assert.equal((await harness.call('GET', '/v2/workflows/events')).status, 400);
 });
 
 test('parallel steps are a group with the state of each; the steps attempted now are the group next', async () => {
-  await world.trigger('fan', { 'svc-workflow-runid': 'fan', 'svc-retry-delay': '3600000' });
+  await harness.trigger('fan', { 'svc-workflow-runid': 'fan', 'svc-retry-delay': '3600000' });
   await called('fan', 4);
   const [entry] = (await logs('workflowRunId=fan')).runs;
   const group = entry?.steps.find(({ type }) => type === 'parallel');
@@ -102,7 +102,7 @@ test('parallel steps are a group with the state of each; the steps attempted now
   const [error] = first?.errors ?? [];
   assert.deepEqual([error?.error, error?.status, error?.retried], ['branch 1 is not ready', 500, 0]);
 
-  await world.trigger('hang', { 'svc-workflow-runid': 'next' });
+  await harness.trigger('hang', { 'svc-workflow-runid': 'next' });
   const [next] = (await logs('workflowRunId=next')).runs;
   assert.deepEqual(
     next?.steps.at(-1)?.steps.map(({ state }) => state),
@@ -110,13 +110,13 @@ test('parallel steps are a group with the state of each; the steps attempted now
   );
   assert.equal(next?.steps.at(-1)?.type, 'next');
 
-  await world.trigger('retry', { 'svc-workflow-runid': 'again', 'svc-retry-delay': '3600000' });
+  await harness.trigger('retry', { 'svc-workflow-runid': 'again', 'svc-retry-delay': '3600000' });
   await called('again', 1);
   const [again] = (await logs('workflowRunId=again')).runs;
   const [attempt] = again?.steps.at(-1)?.steps ?? [];
   assert.deepEqual([again?.steps.at(-1)?.type, attempt?.state, attempt?.errors?.length], ['next', 'STEP_RETRY', 1]);
 
-  await world.call('DELETE', '/v2/workflows/runs/fan');
+  await harness.call('DELETE', '/v2/workflows/runs/fan');
   const [stopped] = (await logs('workflowRunId=fan')).runs;
   const states = stopped?.steps.find(({ type }) => type === 'parallel')?.steps.map(({ state }) => state);
   assert.deepEqual(states, ['STEP_CANCELED', 'STEP_SUCCESS', 'STEP_CANCELED']);
@@ -124,14 +124,14 @@ test('parallel steps are a group with the state of each; the steps attempted now
 });
 
 test('a failed run shows its error, its dead letter and its successor', async () => {
-  const [dlqId = ''] = await world.fail(1, { 'svc-workflow-runid': 'broken' });
+  const [dlqId = ''] = await harness.fail(1, { 'svc-workflow-runid': 'broken' });
   const [entry] = (await logs('workflowRunId=broken')).runs;
   assert.equal(entry?.workflowState, 'RUN_FAILED');
   assert.equal(entry?.dlqId, dlqId);
   assert.match(entry?.workflowRunError ?? '', /answered 500/);
   const [step] = entry?.steps.at(-1)?.steps ?? [];
   assert.deepEqual([step?.state, step?.errors?.length], ['STEP_FAILED', 1]);
-  await world.call('POST', `/v2/dlq/restart/${dlqId}`, { headers: { 'svc-workflow-runid': 'mended' } });
+  await harness.call('POST', `/v2/dlq/restart/${dlqId}`, { headers: { 'svc-workflow-runid': 'mended' } });
   const [old] = (await logs('workflowRunId=broken')).runs;
   assert.deepEqual(
     [old?.workflowRunBecame?.kind, old?.workflowRunBecame?.workflowRunId, old?.dlqId],
@@ -142,7 +142,7 @@ test('a failed run shows its error, its dead letter and its successor', async ()
 });
 
 test('shows attempts that failed before a step was found with the completed step', async () => {
-  await world.trigger('retry', { 'svc-workflow-runid': 'late', 'svc-retry-delay': '0', ...ended });
+  await harness.trigger('retry', { 'svc-workflow-runid': 'late', 'svc-retry-delay': '0', ...ended });
   const [entry] = (await logs('workflowRunId=late')).runs;
   assert.equal(entry?.workflowState, 'RUN_SUCCESS');
   const shown = entry?.steps.slice(1).flatMap(({ steps }) => steps.map(({ state, errors }) => [state, errors?.length]));
@@ -152,10 +152,10 @@ test('shows attempts that failed before a step was found with the completed step
 test('log pages are newest first, at most ten runs, and stable while runs arrive', async () => {
   const headers = { 'svc-label': 'listed' };
   const made: string[] = [];
-  for (let i = 0; i < 13; i++) made.push((await world.trigger('ok', headers)).workflowRunId);
+  for (let i = 0; i < 13; i++) made.push((await harness.trigger('ok', headers)).workflowRunId);
   const first = await logs('label=listed');
   assert.deepEqual(idsOf(first), made.slice(3).reverse());
-  await world.trigger('ok', headers);
+  await harness.trigger('ok', headers);
   const second = await logs(`label=listed&cursor=${first.cursor}`);
   assert.deepEqual(idsOf(second), made.slice(0, 3).reverse());
   assert.ok(!('cursor' in second), 'no cursor at the end');
@@ -163,7 +163,7 @@ test('log pages are newest first, at most ten runs, and stable while runs arrive
 });
 
 test('combines log filters with AND', async () => {
-  const world2 = await ApiWorld.open();
+  const world2 = await ApiHarness.open();
   const list = async (query: string) => idsOf((await world2.call<LogPage>('GET', `/v2/workflows/logs?${query}`)).body);
   await world2.trigger('ok', { 'svc-workflow-runid': 'a', 'svc-label': 'x,y', ...ended });
   await world2.trigger('ok', { 'svc-workflow-runid': 'a', 'svc-label': 'y', ...ended });
@@ -194,10 +194,10 @@ test('combines log filters with AND', async () => {
 });
 
 test('the journal shows the input of a run with its redaction', async () => {
-  await world.trigger('fan', { 'svc-workflow-runid': 'input', 'svc-forward-x-of': 'us' }, '{"pin":1}');
-  await world.trigger('fan', { 'svc-workflow-runid': 'hidden', 'svc-redact-fields': 'body' }, '{"pin":1}');
-  await world.trigger('fan', { 'svc-workflow-runid': 'bytes' }, Buffer.from([0xff, 0xfe]));
-  const inputOf = async (id: string) => (await world.call<RunJournal>('GET', `/v2/workflows/runs/${id}`)).body.input;
+  await harness.trigger('fan', { 'svc-workflow-runid': 'input', 'svc-forward-x-of': 'us' }, '{"pin":1}');
+  await harness.trigger('fan', { 'svc-workflow-runid': 'hidden', 'svc-redact-fields': 'body' }, '{"pin":1}');
+  await harness.trigger('fan', { 'svc-workflow-runid': 'bytes' }, Buffer.from([0xff, 0xfe]));
+  const inputOf = async (id: string) => (await harness.call<RunJournal>('GET', `/v2/workflows/runs/${id}`)).body.input;
   const shown = await inputOf('input');
   assert.equal(shown?.body, '{"pin":1}');
   assert.deepEqual(shown.header['X-Of'], ['us']);
@@ -206,9 +206,9 @@ test('the journal shows the input of a run with its redaction', async () => {
 });
 
 test('the journal shows steps, pending tasks and failed attempts', async () => {
-  await world.trigger('fan', { 'svc-workflow-runid': 'journal', 'svc-retry-delay': '3600000', 'svc-timeout': '1m' });
+  await harness.trigger('fan', { 'svc-workflow-runid': 'journal', 'svc-retry-delay': '3600000', 'svc-timeout': '1m' });
   await called('journal', 4);
-  const { status, body } = await world.call<RunJournal>('GET', '/v2/workflows/runs/journal');
+  const { status, body } = await harness.call<RunJournal>('GET', '/v2/workflows/runs/journal');
   assert.equal(status, 200);
   assert.deepEqual([body.timeoutMs, body.retryDelay, body.workflowState], [60_000, '3600000', 'RUN_STARTED']);
   assert.deepEqual(
@@ -226,36 +226,36 @@ test('the journal shows steps, pending tasks and failed attempts', async () => {
     body.attempts.map(({ stepId, cause, error }) => [stepId, cause, error]),
     [[1, 'http', 'branch 1 is not ready']],
   );
-  const at = (createdAt: number) => world.call('GET', `/v2/workflows/runs/journal?workflowCreatedAt=${createdAt}`);
+  const at = (createdAt: number) => harness.call('GET', `/v2/workflows/runs/journal?workflowCreatedAt=${createdAt}`);
   assert.equal((await at(body.workflowCreatedAt)).status, 200);
   assert.equal((await at(1)).status, 404);
-  assert.equal((await world.call('GET', '/v2/workflows/runs/none')).status, 404);
+  assert.equal((await harness.call('GET', '/v2/workflows/runs/none')).status, 404);
 });
 
 test('keeps a run id exactly as given', async () => {
   for (const id of ['a/b', 'a%2Fb', '100%', 'a?b#c', 'a+b c', '"quoted"', 'grün', 'logs', '__proto__', 'x'.repeat(256)]) {
     const header = Buffer.from(id).toString('latin1');
-    const made = await world.trigger('ok', { 'svc-workflow-runid': header, ...ended });
+    const made = await harness.trigger('ok', { 'svc-workflow-runid': header, ...ended });
     assert.equal(made.workflowRunId, id);
-    const { body } = await world.call<RunJournal>('GET', `/v2/workflows/runs/${encodeURIComponent(id)}`);
+    const { body } = await harness.call<RunJournal>('GET', `/v2/workflows/runs/${encodeURIComponent(id)}`);
     assert.equal(body.workflowRunId, id);
     assert.deepEqual(idsOf(await logs(`workflowRunId=${encodeURIComponent(id)}`)), [id]);
-    assert.equal((await world.call('GET', `/v2/workflows/runs/${encodeURIComponent(id)}/result`)).status, 200, id);
+    assert.equal((await harness.call('GET', `/v2/workflows/runs/${encodeURIComponent(id)}/result`)).status, 200, id);
   }
 });
 
 test('waits for the result of a run, however it ends', async () => {
-  const result = (id: string, query = '') => world.call<RunResult>('GET', `/v2/workflows/runs/${id}/result${query}`);
-  await world.trigger('ok', { 'svc-workflow-runid': 'r-ok', ...ended }, 'in');
+  const result = (id: string, query = '') => harness.call<RunResult>('GET', `/v2/workflows/runs/${id}/result${query}`);
+  await harness.trigger('ok', { 'svc-workflow-runid': 'r-ok', ...ended }, 'in');
   assert.deepEqual((await result('r-ok')).body.result, { got: 'in' });
-  await world.trigger('fail', { 'svc-workflow-runid': 'r-fail', ...ended });
+  await harness.trigger('fail', { 'svc-workflow-runid': 'r-fail', ...ended });
   assert.match((await result('r-fail')).body.error ?? '', /answered 500/);
-  await world.trigger('hang', { 'svc-workflow-runid': 'r-hang' });
+  await harness.trigger('hang', { 'svc-workflow-runid': 'r-hang' });
   assert.equal((await result('r-hang', '?timeout=0')).status, 202);
   assert.equal((await result('none')).status, 404);
   const waiting = result('r-hang', '?timeout=1m');
   await new Promise((resolve) => setTimeout(resolve, 10));
-  await world.call('DELETE', '/v2/workflows/runs/r-hang');
+  await harness.call('DELETE', '/v2/workflows/runs/r-hang');
   const canceled = await waiting;
   assert.equal(canceled.status, 200);
   assert.equal(canceled.body.workflowState, 'RUN_CANCELED');
@@ -263,12 +263,12 @@ test('waits for the result of a run, however it ends', async () => {
 });
 
 test('canceling a run ends it once', async () => {
-  await world.trigger('hang', { 'svc-workflow-runid': 'one' });
-  assert.deepEqual((await world.call('DELETE', '/v2/workflows/runs/one')).body, { cancelled: 1 });
-  const again = await world.call('DELETE', '/v2/workflows/runs/one');
+  await harness.trigger('hang', { 'svc-workflow-runid': 'one' });
+  assert.deepEqual((await harness.call('DELETE', '/v2/workflows/runs/one')).body, { cancelled: 1 });
+  const again = await harness.call('DELETE', '/v2/workflows/runs/one');
   assert.deepEqual([again.status, again.headers['svc-error-code']], [409, 'run-not-active']);
-  assert.equal((await world.call('DELETE', '/v2/workflows/runs/none')).status, 404);
-  const bySdk = await world.call('DELETE', '/v2/workflows/runs/one?cancel=false');
+  assert.equal((await harness.call('DELETE', '/v2/workflows/runs/none')).status, 404);
+  const bySdk = await harness.call('DELETE', '/v2/workflows/runs/one?cancel=false');
   assert.deepEqual([bySdk.status, bySdk.body], [200, { cancelled: 0 }]);
   const entry = (await logs('workflowRunId=one')).runs[0];
   assert.deepEqual([entry?.workflowState, entry?.dlqId], ['RUN_CANCELED', undefined]);
@@ -276,7 +276,7 @@ test('canceling a run ends it once', async () => {
 
 test('cancels multiple runs by id or filter and no others', async () => {
   const hang = (id: string, label: string, path = 'hang') =>
-    world.trigger(path, { 'svc-workflow-runid': id, 'svc-label': label });
+    harness.trigger(path, { 'svc-workflow-runid': id, 'svc-label': label });
   const active = async () => new Set(idsOf(await logs('state=RUN_STARTED&label=c1,c2,c3')));
   await hang('c-1', 'c1');
   await hang('c-2', 'c1');
@@ -308,13 +308,13 @@ test('canceling multiple runs requires a known field', async () => {
     null,
   ])
     assert.equal((await cancel(body)).status, 400, JSON.stringify(body));
-  assert.equal((await world.call('DELETE', '/v2/workflows/runs')).status, 400, 'no body');
+  assert.equal((await harness.call('DELETE', '/v2/workflows/runs')).status, 400, 'no body');
 });
 
 test('reads and rotates signing keys', async () => {
-  assert.deepEqual((await world.call('GET', '/v2/keys')).body, { current: 'sig_current_qi_1', next: 'sig_next_qi_1' });
-  const { body } = await world.call<{ current: string; next: string }>('POST', '/v2/keys/rotate');
+  assert.deepEqual((await harness.call('GET', '/v2/keys')).body, { current: 'sig_current_qi_1', next: 'sig_next_qi_1' });
+  const { body } = await harness.call<{ current: string; next: string }>('POST', '/v2/keys/rotate');
   assert.equal(body.current, 'sig_next_qi_1');
-  assert.deepEqual((await world.call('GET', '/v2/keys')).body, body);
-  assert.deepEqual(world.authority.signingKeys('qi_1'), body);
+  assert.deepEqual((await harness.call('GET', '/v2/keys')).body, body);
+  assert.deepEqual(harness.authority.signingKeys('qi_1'), body);
 });

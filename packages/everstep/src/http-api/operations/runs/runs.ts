@@ -7,7 +7,7 @@ import { ActiveRun, CanceledRuns, JournalStep, RunJournal, RunResult } from '../
 import { NO_LENGTH_LIMIT } from '../../../ports/stores/history-parts.js';
 import type { RunId, RunRecord } from '../../../ports/stores/store.js';
 import { change } from '../../audited/audit-rule.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { Cursor, Duration, Text, UnixMs } from '../../parameters/values.js';
 import { presentJournalStep, presentReference, presentResult } from '../../presenters/run.js';
@@ -78,12 +78,12 @@ export const getRun = operation({
       throw new ApiError('bad-parameter', 'the query parameter "cursor" requires "count"; give both');
     const run = await requireRun(reads.runs, { instanceId, workflowRunId, createdAt });
     const deps = { store: reads.runs, service: service.runs };
-    if (count === undefined) return answer(200, await journalOf(deps, run, request));
+    if (count === undefined) return respond(200, await journalOf(deps, run, request));
     const scope = { operation: 'journal', instanceId, filters: { workflowRunId, createdAt: run.createdAt } };
     const from = journalPosition(given === '' ? null : (await cursors.open(scope, given)).after);
     const { journal, next } = await journalPageOf(deps, run, { from, count, maxOutBytes }, request);
     const cursor = await cursors.seal(scope, { after: positionText(next), horizon: null, left: null });
-    return answer(200, { ...journal, cursor });
+    return respond(200, { ...journal, cursor });
   },
 });
 
@@ -111,7 +111,7 @@ export const getRunStep = operation({
         ? found
         : await reads.runs.findStep({ runKey: run.key, stepId, maxOutBytes: NO_LENGTH_LIMIT });
     if (!step) throw new ApiError('not-found', `run ${shown(workflowRunId)} has no recorded step ${stepId}`);
-    return answer(200, presentJournalStep(step, run.settings.redact, NO_INVOCATIONS));
+    return respond(200, presentJournalStep(step, run.settings.redact, NO_INVOCATIONS));
   },
 });
 
@@ -147,13 +147,13 @@ export const getRunResult = operation({
       await request.reserve(2 * (ended.resultLeftOut ?? 0));
       return presentResult(await withWholeResult(reads.runs, ended), redacted);
     };
-    if (run.status !== 'active') return answer(200, await resultOf(run));
+    if (run.status !== 'active') return respond(200, await resultOf(run));
     const timeoutMs = query.timeout ?? LIMITS.defaultResultWaitMs;
     const reference = { runKey: run.key, workflowRunId, createdAt: run.createdAt };
     const wait = () => service.runs.awaitEnd({ instanceId, run: reference, timeoutMs, signal: request.signal() });
     const ended = timeoutMs === 0 ? null : await resultWaits.during(instanceId, wait);
-    if (ended) return answer(200, await resultOf(ended));
-    return answer(202, { ...presentReference(run), workflowState: 'RUN_STARTED' as const });
+    if (ended) return respond(200, await resultOf(ended));
+    return respond(202, { ...presentReference(run), workflowState: 'RUN_STARTED' as const });
   },
 });
 
@@ -174,7 +174,7 @@ export const cancelRun = operation({
     const outcome = await service.runs.cancel({ instanceId, workflowRunId });
     switch (outcome.kind) {
       case 'canceled':
-        return answer(200, { cancelled: 1 });
+        return respond(200, { cancelled: 1 });
       case 'not-found':
         throw new ApiError('not-found', `run ${shown(workflowRunId)} not found`);
       case 'not-active':

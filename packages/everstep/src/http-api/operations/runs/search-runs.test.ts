@@ -4,25 +4,25 @@ import { LIMITS } from '../../../config/limits.js';
 import type { RunSearchPage } from '../../../contract/runs.js';
 import type { CommitUnit } from '../../../ports/stores/store.js';
 import { sampleRun } from '../../../stores/conformance/samples.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const ended = { 'svc-wait-for-result': 'true' };
-const search = async (query: Record<string, string>, of = world) =>
+const search = async (query: Record<string, string>, of = harness) =>
   (await of.call<RunSearchPage>('GET', `/v2/workflows/search?${new URLSearchParams(query)}`)).body;
 const idsOf = ({ runs }: RunSearchPage) => runs.map(({ workflowRunId }) => workflowRunId);
 const latin1 = (text: string) => Buffer.from(text).toString('latin1');
 const find = async (q: string) => idsOf(await search({ q }));
 
 test('finds runs whose ids, labels, URLs and errors contain all words, case-insensitively', async () => {
-  await world.trigger('ok?Bills', { 'svc-workflow-runid': 'order-17', 'svc-label': latin1('Müller,EU'), ...ended });
-  await world.trigger('fail', { 'svc-workflow-runid': 'order-18', 'svc-label': 'eu', 'svc-retries': '0', ...ended });
-  await world.trigger('ok', { 'svc-workflow-runid': 'shipment 100%_*', ...ended });
+  await harness.trigger('ok?Bills', { 'svc-workflow-runid': 'order-17', 'svc-label': latin1('Müller,EU'), ...ended });
+  await harness.trigger('fail', { 'svc-workflow-runid': 'order-18', 'svc-label': 'eu', 'svc-retries': '0', ...ended });
+  await harness.trigger('ok', { 'svc-workflow-runid': 'shipment 100%_*', ...ended });
   assert.deepEqual(await find('ORDER'), ['order-18', 'order-17']);
   assert.deepEqual(await find('mÜLLER'), ['order-17']);
   assert.deepEqual(await find('/ok?bills'), ['order-17']);
@@ -43,8 +43,8 @@ test('a search has no wildcards', async () => {
 test('shows a run as in the log, without steps and result', async () => {
   const { runs, complete, searchedUntil, cursor } = await search({ q: 'order-18' });
   const [run] = runs;
-  const [entry] = (await world.call<{ runs: Record<string, unknown>[] }>('GET', '/v2/workflows/logs?workflowRunId=order-18')).body
-    .runs;
+  const [entry] = (await harness.call<{ runs: Record<string, unknown>[] }>('GET', '/v2/workflows/logs?workflowRunId=order-18'))
+    .body.runs;
   const { steps: _steps, workflowRunResponse: _response, ...shown } = entry ?? {};
   assert.deepEqual(run, shown);
   assert.deepEqual([complete, cursor], [true, undefined]);
@@ -62,8 +62,8 @@ test('supports all filters of the run log', async () => {
 });
 
 test('an exact id comes first, even when it was used several times', async () => {
-  for (let n = 0; n < 3; n++) await world.trigger('ok', { 'svc-workflow-runid': 'daily', ...ended });
-  await world.trigger('ok', { 'svc-workflow-runid': 'daily-2', ...ended });
+  for (let n = 0; n < 3; n++) await harness.trigger('ok', { 'svc-workflow-runid': 'daily', ...ended });
+  await harness.trigger('ok', { 'svc-workflow-runid': 'daily-2', ...ended });
   assert.deepEqual(await find('daily'), ['daily', 'daily', 'daily', 'daily-2']);
   const found: string[] = [];
   for (let cursor = ''; ; ) {
@@ -77,7 +77,7 @@ test('an exact id comes first, even when it was used several times', async () =>
 });
 
 test('one request searches a limited number of runs, reports its progress, and the cursor continues', async () => {
-  const large = await ApiWorld.open();
+  const large = await ApiHarness.open();
   const runs = LIMITS.maxRunsSearched + 5_000;
   for (let first = 0; first < runs; first += 5_000) {
     const units = Array.from({ length: 5_000 }, (_, at): CommitUnit => {
@@ -115,7 +115,7 @@ test('one request searches a limited number of runs, reports its progress, and t
 test('a cursor is bound to its query, and invalid queries are rejected', async () => {
   const { cursor } = await search({ q: 'daily', count: '1' });
   const codeOf = async (query: string) => {
-    const { status, headers } = await world.call('GET', `/v2/workflows/search?${query}`);
+    const { status, headers } = await harness.call('GET', `/v2/workflows/search?${query}`);
     return [status, headers['svc-error-code']];
   };
   assert.deepEqual(await codeOf(`q=other&cursor=${cursor}`), [400, 'bad-cursor']);
@@ -128,11 +128,11 @@ test('a cursor is bound to its query, and invalid queries are rejected', async (
 
 test('reads runs again by their creation times and ids', async () => {
   const ids = ['again,1', 'again.2'];
-  for (const id of ids) await world.trigger('ok', { 'svc-workflow-runid': id, ...ended });
+  for (const id of ids) await harness.trigger('ok', { 'svc-workflow-runid': id, ...ended });
   const { runs } = await search({ q: 'again' });
   const names = runs.map(({ workflowRunId, workflowRunCreatedAt }) => `${workflowRunCreatedAt}.${workflowRunId}`);
   const read = async (given: readonly string[]) =>
-    world.call<RunSearchPage>(
+    harness.call<RunSearchPage>(
       'GET',
       `/v2/workflows/search?${new URLSearchParams(given.map((name): [string, string] => ['run', name]))}`,
     );

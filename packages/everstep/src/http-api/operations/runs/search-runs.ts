@@ -8,7 +8,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { COMPARED_RUN_FILTERS, INDEXED_RUN_FILTERS, RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { RunSearchPage } from '../../../contract/runs.js';
 import type { Position, RunFilter, RunRecord, RunStore, SearchableRun } from '../../../ports/stores/store.js';
-import { answer, operation } from '../../operation.js';
+import { operation, respond } from '../../operation.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { AnyOf } from '../../parameters/multi-value.js';
 import { Cursor } from '../../parameters/values.js';
@@ -182,13 +182,13 @@ export const searchRuns = operation({
     };
     if (named !== undefined) {
       const runs = await namedRuns(reads.runs, instanceId, named);
-      return answer(200, { runs: await presented(runs), searchedUntil: null, complete: true });
+      return respond(200, { runs: await presented(runs), searchedUntil: null, complete: true });
     }
     const text = q.trim();
     const words = wordsOf(text);
     const scope = { operation: 'search-runs', instanceId, filters: { ...asked, q: text } };
     const start = given === undefined || given === '' ? BEGINNING : positionOf((await cursors.open(scope, given)).after);
-    if (isEmptyRange(asked)) return answer(200, { runs: [], searchedUntil: null, complete: true });
+    if (isEmptyRange(asked)) return respond(200, { runs: [], searchedUntil: null, complete: true });
     const search = {
       reads: reads.runs,
       service: service.runs,
@@ -204,6 +204,6 @@ export const searchRuns = operation({
     const { runs, next, searchedUntil } = await find(search, start);
     const position = next && { after: positionText(next), horizon: null, left: null };
     const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
-    return answer(200, { ...cursor, runs: await presented(runs), searchedUntil, complete: next === null });
+    return respond(200, { ...cursor, runs: await presented(runs), searchedUntil, complete: next === null });
   },
 });

@@ -1,30 +1,30 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { LoggedStep, RunJournal, RunLogEntry } from '../../../contract/runs.js';
-import { ApiWorld, EVENT_ID } from '../../testing/api-world.js';
+import { ApiHarness, EVENT_ID } from '../../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const logOf = async (id: string): Promise<RunLogEntry | undefined> =>
-  (await world.call<{ runs: RunLogEntry[] }>('GET', `/v2/workflows/logs?workflowRunId=${id}`)).body.runs[0];
+  (await harness.call<{ runs: RunLogEntry[] }>('GET', `/v2/workflows/logs?workflowRunId=${id}`)).body.runs[0];
 const stepsOf = async (id: string): Promise<readonly LoggedStep[]> =>
   (await logOf(id))?.steps.slice(1).flatMap(({ steps }) => steps) ?? [];
 const ended = { 'svc-wait-for-result': 'true' };
 
 test('a pending wait shows its event and deadline, and an ended one its outcome', async () => {
-  await world.trigger('wait', { 'svc-workflow-runid': 'wait' });
-  const open = await world.journalWhen('wait', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
+  await harness.trigger('wait', { 'svc-workflow-runid': 'wait' });
+  const open = await harness.journalWhen('wait', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
   const [task] = open.tasks;
   assert.deepEqual([task?.kind, task?.stepType, task?.waitEventId, task?.waitDeadline], ['wait', 'Wait', EVENT_ID, task?.dueAt]);
   const [logged] = await stepsOf('wait');
   assert.deepEqual([logged?.stepType, logged?.state, logged?.waitEventId], ['Wait', 'STEP_PROGRESS', EVENT_ID]);
   assert.ok(logged?.waitDeadline);
-  await world.call('POST', `/v2/notify/wait/${encodeURIComponent(EVENT_ID)}`, { body: 'x' });
-  await world.journalWhen('wait', ({ workflowState }) => workflowState === 'RUN_SUCCESS');
+  await harness.call('POST', `/v2/notify/wait/${encodeURIComponent(EVENT_ID)}`, { body: 'x' });
+  await harness.journalWhen('wait', ({ workflowState }) => workflowState === 'RUN_SUCCESS');
   const [done] = await stepsOf('wait');
   assert.deepEqual(
     [done?.stepType, done?.state, done?.waitEventId, done?.waitTimeout, done?.waitDeadline],
@@ -33,8 +33,8 @@ test('a pending wait shows its event and deadline, and an ended one its outcome'
 });
 
 test('a webhook step shows the created URL as its result', async () => {
-  await world.trigger('hook', { 'svc-workflow-runid': 'hook' });
-  await world.journalWhen('hook', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
+  await harness.trigger('hook', { 'svc-workflow-runid': 'hook' });
+  await harness.journalWhen('hook', ({ tasks }) => tasks.some(({ kind }) => kind === 'wait'));
   const [made, waiting] = await stepsOf('hook');
   const { webhookUrl, eventId } = JSON.parse(made?.out ?? '{}');
   assert.equal(made?.stepType, 'CreateWebhook');
@@ -43,27 +43,27 @@ test('a webhook step shows the created URL as its result', async () => {
 });
 
 test('a call shows its URL while it is pending, and the status of its response', async () => {
-  await world.trigger('hang-call', { 'svc-workflow-runid': 'open-call' });
-  await world.journalWhen('open-call', ({ tasks }) => tasks.some(({ kind }) => kind === 'call'));
+  await harness.trigger('hang-call', { 'svc-workflow-runid': 'open-call' });
+  await harness.journalWhen('open-call', ({ tasks }) => tasks.some(({ kind }) => kind === 'call'));
   const [open] = await stepsOf('open-call');
   assert.deepEqual(
     [open?.stepType, open?.callUrl, open?.callMethod, open?.callType],
     ['Call', 'http://c.test/hang', 'PUT', 'step'],
   );
-  await world.trigger('call', { 'svc-workflow-runid': 'call', ...ended });
+  await harness.trigger('call', { 'svc-workflow-runid': 'call', ...ended });
   const [done] = await stepsOf('call');
   assert.deepEqual([done?.stepType, done?.callResponseStatus, done?.callUrl], ['Call', 200, undefined]);
 });
 
 test('an invoked run is shown with the invoking step and shows its origin', async () => {
-  await world.trigger('invoke', { 'svc-workflow-runid': 'parent', ...ended });
+  await harness.trigger('invoke', { 'svc-workflow-runid': 'parent', ...ended });
   const parent = await logOf('parent');
   const [step] = await stepsOf('parent');
   const [child] = parent?.invokedRuns ?? [];
   assert.equal(step?.stepType, 'Invoke');
   assert.deepEqual([child?.stepId, child?.workflowState, child?.workflowRunId], [1, 'RUN_SUCCESS', step?.invokedWorkflowRunId]);
   assert.equal(step?.invokedWorkflowCreatedAt, child?.workflowCreatedAt);
-  const { body } = await world.call<RunJournal>('GET', `/v2/workflows/runs/${child?.workflowRunId}`);
+  const { body } = await harness.call<RunJournal>('GET', `/v2/workflows/runs/${child?.workflowRunId}`);
   assert.deepEqual(body.workflowRunOrigin, {
     kind: 'invoke',
     workflowRunId: 'parent',
@@ -75,7 +75,7 @@ test('an invoked run is shown with the invoking step and shows its origin', asyn
 
 test('the failure callback is not a step of the run', async () => {
   const headers = { 'svc-failure-callback': 'http://c.test/hang', 'svc-workflow-runid': 'told' };
-  await world.fail(1, headers);
+  await harness.fail(1, headers);
   const log = await logOf('told');
   assert.deepEqual(
     [log?.failureFunctionInfo?.state, log?.failureFunctionInfo?.url],
@@ -86,6 +86,6 @@ test('the failure callback is not a step of the run', async () => {
     steps.map(({ state }) => state),
     ['STEP_FAILED'],
   );
-  const { body } = await world.call<RunJournal>('GET', '/v2/workflows/runs/told');
+  const { body } = await harness.call<RunJournal>('GET', '/v2/workflows/runs/told');
   assert.ok(body.tasks.some(({ kind, stepId }) => kind === 'callback' && stepId === undefined));
 });

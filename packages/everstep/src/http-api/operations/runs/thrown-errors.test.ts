@@ -5,14 +5,14 @@ import type { DeadLetterGroupPage } from '../../../contract/dead-letter-groups.j
 import type { DeadLetterEntry } from '../../../contract/dead-letters.js';
 import type { ThrownError } from '../../../contract/fields/thrown-error.js';
 import type { RunJournal, RunLogEntry } from '../../../contract/runs.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 import { THROWN } from '../../testing/thrown-reply.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const SHOWN: ThrownError = {
   source: { file: 'src/charge.js', line: 7, column: 13, function: 'charge', code: 'throw new Error(text, { cause });' },
@@ -31,8 +31,8 @@ const SHOWN: ThrownError = {
 };
 
 test('the causes, the stack and the source of an error are in the log, the journal, the attempts and the dead letter', async () => {
-  const [dlqId = ''] = await world.fail(1, { 'svc-workflow-runid': 'thrown' }, 'throws');
-  const get = async <Body>(path: string) => (await world.call<Body>('GET', `/v2/workflows/${path}`)).body;
+  const [dlqId = ''] = await harness.fail(1, { 'svc-workflow-runid': 'thrown' }, 'throws');
+  const get = async <Body>(path: string) => (await harness.call<Body>('GET', `/v2/workflows/${path}`)).body;
   const entry = await get<DeadLetterEntry>(`dlq/${dlqId}`);
   const message = `Error: ${THROWN.message}`;
   assert.deepEqual(entry.failedBy, { stepName: 'charge order 17', message, thrown: SHOWN });
@@ -49,8 +49,8 @@ test('the causes, the stack and the source of an error are in the log, the journ
 });
 
 test('a group shows how its newest entry failed, without placeholders', async () => {
-  const [dlqId = ''] = await world.fail(1, {}, 'throws');
-  const group = (await world.call<DeadLetterGroupPage>('GET', '/v2/workflows/dlq/groups')).body.groups.find(
+  const [dlqId = ''] = await harness.fail(1, {}, 'throws');
+  const group = (await harness.call<DeadLetterGroupPage>('GET', '/v2/workflows/dlq/groups')).body.groups.find(
     ({ exampleDlqId }) => exampleDlqId === dlqId,
   );
   assert.deepEqual([group?.stepName, group?.message], ['charge order #', 'Error: charge of order # failed']);

@@ -6,23 +6,23 @@ import type { ListSummary } from '../../../contract/insights/list-summaries.js';
 import type { RunJournal, RunLogEntry, RunSearchPage } from '../../../contract/runs.js';
 import type { CommitUnit } from '../../../ports/stores/store.js';
 import { sampleRun } from '../../../stores/conformance/samples.js';
-import { ApiWorld, EVENT_ID } from '../../testing/api-world.js';
+import { ApiHarness, EVENT_ID } from '../../testing/api-harness.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 /** What the run waits for, which all operations must agree on. */
 async function waitingOf(runId: string): Promise<Waiting | undefined> {
-  const { body: found } = await world.call<RunSearchPage>('GET', `/v2/workflows/search?workflowRunId=${runId}`);
-  const { body: logged } = await world.call<{ readonly runs: readonly RunLogEntry[] }>(
+  const { body: found } = await harness.call<RunSearchPage>('GET', `/v2/workflows/search?workflowRunId=${runId}`);
+  const { body: logged } = await harness.call<{ readonly runs: readonly RunLogEntry[] }>(
     'GET',
     `/v2/workflows/logs?workflowRunId=${runId}`,
   );
-  const { body: journal } = await world.call<RunJournal>('GET', `/v2/workflows/runs/${runId}`);
-  const { body: page } = await world.call<RunJournal>('GET', `/v2/workflows/runs/${runId}?count=10`);
+  const { body: journal } = await harness.call<RunJournal>('GET', `/v2/workflows/runs/${runId}`);
+  const { body: page } = await harness.call<RunJournal>('GET', `/v2/workflows/runs/${runId}?count=10`);
   const waiting = found.runs[0]?.waiting;
   assert.equal(found.runs.length, 1);
   assert.deepEqual([logged.runs[0]?.waiting, journal.waiting, page.waiting], [waiting, waiting, waiting]);
@@ -39,32 +39,32 @@ async function waits(runId: string): Promise<Waiting> {
 }
 
 test('a run that waits for an event says so until the event arrives', async () => {
-  await world.trigger('wait', { 'svc-workflow-runid': 'event' });
+  await harness.trigger('wait', { 'svc-workflow-runid': 'event' });
   const { kind, text, eventIds, stepName, otherTasks, until } = await waits('event');
   assert.deepEqual([kind, text, eventIds], ['waiting-for-event', `Waiting for event ${JSON.stringify(EVENT_ID)}`, [EVENT_ID]]);
   assert.ok(stepName !== undefined && until !== undefined && otherTasks === undefined);
 });
 
 test('a run waits for its first pending task, and the number of the others is shown', async () => {
-  await world.trigger('fan', { 'svc-workflow-runid': 'fan', 'svc-retries': '3', 'svc-retry-delay': '3600000' });
+  await harness.trigger('fan', { 'svc-workflow-runid': 'fan', 'svc-retries': '3', 'svc-retry-delay': '3600000' });
   const waiting = await waits('fan');
   assert.deepEqual([waiting.kind, waiting.text, waiting.otherTasks], ['retry', 'Waiting for retry 1 of 3', 1]);
 });
 
 test('a delayed run waits for its start time', async () => {
-  await world.trigger('ok', { 'svc-workflow-runid': 'later', 'svc-delay': '1h' });
+  await harness.trigger('ok', { 'svc-workflow-runid': 'later', 'svc-delay': '1h' });
   assert.equal((await waits('later')).kind, 'not-before');
 });
 
 test('a run whose request is in flight and a run that has ended do not wait', async () => {
-  await world.trigger('hang', { 'svc-workflow-runid': 'hangs' });
-  await world.trigger('ok', { 'svc-workflow-runid': 'ended', 'svc-wait-for-result': 'true' });
+  await harness.trigger('hang', { 'svc-workflow-runid': 'hangs' });
+  await harness.trigger('ok', { 'svc-workflow-runid': 'ended', 'svc-wait-for-result': 'true' });
   assert.equal(await waitingOf('hangs'), undefined);
   assert.equal(await waitingOf('ended'), undefined);
 });
 
 const idsOf = async (path: string) => {
-  const { body } = await world.call<{ readonly runs: readonly { readonly workflowRunId: string }[] }>('GET', path);
+  const { body } = await harness.call<{ readonly runs: readonly { readonly workflowRunId: string }[] }>('GET', path);
   return body.runs.map(({ workflowRunId }) => workflowRunId);
 };
 
@@ -85,7 +85,7 @@ test('runs are found by what they wait for, in searches and in the log', async (
 
 /** Returns how many runs a summary counts. */
 const countOf = async (query: string): Promise<number> => {
-  const { body } = await world.call<ListSummary>('GET', `/v2/insights/runs?${query}`);
+  const { body } = await harness.call<ListSummary>('GET', `/v2/insights/runs?${query}`);
   return body.counts.reduce((sum, count) => sum + count, 0);
 };
 
@@ -95,7 +95,7 @@ test('a summary counts and compares what runs wait for', async () => {
   assert.equal(await countOf('waitingFor=anything&q=fan'), 1);
   assert.equal(await countOf('waitingFor=no-worker'), 0);
   assert.equal(await countOf('waitingFor=anything&state=RUN_SUCCESS&field=state'), 0);
-  const { body } = await world.call<ListSummary>('GET', '/v2/insights/runs?waitingFor=anything&field=state');
+  const { body } = await harness.call<ListSummary>('GET', '/v2/insights/runs?waitingFor=anything&field=state');
   assert.deepEqual([body.source, body.topValues?.values], ['entries', [{ value: 'RUN_STARTED', count: 3 }]]);
 });
 
@@ -103,7 +103,7 @@ test('pages of waiting runs continue where the previous one ended', async () => 
   const found: string[] = [];
   for (let cursor = ''; ; ) {
     const path = `/v2/workflows/search?waitingFor=anything&count=1&cursor=${encodeURIComponent(cursor)}`;
-    const { body } = await world.call<RunSearchPage>('GET', path);
+    const { body } = await harness.call<RunSearchPage>('GET', path);
     found.push(...body.runs.map(({ workflowRunId }) => workflowRunId));
     if (body.cursor === undefined) break;
     ({ cursor } = body);
@@ -126,7 +126,7 @@ test('runs are found by their duration; that of an active run is the time since 
       ],
     };
   };
-  await world.store.commit([create(1, 'hour', hourMs), create(2, 'almost', hourMs - 1), create(3, 'active', null)]);
+  await harness.store.commit([create(1, 'hour', hourMs), create(2, 'almost', hourMs - 1), create(3, 'active', null)]);
   for (const path of ['/v2/workflows/search', '/v2/workflows/logs']) {
     assert.deepEqual(await idsOf(`${path}?minDurationMs=${hourMs}`), ['active', 'hour']);
     assert.deepEqual(await idsOf(`${path}?minDurationMs=${hourMs - 1}&maxDurationMs=${hourMs}`), ['almost', 'hour']);

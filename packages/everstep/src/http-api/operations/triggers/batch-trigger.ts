@@ -8,7 +8,7 @@ import { ErrorBody } from '../../../contract/errors.js';
 import { TriggeredRun } from '../../../contract/runs.js';
 import { allowSize } from '../../admission/allowance.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, operation, type RequestContext } from '../../operation.js';
+import { type ApiContext, operation, type RequestContext, respond } from '../../operation.js';
 import { validate } from '../../parameters/json-body.js';
 import { readPrefixedHeaders } from '../../parameters/prefixed-headers.js';
 import { TRIGGER_FAMILIES, TriggerHeaders } from './setting-headers.js';
@@ -35,8 +35,8 @@ const BatchItem = Type.Object(
   { additionalProperties: false },
 );
 type BatchItem = Static<typeof BatchItem>;
-const Answers = Type.Array(Type.Union([TriggeredRun, ErrorBody]));
-type Answer = Static<typeof Answers>[number];
+const ItemResults = Type.Array(Type.Union([TriggeredRun, ErrorBody]));
+type ItemResult = Static<typeof ItemResults>[number];
 
 function payloadOf(body: unknown): { readonly bytes: Uint8Array; readonly contentType: string | null } {
   if (body === undefined) return { bytes: new Uint8Array(), contentType: null };
@@ -62,7 +62,7 @@ function headersOf(item: BatchItem): Readonly<Record<string, string>> {
   return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), Buffer.from(value).toString('latin1')]));
 }
 
-async function triggerItem(given: unknown, context: ApiContext, request: RequestContext, caller: Caller): Promise<Answer> {
+async function triggerItem(given: unknown, context: ApiContext, request: RequestContext, caller: Caller): Promise<ItemResult> {
   const item = validate(BatchItem, given, 'the item');
   const received = headersOf(item);
   const { values, families } = readPrefixedHeaders(TriggerHeaders, FAMILIES, received, request.dialect);
@@ -111,10 +111,10 @@ export const triggerRuns = operation({
       description: 'Items of the form `{ destination, body, headers }`.',
     }),
   },
-  responses: { 200: Answers },
+  responses: { 200: ItemResults },
   errors: ['bad-parameter', 'bad-body', 'body-too-large', 'unsupported-media-type'],
   async handle({ body, request }, context, caller) {
-    const answers = (body ?? []).map(async (item, index): Promise<Answer> => {
+    const results = (body ?? []).map(async (item, index): Promise<ItemResult> => {
       try {
         return await triggerItem(item, context, request, caller);
       } catch (error) {
@@ -123,6 +123,6 @@ export const triggerRuns = operation({
         return { error: 'internal error; it is unknown whether the run was started' };
       }
     });
-    return answer(200, await Promise.all(answers));
+    return respond(200, await Promise.all(results));
   },
 });

@@ -4,7 +4,7 @@ import Type, { type TSchema } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import type { Method, Operation } from '../../operation.js';
 import { readQuery, splitQuery } from '../../parameters/query.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 import { UPSTASH_OPERATIONS } from '../../upstash/index.js';
 import { OPERATIONS } from '../index.js';
 
@@ -21,12 +21,12 @@ const SPELLINGS: Readonly<Record<string, (name: string, text: string) => string>
 const repeated = (name: string, values: readonly string[]) =>
   values.map((value) => `${name}=${encodeURIComponent(value)}`).join('&');
 
-interface Listed {
+interface ListParameter {
   readonly operation: Operation;
   readonly name: string;
   readonly item: TSchema;
 }
-const LISTED: readonly Listed[] = [...OPERATIONS, ...UPSTASH_OPERATIONS].flatMap((operation) =>
+const LISTED: readonly ListParameter[] = [...OPERATIONS, ...UPSTASH_OPERATIONS].flatMap((operation) =>
   Object.entries(operation.query?.properties ?? {}).flatMap(([name, schema]) =>
     Type.IsArray(schema) ? [{ operation, name, item: schema.items }] : [],
   ),
@@ -75,9 +75,11 @@ test('every multi-value parameter accepts any comma and repetition', () => {
 });
 
 test('every multi-value parameter describes the meaning of a comma', async () => {
-  const world = await ApiWorld.open();
+  const harness = await ApiHarness.open();
   for (const path of ['/openapi.json', '/openapi-upstash.json']) {
-    const { body } = await world.send<{ paths: Record<string, Record<string, { parameters: readonly Shown[] }>> }>({
+    const { body } = await harness.send<{
+      paths: Record<string, Record<string, { parameters: readonly DocumentedParameter[] }>>;
+    }>({
       method: 'GET',
       url: path,
     });
@@ -89,9 +91,9 @@ test('every multi-value parameter describes the meaning of a comma', async () =>
       assert.equal(/can contain a comma|separates values only if/.test(description ?? ''), WITH_COMMAS.has(name), name);
     }
   }
-  await world.close();
+  await harness.close();
 });
-interface Shown {
+interface DocumentedParameter {
   readonly name: string;
   readonly description?: string;
   readonly style?: string;
@@ -99,11 +101,11 @@ interface Shown {
   readonly schema: { readonly type?: string };
 }
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const UPSTASH = { 'upstash-workflow-sdk-version': '1' };
 const HEADERS = { native: {}, upstash: UPSTASH } as const;
@@ -114,7 +116,7 @@ interface Page {
   readonly messages: readonly { readonly dlqId: string }[];
 }
 const found = async (dialect: Dialect, path: string, query: string) => {
-  const { status, body } = await world.call<Page>('GET', `${path}?${query}`, { headers: HEADERS[dialect] });
+  const { status, body } = await harness.call<Page>('GET', `${path}?${query}`, { headers: HEADERS[dialect] });
   assert.equal(status, 200, `${path}?${query}`);
   return body.messages.map(({ dlqId }) => dlqId).toSorted();
 };
@@ -126,9 +128,9 @@ const LISTINGS: readonly (readonly [Dialect, string])[] = [
 ];
 
 test('a listing finds all values of a list, however its commas are written', async () => {
-  const [a = ''] = await world.fail(1, { 'svc-label': 'list-a', 'svc-flow-control-key': 'key' });
-  const [b = ''] = await world.fail(1, { 'svc-label': 'list-b', 'svc-flow-control-key': 'key,2' }, 'fail?at=1,2');
-  const [c = ''] = await world.fail(1, { 'svc-label': 'list-c', 'svc-flow-control-key': '2' }, 'fail?at=1');
+  const [a = ''] = await harness.fail(1, { 'svc-label': 'list-a', 'svc-flow-control-key': 'key' });
+  const [b = ''] = await harness.fail(1, { 'svc-label': 'list-b', 'svc-flow-control-key': 'key,2' }, 'fail?at=1,2');
+  const [c = ''] = await harness.fail(1, { 'svc-label': 'list-c', 'svc-flow-control-key': '2' }, 'fail?at=1');
   const table: readonly (readonly [name: string, text: string, expected: readonly string[]])[] = [
     ['label', 'list-a,list-b', [a, b]],
     ['flowControlKey', 'key,2', [a, b, c]],
@@ -172,21 +174,21 @@ test('every bulk accepts dlqIds and filters with any comma', async () => {
     for (const [spelling, write] of Object.entries(SPELLINGS)) {
       const name = `${dialect} ${method} ${path}, ${spelling}`;
       const label = `bulk-${name.replaceAll(/\W/g, '-')}`;
-      const [a = '', b = ''] = await world.fail(2, { 'svc-label': label, 'svc-flow-control-key': `${label},1` });
+      const [a = '', b = ''] = await harness.fail(2, { 'svc-label': label, 'svc-flow-control-key': `${label},1` });
       const call = (query: string) =>
-        world.call(method, `${path}?${query}`, { headers: { ...HEADERS[dialect], ...elsewhere(method) } });
+        harness.call(method, `${path}?${query}`, { headers: { ...HEADERS[dialect], ...elsewhere(method) } });
       const byIds = await call(write('dlqIds', `${a},${b},${a}`));
       assert.ok(byIds.status < 300, `${name}: ${JSON.stringify(byIds.body)}`);
       assert.deepEqual(await found(dialect, '/v2/workflows/dlq', `label=${label}`), [], name);
 
-      const [c = '', d = ''] = await world.fail(2, { 'svc-label': label, 'svc-flow-control-key': `${label},1` });
+      const [c = '', d = ''] = await harness.fail(2, { 'svc-label': label, 'svc-flow-control-key': `${label},1` });
       const literal = await call(repeated('flowControlKey', [`${label}`, '1']));
       assert.ok(literal.status < 300, name);
       assert.deepEqual(await found(dialect, '/v2/workflows/dlq', `label=${label}`), [c, d].toSorted(), name);
       assert.ok((await call(write('flowControlKey', `${label},1`))).status < 300, name);
       assert.deepEqual(await found(dialect, '/v2/workflows/dlq', `label=${label}`), [], name);
 
-      const [e = ''] = await world.fail(1, { 'svc-label': label });
+      const [e = ''] = await harness.fail(1, { 'svc-label': label });
       assert.ok((await call(write('label', `no-such-label,${label}`))).status < 300, name);
       assert.ok(!(await found(dialect, '/v2/workflows/dlq', `label=${label}`)).includes(e), name);
     }
@@ -199,15 +201,15 @@ const elsewhere = (method: Method): Readonly<Record<string, string>> =>
 test('limits of a bulk count the values after splitting', async () => {
   const ids = (count: number) => Array.from({ length: count }, (_, i) => `dlq_${i}`).join(',');
   for (const [dialect, method, path] of BULKS) {
-    const most = dialect === 'native' || path.startsWith('/v2/dlq') ? LIMITS.bulkMax : LIMITS.deadLettersPageMax;
+    const max = dialect === 'native' || path.startsWith('/v2/dlq') ? LIMITS.bulkMax : LIMITS.deadLettersPageMax;
     for (const write of Object.values(SPELLINGS)) {
-      const call = (query: string) => world.call(method, `${path}?${query}`, { headers: HEADERS[dialect] });
-      assert.equal((await call(write('dlqIds', ids(most + 1)))).status, 400, `${dialect} ${method} ${path}`);
+      const call = (query: string) => harness.call(method, `${path}?${query}`, { headers: HEADERS[dialect] });
+      assert.equal((await call(write('dlqIds', ids(max + 1)))).status, 400, `${dialect} ${method} ${path}`);
       assert.equal((await call(write('dlqIds', 'dlq_1,,dlq_2'))).status, 400);
       assert.equal((await call(write('dlqIds', ','))).status, 400);
-      if (method === 'POST') assert.equal((await call(write('dlqIds', ids(most)))).status, 404);
+      if (method === 'POST') assert.equal((await call(write('dlqIds', ids(max)))).status, 404);
     }
-    const empty = await world.call(method, `${path}?dlqIds=`, { headers: HEADERS[dialect] });
+    const empty = await harness.call(method, `${path}?dlqIds=`, { headers: HEADERS[dialect] });
     assert.equal(empty.status, 400);
     assert.match(empty.body.error, /dlqIds must not be empty/);
   }
@@ -215,12 +217,12 @@ test('limits of a bulk count the values after splitting', async () => {
 
 test('a cursor is valid for the same values in another notation only', async () => {
   for (const dialect of DIALECTS) {
-    await world.fail(3, { 'svc-label': `cursor-${dialect}` });
+    await harness.fail(3, { 'svc-label': `cursor-${dialect}` });
     const label = `cursor-${dialect}`;
     const headers = HEADERS[dialect];
-    const first = await world.call<{ cursor: string }>('GET', `/v2/workflows/dlq?count=1&label=x,${label}`, { headers });
+    const first = await harness.call<{ cursor: string }>('GET', `/v2/workflows/dlq?count=1&label=x,${label}`, { headers });
     const next = (query: string) =>
-      world.call('GET', `/v2/workflows/dlq?count=1&cursor=${encodeURIComponent(first.body.cursor)}&${query}`, { headers });
+      harness.call('GET', `/v2/workflows/dlq?count=1&cursor=${encodeURIComponent(first.body.cursor)}&${query}`, { headers });
     assert.equal((await next(`label=${label}%2Cx`)).status, 200);
     assert.equal((await next(`label=${label}&label=x`)).status, 200);
     assert.equal((await next(`label=x%2C${label}&label=y`)).status, 400);
@@ -231,7 +233,11 @@ test('a cursor is valid for the same values in another notation only', async () 
 test('logs, search and cancel accept filters with any comma', async () => {
   const labels = [];
   for (const label of ['log-a', 'log-b']) {
-    await world.trigger('hang', { 'svc-label': label, 'svc-flow-control-key': `${label},x`, 'svc-workflow-runid': `${label},1` });
+    await harness.trigger('hang', {
+      'svc-label': label,
+      'svc-flow-control-key': `${label},x`,
+      'svc-workflow-runid': `${label},1`,
+    });
     labels.push(label);
   }
   const text = labels.join(',');
@@ -242,7 +248,7 @@ test('logs, search and cancel accept filters with any comma', async () => {
       ['upstash', '/v2/workflows/logs'],
     ] as const) {
       const count = async (query: string) =>
-        (await world.call<{ runs: readonly object[] }>('GET', `${path}?${query}`, { headers: HEADERS[dialect] })).body.runs
+        (await harness.call<{ runs: readonly object[] }>('GET', `${path}?${query}`, { headers: HEADERS[dialect] })).body.runs
           .length;
       assert.equal(await count(write('label', text)), 2, path);
       assert.equal(await count(write('flowControlKey', 'log-a,x')), 1, path);
@@ -250,7 +256,7 @@ test('logs, search and cancel accept filters with any comma', async () => {
     }
   }
   const cancel = async (query: string) =>
-    (await world.call<{ cancelled: number }>('DELETE', `/v2/workflows/runs?${query}`, { headers: UPSTASH })).body.cancelled;
+    (await harness.call<{ cancelled: number }>('DELETE', `/v2/workflows/runs?${query}`, { headers: UPSTASH })).body.cancelled;
   assert.equal(await cancel('workflowUrl=http%3A%2F%2Fw.test%2Fhang%2Cx&label=log-a'), 0, 'a part of a URL is not a URL prefix');
   assert.equal(await cancel('workflowRunIds=log-a%2C1'), 1, 'an id with a comma');
   assert.equal(await cancel('label=log-x%2Clog-b&workflowUrl=http%3A%2F%2Fn%2F%2Chttp%3A%2F%2Fw.test%2F'), 1);
@@ -258,7 +264,7 @@ test('logs, search and cancel accept filters with any comma', async () => {
 
 test('events and cancel of messages accept filters with any comma, including in a body', async () => {
   const send = async (label: string, key = label) => {
-    const { body } = await world.call<{ messageId: string }>('POST', '/v2/publish/http://w.test/hang', {
+    const { body } = await harness.call<{ messageId: string }>('POST', '/v2/publish/http://w.test/hang', {
       headers: { 'upstash-label': label, 'upstash-flow-control-key': key, 'upstash-flow-control-value': 'parallelism=1' },
     });
     return body.messageId;
@@ -266,14 +272,14 @@ test('events and cancel of messages accept filters with any comma, including in 
   const headers = { ...UPSTASH, 'content-type': 'application/json' };
   const cancel = async (query: string, body?: object) =>
     (
-      await world.call<{ cancelled: number }>('DELETE', `/v2/messages${query}`, {
+      await harness.call<{ cancelled: number }>('DELETE', `/v2/messages${query}`, {
         headers,
         ...(body ? { body: JSON.stringify(body) } : {}),
       })
     ).body.cancelled;
   for (const write of Object.values(SPELLINGS)) {
     const ids = [await send('event-a'), await send('event-b')];
-    const events = await world.call<{ events: readonly { messageId: string }[] }>(
+    const events = await harness.call<{ events: readonly { messageId: string }[] }>(
       'GET',
       `/v2/events?${write('messageIds', ids.join(','))}`,
       { headers },

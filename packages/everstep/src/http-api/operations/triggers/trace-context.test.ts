@@ -2,23 +2,23 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { TriggeredRun } from '../../../contract/runs.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 
 const PARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const OTHER = '00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-00f067aa0ba902b7-00';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 const traceOf = async (workflowRunId: string) =>
-  (await world.store.findRun({ instanceId: 'qi_1', workflowRunId }))?.settings.trace;
+  (await harness.store.findRun({ instanceId: 'qi_1', workflowRunId }))?.settings.trace;
 
 test('a trigger stores its trace context with the run, and an invalid one does not matter', async () => {
   const trigger = async (headers: Record<string, string>) => {
-    const { status, body } = await world.call<TriggeredRun>('POST', '/v2/trigger/http://w.test/ok', { headers });
+    const { status, body } = await harness.call<TriggeredRun>('POST', '/v2/trigger/http://w.test/ok', { headers });
     assert.equal(status, 200);
     return traceOf(body.workflowRunId);
   };
@@ -31,7 +31,7 @@ test('a trigger stores its trace context with the run, and an invalid one does n
 
 test('an item of a batch has its own trace context, or that of the request', async () => {
   const items = [{}, { Traceparent: OTHER }].map((headers) => ({ destination: 'http://w.test/ok', headers }));
-  const { body } = await world.call<TriggeredRun[]>('POST', '/v2/batch/trigger', {
+  const { body } = await harness.call<TriggeredRun[]>('POST', '/v2/batch/trigger', {
     headers: { traceparent: PARENT, 'content-type': 'application/json' },
     body: JSON.stringify(items),
   });
@@ -40,9 +40,9 @@ test('an item of a batch has its own trace context, or that of the request', asy
 });
 
 test('runs of a schedule only link to the trace of the request that created it', async () => {
-  const { body } = await world.call<{ scheduleId: string }>('POST', '/v2/schedules/http://w.test/ok', {
+  const { body } = await harness.call<{ scheduleId: string }>('POST', '/v2/schedules/http://w.test/ok', {
     headers: { traceparent: PARENT, 'svc-cron': '* * * * *' },
   });
-  const schedule = await world.store.findSchedule({ instanceId: 'qi_1', scheduleId: body.scheduleId });
+  const schedule = await harness.store.findSchedule({ instanceId: 'qi_1', scheduleId: body.scheduleId });
   assert.deepEqual(schedule?.settings.trace, { traceparent: PARENT, isLinked: true });
 });

@@ -121,20 +121,20 @@ export function notBeforeOf(
   if (notBeforeS === undefined) return headers.Delay === undefined ? null : now + headers.Delay;
   const notBefore = notBeforeS * 1000;
   if (notBefore - now <= LIMITS.maxDelayMs) return notBefore;
-  const most = formatDuration(LIMITS.maxDelayMs);
+  const max = formatDuration(LIMITS.maxDelayMs);
   throw new ApiError(
     'bad-header',
-    `${request.dialect.spell('Not-Before')} must be a time in Unix seconds, at most ${most} in the future`,
+    `${request.dialect.spell('Not-Before')} must be a time in Unix seconds, at most ${max} in the future`,
   );
 }
 
 /** Parts of a request that identify duplicates. */
-export interface Deduplicated extends Pick<TriggerRequest, 'carried' | 'body' | 'contentType'> {
+export interface DeduplicationParts extends Pick<TriggerRequest, 'carried' | 'body' | 'contentType'> {
   readonly headers: Pick<TriggerHeaders, 'Deduplication-Id' | 'Content-Based-Deduplication'>;
 }
 
 /** Returns the deduplication id. Prefixes separate ids of the caller from ids that are derived from the content. */
-export function deduplicationIdOf(trigger: Deduplicated, workflowUrl: string): string | null {
+export function deduplicationIdOf(trigger: DeduplicationParts, workflowUrl: string): string | null {
   const given = trigger.headers['Deduplication-Id'];
   if (given !== undefined) return `id:${given}`;
   if (trigger.headers['Content-Based-Deduplication'] !== true) return null;

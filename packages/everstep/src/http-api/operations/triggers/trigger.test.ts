@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { RunJournal, RunResult, TriggeredRun } from '../../../contract/runs.js';
-import { ApiWorld } from '../../testing/api-world.js';
+import { ApiHarness } from '../../testing/api-harness.js';
 import { destinationOf } from './trigger.js';
 
-let world: ApiWorld;
+let harness: ApiHarness;
 before(async () => {
-  world = await ApiWorld.open();
+  harness = await ApiHarness.open();
 });
-after(() => world.close());
+after(() => harness.close());
 
 test('a trigger returns the run, which contains its input', async () => {
-  const { status, body } = await world.call<TriggeredRun>('POST', '/v2/trigger/http://w.test/ok?a=1&b=x%20y', {
+  const { status, body } = await harness.call<TriggeredRun>('POST', '/v2/trigger/http://w.test/ok?a=1&b=x%20y', {
     headers: {
       'Svc-Workflow-RunId': 'my/run id 1',
       'Svc-Retries': '7',
@@ -30,7 +30,7 @@ test('a trigger returns the run, which contains its input', async () => {
   assert.equal(status, 200);
   assert.equal(body.workflowRunId, 'my/run id 1');
   assert.equal(body.deduplicated, undefined);
-  const run = await world.store.findRun({ instanceId: 'qi_1', workflowRunId: 'my/run id 1' });
+  const run = await harness.store.findRun({ instanceId: 'qi_1', workflowRunId: 'my/run id 1' });
   assert.ok(run);
   assert.equal(run.createdAt, body.workflowCreatedAt);
   assert.equal(run.workflowUrl, 'http://w.test/ok?a=1&b=x%20y');
@@ -43,7 +43,7 @@ test('a trigger returns the run, which contains its input', async () => {
     flowControl: { key: 'k', parallelism: 2, rate: 5, periodMs: 60_000 },
     failureCallback: { url: 'https://w.test/callback', headers: { 'x-side': 'def' } },
   });
-  const payload = await world.store.loadPayload({ runKey: run.key });
+  const payload = await harness.store.loadPayload({ runKey: run.key });
   assert.ok(payload);
   assert.equal(Buffer.from(payload.body).toString(), 'hello');
   assert.equal(payload.contentType, 'text/x-odd');
@@ -52,9 +52,9 @@ test('a trigger returns the run, which contains its input', async () => {
 
 test('accepts any bytes without a content type', async () => {
   const bytes = Buffer.from([0, 255, 1, 254]);
-  const { body } = await world.call<TriggeredRun>('POST', '/v2/trigger/http://w.test/ok', { body: bytes });
-  const run = await world.store.findRun({ instanceId: 'qi_1', workflowRunId: body.workflowRunId });
-  const payload = await world.store.loadPayload({ runKey: run?.key ?? '' });
+  const { body } = await harness.call<TriggeredRun>('POST', '/v2/trigger/http://w.test/ok', { body: bytes });
+  const run = await harness.store.findRun({ instanceId: 'qi_1', workflowRunId: body.workflowRunId });
+  const payload = await harness.store.loadPayload({ runKey: run?.key ?? '' });
   assert.deepEqual(Buffer.from(payload?.body ?? []), bytes);
   assert.equal(payload?.contentType, null);
 });
@@ -73,43 +73,43 @@ test('accepts a raw or percent-encoded workflow URL with its query', () => {
 });
 
 test('a raw URL keeps a token in its query that does not authenticate the request', async () => {
-  const own = `svc_token=${world.token}`;
+  const own = `svc_token=${harness.token}`;
   const table: readonly (readonly [url: string, headers: Record<string, string>, expected: string])[] = [
     [`http://w.test/ok?a=1&${own}`, {}, 'http://w.test/ok?a=1'],
     [`http://w.test/ok?${own}`, {}, 'http://w.test/ok'],
     [`http://w.test/ok?svc_token=theirs&${own}`, {}, 'http://w.test/ok?svc_token=theirs'],
-    ['http://w.test/ok?svc_token=theirs', { authorization: `Bearer ${world.token}` }, 'http://w.test/ok?svc_token=theirs'],
+    ['http://w.test/ok?svc_token=theirs', { authorization: `Bearer ${harness.token}` }, 'http://w.test/ok?svc_token=theirs'],
     [`http%3A%2F%2Fw.test%2Fok%3Fa%3D1?${own}`, {}, 'http://w.test/ok?a=1'],
   ];
   for (const [url, headers, expected] of table) {
-    const { status, body } = await world.send<TriggeredRun>({ method: 'POST', url: `/v2/trigger/${url}`, headers });
+    const { status, body } = await harness.send<TriggeredRun>({ method: 'POST', url: `/v2/trigger/${url}`, headers });
     assert.equal(status, 200, url);
-    const run = await world.store.findRun({ instanceId: 'qi_1', workflowRunId: body.workflowRunId });
+    const run = await harness.store.findRun({ instanceId: 'qi_1', workflowRunId: body.workflowRunId });
     assert.equal(run?.workflowUrl, expected);
   }
 });
 
 test('an id of an active run and a deduplication id return the existing run', async () => {
-  const first = await world.trigger('hang', { 'svc-workflow-runid': 'taken' });
-  assert.deepEqual(await world.trigger('hang', { 'svc-workflow-runid': 'taken' }), { ...first, deduplicated: true });
-  await world.call('DELETE', '/v2/workflows/runs/taken');
-  assert.equal((await world.trigger('ok', { 'svc-workflow-runid': 'taken' })).deduplicated, undefined);
+  const first = await harness.trigger('hang', { 'svc-workflow-runid': 'taken' });
+  assert.deepEqual(await harness.trigger('hang', { 'svc-workflow-runid': 'taken' }), { ...first, deduplicated: true });
+  await harness.call('DELETE', '/v2/workflows/runs/taken');
+  assert.equal((await harness.trigger('ok', { 'svc-workflow-runid': 'taken' })).deduplicated, undefined);
 
-  const one = await world.trigger('ok', { 'svc-deduplication-id': 'd' });
-  assert.deepEqual(await world.trigger('ok', { 'svc-deduplication-id': 'd' }), { ...one, deduplicated: true });
+  const one = await harness.trigger('ok', { 'svc-deduplication-id': 'd' });
+  assert.deepEqual(await harness.trigger('ok', { 'svc-deduplication-id': 'd' }), { ...one, deduplicated: true });
 
   const byContent = { 'svc-content-based-deduplication': 'true' };
-  const content = await world.trigger('ok', byContent, 'a');
-  assert.deepEqual(await world.trigger('ok', byContent, 'a'), { ...content, deduplicated: true });
-  assert.equal((await world.trigger('ok', byContent, 'b')).deduplicated, undefined);
-  assert.equal((await world.trigger('ok', { ...byContent, 'svc-forward-x': '1' }, 'a')).deduplicated, undefined);
-  assert.equal((await world.trigger('ok', { 'svc-content-based-deduplication': 'false' }, 'a')).deduplicated, undefined);
+  const content = await harness.trigger('ok', byContent, 'a');
+  assert.deepEqual(await harness.trigger('ok', byContent, 'a'), { ...content, deduplicated: true });
+  assert.equal((await harness.trigger('ok', byContent, 'b')).deduplicated, undefined);
+  assert.equal((await harness.trigger('ok', { ...byContent, 'svc-forward-x': '1' }, 'a')).deduplicated, undefined);
+  assert.equal((await harness.trigger('ok', { 'svc-content-based-deduplication': 'false' }, 'a')).deduplicated, undefined);
 });
 
 test('delay and not-before postpone the start, and not-before takes precedence', async () => {
   const dueAt = async (headers: Record<string, string>) => {
-    const { workflowRunId, workflowCreatedAt } = await world.trigger('ok', headers);
-    const { body } = await world.call<RunJournal>('GET', `/v2/workflows/runs/${workflowRunId}`);
+    const { workflowRunId, workflowCreatedAt } = await harness.trigger('ok', headers);
+    const { body } = await harness.call<RunJournal>('GET', `/v2/workflows/runs/${workflowRunId}`);
     return (body.tasks[0]?.dueAt ?? Number.NaN) - workflowCreatedAt;
   };
   const near = (value: number, expected: number) =>
@@ -122,7 +122,7 @@ test('delay and not-before postpone the start, and not-before takes precedence',
 
 test('waiting for the result returns it, or 202 when the time is up', async () => {
   const wait = (endpoint: string, time: string) =>
-    world.call<RunResult>('POST', `/v2/trigger/http://w.test/${endpoint}`, {
+    harness.call<RunResult>('POST', `/v2/trigger/http://w.test/${endpoint}`, {
       headers: { 'svc-wait-for-result': time },
       body: 'in',
     });
@@ -158,7 +158,7 @@ test('a batch returns a result for each item, and an invalid item fails alone', 
     { destination: 'http://w.test/ok', headers: { 'Svc-Label': 'a\u0000b' } },
     { destination: 'http://w.test/ok', headers: { 'Svc-Workflow-RunId': 'half \ud800' } },
   ];
-  const { status, body } = await world.call<readonly (Partial<TriggeredRun> & { error?: string })[]>(
+  const { status, body } = await harness.call<readonly (Partial<TriggeredRun> & { error?: string })[]>(
     'POST',
     '/v2/batch/trigger',
     {
@@ -177,13 +177,13 @@ test('a batch returns a result for each item, and an invalid item fails alone', 
   assert.ok(body[8]?.error);
   assert.match(body[9]?.error ?? '', /^Svc-Label contains characters that are not allowed in a header/);
   assert.match(body[10]?.error ?? '', /^Svc-Workflow-RunId contains characters that are not allowed in a header/);
-  const first = await world.store.findRun({ instanceId: 'qi_1', workflowRunId: body[0]?.workflowRunId ?? '' });
+  const first = await harness.store.findRun({ instanceId: 'qi_1', workflowRunId: body[0]?.workflowRunId ?? '' });
   assert.deepEqual(first?.settings.labels, ['a']);
-  const payload = await world.store.loadPayload({ runKey: first?.key ?? '' });
+  const payload = await harness.store.loadPayload({ runKey: first?.key ?? '' });
   assert.equal(payload?.contentType, 'text/plain');
   assert.equal(Buffer.from(payload?.forwardHeaders.x ?? '', 'latin1').toString(), 'é');
-  const json = await world.store.findRun({ instanceId: 'qi_1', workflowRunId: 'b-1' });
-  const jsonPayload = await world.store.loadPayload({ runKey: json?.key ?? '' });
+  const json = await harness.store.findRun({ instanceId: 'qi_1', workflowRunId: 'b-1' });
+  const jsonPayload = await harness.store.loadPayload({ runKey: json?.key ?? '' });
   assert.equal(Buffer.from(jsonPayload?.body ?? []).toString(), '{"order":1}');
   assert.equal(jsonPayload?.contentType, 'application/json');
 });

@@ -6,7 +6,7 @@ import { ActiveRun, RunResult, TriggeredRun } from '../../../contract/runs.js';
 import type { TriggerCommand, TriggerOutcome } from '../../../runtime/services/workflow-service.js';
 import { allowRuns, allowSize, startAllowed } from '../../admission/allowance.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, operation } from '../../operation.js';
+import { type ApiContext, operation, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { optional } from '../../presenters/optional.js';
 import { presentResult } from '../../presenters/run.js';
@@ -103,15 +103,15 @@ export const triggerRun = operation({
     );
     allowSize(context, caller.instanceId, body);
     const timeoutMs = headers['Wait-For-Result'] ?? null;
-    if (timeoutMs === null) return answer(200, presentTriggered(await startTriggered(command, context), command, context));
+    if (timeoutMs === null) return respond(200, presentTriggered(await startTriggered(command, context), command, context));
     const { instanceId } = caller;
     return context.resultWaits.during(instanceId, async () => {
       const outcome = await startTriggered(command, context);
       const { run } = outcome;
       const ended = await context.service.runs.awaitEnd({ instanceId, run, timeoutMs, signal: request.signal() });
       const { noWorker, ...triggered } = presentTriggered(outcome, command, context);
-      if (ended) return answer(200, { ...triggered, ...presentResult(ended) });
-      return answer(202, { ...triggered, ...optional('noWorker', noWorker), workflowState: 'RUN_STARTED' as const });
+      if (ended) return respond(200, { ...triggered, ...presentResult(ended) });
+      return respond(202, { ...triggered, ...optional('noWorker', noWorker), workflowState: 'RUN_STARTED' as const });
     });
   },
 });

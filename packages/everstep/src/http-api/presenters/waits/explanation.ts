@@ -1,6 +1,6 @@
 /** Presents explanations of why a run is waiting, as sentences and as fields. */
 import { parseWorkerUrl, STEP_TYPES, type StepType } from '@everstep/sdk/protocol';
-import type { ExplanationAnswer, Reason } from '../../../contract/explanation.js';
+import type { ExplanationResponse, Reason } from '../../../contract/explanation.js';
 import type { Redaction } from '../../../engine/runs/run.js';
 import type { ExplainedTask, Explanation, QueuedBecause, WaitReason } from '../../../runtime/services/workflow-service.js';
 import { optional } from '../optional.js';
@@ -121,7 +121,7 @@ export function presentReason(reason: WaitReason, isCall: boolean, redact: Redac
 
 const isStepType = (text: string): text is StepType => STEP_TYPES.some((type) => type === text);
 
-function presentTask(task: ExplainedTask, redact: Redaction | undefined): ExplanationAnswer['tasks'][number] {
+function presentTask(task: ExplainedTask, redact: Redaction | undefined): ExplanationResponse['tasks'][number] {
   const { stepId, stepName, stepType, what } = task;
   return {
     ...optional('stepId', stepId),
@@ -145,7 +145,7 @@ const ENDS: Readonly<Record<Explanation['run']['status'], string>> = {
   canceled: 'The run was canceled; nothing is pending.',
 };
 
-function subjectOf({ what, stepName }: ExplanationAnswer['tasks'][number]): string {
+function subjectOf({ what, stepName }: ExplanationResponse['tasks'][number]): string {
   return what === 'step' && stepName !== undefined ? `Pending: step ${JSON.stringify(stepName)}` : SUBJECTS[what];
 }
 
@@ -165,7 +165,7 @@ const DOING: Readonly<Record<Reason['kind'] | 'parked', readonly [one: string, s
   parked: ['is pending', 'are pending'],
 };
 
-function summaryOf(tasks: ExplanationAnswer['tasks'], status: Explanation['run']['status']): string {
+function summaryOf(tasks: ExplanationResponse['tasks'], status: Explanation['run']['status']): string {
   const [first, ...others] = tasks;
   if (!first) return ENDS[status];
   if (others.length === 0) return `${subjectOf(first)}. ${first.reasons.map(({ message }) => message).join(' ')}`.trim();
@@ -178,7 +178,7 @@ function summaryOf(tasks: ExplanationAnswer['tasks'], status: Explanation['run']
   return `${tasks.length} tasks are pending: ${doing.join(', ')}.`;
 }
 
-export function presentExplanation({ run, tasks, shortened }: Explanation): ExplanationAnswer {
+export function presentExplanation({ run, tasks, shortened }: Explanation): ExplanationResponse {
   const shown = tasks.map((task) => presentTask(task, run.settings.redact));
   return {
     ...presentReference(run),

@@ -107,7 +107,7 @@ interface FieldOfList<Listed> {
 }
 
 /** Entries that were examined, as many as one request may. */
-interface Examined {
+interface ExaminedEntries {
   readonly examined: number;
   readonly complete: boolean;
   readonly until: number | undefined;
@@ -121,7 +121,7 @@ async function examine<Listed extends Entry>(
   instanceId: string,
   read: ReadPage<Listed>,
   visit: (entry: Listed) => void,
-): Promise<Examined> {
+): Promise<ExaminedEntries> {
   const times: number[] = [];
   const scanned = await scan(slices, instanceId, read, (entry) => {
     times.push(entry.createdAt);
@@ -131,7 +131,7 @@ async function examine<Listed extends Entry>(
 }
 
 /** Returns the histogram of the entries that were examined. */
-function histogramOfEntries({ times, complete, until }: Examined, time: ListTime): Histogram {
+function histogramOfEntries({ times, complete, until }: ExaminedEntries, time: ListTime): Histogram {
   const oldestAt = times.reduce<number | undefined>((oldest, at) => Math.min(oldest ?? at, at), undefined);
   const range = rangeOf(time, complete ? oldestAt : until);
   const counts = countsIn(
@@ -150,7 +150,7 @@ class ValueCounts {
   }
 
   /** Returns the most frequent ones among the entries that were examined. */
-  top({ examined, complete }: Examined): TopValues {
+  top({ examined, complete }: ExaminedEntries): TopValues {
     const values = [...this.counts]
       .map(([value, count]) => ({ value, count }))
       .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1))

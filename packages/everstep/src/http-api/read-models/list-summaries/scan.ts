@@ -20,7 +20,7 @@ export const examinedPage = <Entry extends { readonly createdAt: number }>(
   listed: readonly Entry[] = items,
 ): ExaminedPage<Entry> => ({ listed, examined: items.length, until: items.at(-1)?.createdAt, next });
 
-interface Scanned {
+interface ScannedEntries {
   readonly examined: number;
   /** Whether these were all entries. */
   readonly complete: boolean;
@@ -34,7 +34,7 @@ export async function scan<Entry>(
   instanceId: string,
   read: (after: Position | null) => Promise<ExaminedPage<Entry>>,
   visit: (entry: Entry) => void,
-): Promise<Scanned> {
+): Promise<ScannedEntries> {
   const endsAt = performance.now() + LIMITS.maxRunSearchMs;
   let after: Position | null = null;
   let examined = 0;

@@ -33,7 +33,7 @@ export interface PublishedItem {
   readonly url?: string;
   readonly deduplicated?: true;
 }
-export type ItemAnswer = PublishedItem | PublishedItem[] | { readonly error: string };
+export type ItemResult = PublishedItem | PublishedItem[] | { readonly error: string };
 
 /** Publishes plain messages and returns their results in the same order. Throws ApiError for an invalid batch. */
 export type PublishItems = (
@@ -41,7 +41,7 @@ export type PublishItems = (
   context: ApiContext,
   request: RequestContext,
   caller: Caller,
-) => Promise<readonly ItemAnswer[]>;
+) => Promise<readonly ItemResult[]>;
 
 const RUN_ID = 'upstash-workflow-runid';
 const CALLBACK_RUN_ID = 'upstash-callback-workflow-runid';

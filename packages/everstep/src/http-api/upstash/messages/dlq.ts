@@ -14,7 +14,7 @@ import { COMMON_FILTERS } from '../../../contract/filters/message-filters.js';
 import type { DeadLetterFilter, RunReference } from '../../../ports/stores/store.js';
 import type { RunOverrides } from '../../../runtime/services/workflow-service.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { checkedDlqIds, DlqIds } from '../../operations/dead-letters/bulk.js';
 import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';
 import { OVERRIDE_FAMILIES, OverrideHeaders, overridesOf, recover } from '../../operations/dead-letters/recover.js';
@@ -114,7 +114,7 @@ const listEntries = operation({
   query: DlqQuery,
   responses: { 200: DlqPage },
   errors: READ_ERRORS,
-  handle: async ({ query, request }, context, caller) => answer(200, await listDlqPage(query, context, caller, request)),
+  handle: async ({ query, request }, context, caller) => respond(200, await listDlqPage(query, context, caller, request)),
 });
 
 const getEntry = operation({
@@ -132,7 +132,7 @@ const getEntry = operation({
   async handle({ path: { dlqId }, request }, { reads }, { instanceId }) {
     const entry = await readDeadLetter(reads.deadLetters, { instanceId, dlqId }, request.reserve);
     if (!entry) throw noSuchEntry([dlqId]);
-    return answer(200, presentDlqMessage(entry));
+    return respond(200, presentDlqMessage(entry));
   },
 });
 
@@ -152,7 +152,7 @@ const deleteEntry = operation({
   async handle({ path: { dlqId } }, { service }, { instanceId }) {
     const outcome = await service.deadLetters.delete({ instanceId, dlqIds: [dlqId], whenMissing: 'fail' });
     if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
-    return answer(200, undefined);
+    return respond(200, undefined);
   },
 });
 
@@ -202,11 +202,11 @@ const deleteEntries = operation({
   errors: [...READ_ERRORS, ...BODY_ERRORS],
   async handle({ query: inQuery, body, request }, context, { instanceId }) {
     const { asked: query, nothing } = filtersOf(DlqQuery, inQuery, body, request);
-    if (nothing) return answer(200, { deleted: 0 });
+    if (nothing) return respond(200, { deleted: 0 });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-delete', query, context, instanceId);
-    if (dlqIds.length === 0) return answer(200, { ...cursor, deleted: 0 });
+    if (dlqIds.length === 0) return respond(200, { ...cursor, deleted: 0 });
     const outcome = await context.service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'skip' });
-    return answer(200, { ...cursor, deleted: outcome.kind === 'deleted' ? outcome.count : 0 });
+    return respond(200, { ...cursor, deleted: outcome.kind === 'deleted' ? outcome.count : 0 });
   },
 });
 
@@ -269,7 +269,7 @@ const retryEntry = operation({
     const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
     const [made] = await retry({ instanceId, dlqIds: [dlqId], whenMissing: 'fail', overrides }, context, request);
     if (!made) throw noSuchEntry([dlqId]);
-    return answer(201, present(made));
+    return respond(201, present(made));
   },
 });
 
@@ -291,12 +291,12 @@ const retryEntries = operation({
   errors: [...RETRY_ERRORS, ...BODY_ERRORS, 'bad-cursor'],
   async handle({ query: inQuery, headers, carried, body, request }, context, { instanceId }) {
     const { asked: query, nothing } = filtersOf(DlqQuery, inQuery, body, request);
-    if (nothing) return answer(201, { responses: [] });
+    if (nothing) return respond(201, { responses: [] });
     const overrides = overridesOf({ headers, carried }, { context, request, instanceId });
     const { dlqIds, cursor } = await nextBatch('dlq-messages-retry', query, context, instanceId);
     const whenMissing = query.dlqIds ? 'fail' : 'skip';
     const made = await retry({ instanceId, dlqIds, whenMissing, overrides }, context, request);
-    return answer(201, { ...cursor, responses: made.map(present) });
+    return respond(201, { ...cursor, responses: made.map(present) });
   },
 });
 

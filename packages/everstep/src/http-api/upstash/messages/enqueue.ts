@@ -3,7 +3,7 @@
 import Type from 'typebox';
 import { ApiError } from '../../../contract/error-codes.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
-import { answer, type Operation, operation } from '../../operation.js';
+import { type Operation, operation, respond } from '../../operation.js';
 import { destinationOf } from '../../operations/triggers/trigger.js';
 import { shown } from '../../parameters/value-errors.js';
 import { ENQUEUE_PATH } from '../../server/target.js';
@@ -62,7 +62,7 @@ const enqueue = operation({
     const { headers, target } = request;
     const { queue, before } = queueOf(target.path);
     const item = { destination: destinationOf(target, before), headers, body, queue };
-    return answer(200, await publishOne(item, context, request, caller));
+    return respond(200, await publishOne(item, context, request, caller));
   },
 });
 

@@ -64,7 +64,7 @@ export function callbackFor(
   };
 }
 
-type Carried = Readonly<Record<string, Readonly<Record<string, string>>>>;
+type CarriedHeaders = Readonly<Record<string, Readonly<Record<string, string>>>>;
 /** Headers that schedules and messages share. */
 export type SharedHeaders = Omit<MessageHeaders, 'Not-Before' | 'Deduplication-Id' | 'Content-Based-Deduplication'>;
 
@@ -80,7 +80,7 @@ export interface MessageSettingsRead {
  */
 export function messageSettings(
   headers: SharedHeaders,
-  carried: Carried,
+  carried: CarriedHeaders,
   use: DestinationUse,
   received?: ReceivedHeaders,
 ): MessageSettingsRead {

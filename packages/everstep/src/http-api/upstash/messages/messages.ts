@@ -6,7 +6,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { MESSAGE_FILTERS } from '../../../contract/filters/message-filters.js';
 import type { MessageFilter } from '../../../runtime/services/workflow-service.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
+import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import { isEmptyRange } from '../../operations/filters.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { shown } from '../../parameters/value-errors.js';
@@ -46,7 +46,7 @@ const getMessage = operation({
     await request.reserve((await reads.runs.payloadHead({ runKey }))?.bodyBytes ?? 0);
     const payload = await reads.runs.loadPayload({ runKey });
     if (payload === null) throw noSuchMessage(messageId);
-    return answer(200, presentMessage(message, payload));
+    return respond(200, presentMessage(message, payload));
   },
 });
 
@@ -66,7 +66,7 @@ const cancelMessage = operation({
   async handle({ path: { messageId } }, { service }, { instanceId }) {
     const outcome = await service.messages.cancel({ instanceId, messageId });
     if (outcome.kind !== 'canceled') throw noSuchMessage(messageId);
-    return answer(202, { cancelled: 1 });
+    return respond(202, { cancelled: 1 });
   },
 });
 
@@ -107,8 +107,8 @@ const cancelMessages = operation({
     const { asked: query, nothing } = filtersOf(CancelQuery, inQuery, body, request);
     if (query.async === true) throw new ApiError('bad-parameter', 'canceling is always synchronous; omit async=true');
     const asked = query.messageIds ? { messageIds: query.messageIds } : query;
-    if (nothing || isEmptyRange(asked)) return answer(202, { cancelled: 0 });
-    return answer(202, {
+    if (nothing || isEmptyRange(asked)) return respond(202, { cancelled: 0 });
+    return respond(202, {
       cancelled: await cancelMatching({ ...storeFilterOf(MESSAGE_FILTERS, asked), statuses: ['active'] }, context, instanceId),
     });
   },

@@ -7,7 +7,7 @@ import { type AllowedRuns, allowRuns, allowSize, startAllAllowed } from '../../a
 import type { ApiContext, RequestContext } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { allowNames } from '../../quotas/named-objects.js';
-import type { BatchItem, ItemAnswer, PublishedItem, PublishItems } from './batch-items.js';
+import type { BatchItem, ItemResult, PublishedItem, PublishItems } from './batch-items.js';
 import { messageCommand } from './message-command.js';
 
 const present = ({ messageId, url, deduplicated }: PublishedMessage): PublishedItem =>
@@ -17,10 +17,10 @@ const noSuchGroup = (name: string): ApiError =>
   new ApiError('not-found', `URL group ${shown(name)} does not exist or has no endpoint; add one first`);
 
 /** Returns the result of publishing a message. Throws ApiError if the message was not published. */
-function answerOf(
+function resultOf(
   { destination }: MessageCommand,
   outcome: PublishOutcome | undefined,
-): Exclude<ItemAnswer, { readonly error: string }> {
+): Exclude<ItemResult, { readonly error: string }> {
   if (!outcome) throw new Error('a message has no outcome');
   if (outcome.kind === 'url-group-not-found') throw noSuchGroup(outcome.name);
   const published = outcome.messages.map(present);
@@ -62,7 +62,7 @@ function publishAllowed(
   return startAllAllowed(context, instanceId, allowed, () => context.service.messages.publish(commands), newIn);
 }
 
-const errorAnswer = (error: unknown, context: ApiContext): { readonly error: string } => {
+const errorResult = (error: unknown, context: ApiContext): { readonly error: string } => {
   if (error instanceof ApiError) return { error: error.message };
   context.log.error({ error: String(error) }, 'could not publish a batch item');
   return { error: 'internal error; the message may or may not have been published' };
@@ -70,17 +70,17 @@ const errorAnswer = (error: unknown, context: ApiContext): { readonly error: str
 
 /** Publishes the valid items. An item that cannot be published gets its own error. */
 export const publishItems: PublishItems = async (items, context, request, caller) => {
-  const answers: ItemAnswer[] = [];
+  const results: ItemResult[] = [];
   const accepted: { readonly index: number; readonly allowed: Allowed }[] = [];
   for (const [index, item] of items.entries()) {
     try {
       const command = messageCommand(item, context, request, caller);
       accepted.push({ index, allowed: await allow(command, context) });
     } catch (error) {
-      answers[index] = errorAnswer(error, context);
+      results[index] = errorResult(error, context);
     }
   }
-  if (accepted.length === 0) return answers;
+  if (accepted.length === 0) return results;
   const outcomes = await publishAllowed(
     accepted.map(({ allowed }) => allowed),
     context,
@@ -88,12 +88,12 @@ export const publishItems: PublishItems = async (items, context, request, caller
   );
   for (const [at, { index, allowed }] of accepted.entries()) {
     try {
-      answers[index] = answerOf(allowed.command, outcomes[at]);
+      results[index] = resultOf(allowed.command, outcomes[at]);
     } catch (error) {
-      answers[index] = errorAnswer(error, context);
+      results[index] = errorResult(error, context);
     }
   }
-  return answers;
+  return results;
 };
 
 /** Publishes one message. Throws ApiError if it is not published. */
@@ -105,5 +105,5 @@ export async function publishOne(
 ): Promise<PublishedItem | PublishedItem[]> {
   const command = messageCommand(item, context, request, caller);
   const [outcome] = await publishAllowed([await allow(command, context)], context, caller);
-  return answerOf(command, outcome);
+  return resultOf(command, outcome);
 }

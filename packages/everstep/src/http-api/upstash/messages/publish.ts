@@ -8,7 +8,7 @@ import { ErrorBody } from '../../../contract/errors.js';
 import { allowCall, allowRuns, allowSize, startAllowed } from '../../admission/allowance.js';
 import { requireScope } from '../../admission/authentication.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { destinationOf } from '../../operations/triggers/trigger.js';
 import { readJson, validate } from '../../parameters/json-body.js';
 import { allowNames } from '../../quotas/named-objects.js';
@@ -19,7 +19,7 @@ import { requireSdkToken } from '../workflows/sdk-token.js';
 import { checkVersion } from '../workflows/step-refusals.js';
 import { readSubmissions, submit } from '../workflows/submissions.js';
 import { startCommand } from '../workflows/workflow-triggers.js';
-import { type BatchItem, type ItemAnswer, kindOf } from './batch-items.js';
+import { type BatchItem, type ItemResult, kindOf } from './batch-items.js';
 import { publishItems, publishOne } from './publish-items.js';
 
 const TRIGGERED_BY_SDK = 'upstash-workflow-trigger-by-sdk';
@@ -67,7 +67,7 @@ interface Publisher {
 }
 
 /** Records that the endpoint of a run introduced itself. Returns null if the item starts a run instead. */
-async function introduce({ headers }: BatchItem, { context, caller }: Publisher): Promise<ItemAnswer | null> {
+async function introduce({ headers }: BatchItem, { context, caller }: Publisher): Promise<ItemResult | null> {
   const workflowRunId = headerText(headers, RUN_ID);
   if (headers[TRIGGERED_BY_SDK] !== 'true' || workflowRunId === undefined) return null;
   checkVersion(headers);
@@ -84,7 +84,7 @@ async function introduce({ headers }: BatchItem, { context, caller }: Publisher)
 }
 
 /** Reads all items before it starts the first run: a client takes the response as confirmation that all runs started. */
-async function startAll(items: readonly BatchItem[], { context, request, caller }: Publisher): Promise<ItemAnswer[]> {
+async function startAll(items: readonly BatchItem[], { context, request, caller }: Publisher): Promise<ItemResult[]> {
   if (items.length === 0) return [];
   const commands = items.map(({ destination, headers, body }) =>
     startCommand({ destination, destinationName: 'the workflow URL', headers, body }, context, request, caller),
@@ -111,20 +111,20 @@ async function startAll(items: readonly BatchItem[], { context, request, caller 
 }
 
 /** Publishes all items. Throws ApiError if an item that belongs to a run, or starts one, is invalid. */
-async function publishAll(items: readonly BatchItem[], publisher: Publisher): Promise<readonly ItemAnswer[]> {
+async function publishAll(items: readonly BatchItem[], publisher: Publisher): Promise<readonly ItemResult[]> {
   const { context, request, caller } = publisher;
-  const answers: ItemAnswer[] = new Array(items.length);
+  const results: ItemResult[] = new Array(items.length);
   const indexed = items.map((item, index) => ({ item, index, kind: kindOf(item) }));
   for (const { item, kind } of indexed) if (kind !== 'message') requireSdkToken(item.headers, request);
   const ofRuns = indexed.filter(({ kind }) => kind === 'submission' || kind === 'call' || kind === 'invoke');
   const triggers = indexed.filter(({ kind }) => kind === 'trigger');
   const messages = indexed.filter(({ kind }) => kind === 'message');
   if (triggers.length + messages.length > 0) allowCall(context, caller.instanceId);
-  const most = LIMITS.maxBatchItems;
-  if (triggers.length + messages.length > most)
+  const max = LIMITS.maxBatchItems;
+  if (triggers.length + messages.length > max)
     throw new ApiError(
       'bad-body',
-      `a batch can contain at most ${most} messages and runs, but this one contains ${triggers.length + messages.length}`,
+      `a batch can contain at most ${max} messages and runs, but this one contains ${triggers.length + messages.length}`,
     );
 
   const submissions = readSubmissions(
@@ -132,13 +132,13 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
     context.service.now(),
   );
   await Promise.all([...submissions].map(([runId, submission]) => submit(runId, submission, context, caller)));
-  for (const { index } of ofRuns) answers[index] = { messageId: context.service.newId('msg') };
+  for (const { index } of ofRuns) results[index] = { messageId: context.service.newId('msg') };
 
   const starts: typeof triggers = [];
-  for (const each of triggers) {
-    const introduced = await introduce(each.item, publisher);
-    if (introduced) answers[each.index] = introduced;
-    else starts.push(each);
+  for (const trigger of triggers) {
+    const introduced = await introduce(trigger.item, publisher);
+    if (introduced) results[trigger.index] = introduced;
+    else starts.push(trigger);
   }
   const started = await startAll(
     starts.map(({ item }) => item),
@@ -146,7 +146,7 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
   );
   starts.forEach(({ index }, at) => {
     const result = started[at];
-    if (result) answers[index] = result;
+    if (result) results[index] = result;
   });
 
   if (messages.length > 0) {
@@ -158,10 +158,10 @@ async function publishAll(items: readonly BatchItem[], publisher: Publisher): Pr
     );
     messages.forEach(({ index }, at) => {
       const result = published[at];
-      if (result) answers[index] = result;
+      if (result) results[index] = result;
     });
   }
-  return answers;
+  return results;
 }
 
 const batch = operation({
@@ -200,7 +200,7 @@ const batch = operation({
     const given = readJson(body, headerText(request.headers, 'content-type'));
     if (given === undefined) throw new ApiError('bad-body', 'a JSON body is missing');
     const items = validate(WireItems, given, 'the body').map(itemOf);
-    return answer(200, [...(await publishAll(items, { context, request, caller }))]);
+    return respond(200, [...(await publishAll(items, { context, request, caller }))]);
   },
 });
 const one = operation({
@@ -249,12 +249,12 @@ const one = operation({
     // A single item is rejected with the status of its error.
     if (kindOf(item) === 'message') {
       allowCall(context, caller.instanceId);
-      return answer(200, await publishOne(item, context, request, caller));
+      return respond(200, await publishOne(item, context, request, caller));
     }
     const [published] = await publishAll([item], { context, request, caller });
     if (published === undefined) throw new Error('an item has no result');
     if ('error' in published) throw new ApiError('bad-request', published.error);
-    return answer(200, published);
+    return respond(200, published);
   },
 });
 

@@ -6,7 +6,7 @@ import { Empty } from '../../../contract/empty.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { QueueStatus } from '../../../runtime/services/workflow-service.js';
 import { change } from '../../audited/audit-rule.js';
-import { answer, type Operation, operation } from '../../operation.js';
+import { type Operation, operation, respond } from '../../operation.js';
 import { shown } from '../../parameters/value-errors.js';
 import { Text } from '../../parameters/values.js';
 import { allowNamed } from '../../quotas/named-objects.js';
@@ -64,7 +64,7 @@ const upsertQueue = operation({
     const name = checkedName(queueName, NAME);
     await allowNamed(context, instanceId, 'queue', name);
     await context.service.queues.put({ instanceId, name, ...change });
-    return answer(200, undefined);
+    return respond(200, undefined);
   },
 });
 
@@ -79,7 +79,7 @@ const listQueues = operation({
   unknownQuery: 'ignore',
   responses: { 200: Type.Array(QueueEntry) },
   errors: [],
-  handle: async (_input, { service }, { instanceId }) => answer(200, (await service.queues.list({ instanceId })).map(present)),
+  handle: async (_input, { service }, { instanceId }) => respond(200, (await service.queues.list({ instanceId })).map(present)),
 });
 
 const getQueue = operation({
@@ -97,7 +97,7 @@ const getQueue = operation({
   async handle({ path: { queueName: name } }, { service }, { instanceId }) {
     const queue = await service.queues.find({ instanceId, name: checkedName(name, NAME) });
     if (!queue) throw noSuchQueue(name);
-    return answer(200, present(queue));
+    return respond(200, present(queue));
   },
 });
 
@@ -116,7 +116,7 @@ const deleteQueue = operation({
   errors: ['bad-parameter', 'not-found'],
   async handle({ path: { queueName: name } }, { service }, { instanceId }) {
     if (!(await service.queues.delete({ instanceId, name: checkedName(name, NAME) }))) throw noSuchQueue(name);
-    return answer(200, undefined);
+    return respond(200, undefined);
   },
 });
 
@@ -137,7 +137,7 @@ const pausing = (verb: 'pause' | 'resume', summary: string, description: string)
     async handle({ path: { queueName: name } }, { service }, { instanceId }) {
       if (!(await service.queues.find({ instanceId, name: checkedName(name, NAME) }))) throw noSuchQueue(name);
       await service.queues.put({ instanceId, name, paused: verb === 'pause' });
-      return answer(200, undefined);
+      return respond(200, undefined);
     },
   });
 

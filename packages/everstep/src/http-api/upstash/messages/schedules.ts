@@ -9,7 +9,7 @@ import type { RunStatus } from '../../../engine/runs/run.js';
 import type { ListedSchedule } from '../../../ports/stores/store.js';
 import { allowSize, allowSpending } from '../../admission/allowance.js';
 import { change } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
+import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import { cronOf, noSuchSchedule, putSchedule, SchedulePath } from '../../operations/control/schedules.js';
 import { FORWARD, ScheduleHeaders as NativeScheduleHeaders } from '../../operations/triggers/setting-headers.js';
 import { destinationOf, stringOrNull } from '../../operations/triggers/trigger.js';
@@ -106,7 +106,7 @@ const createSchedule = operation({
     await allowNames(context, instanceId, [command.settings]);
     await allowSpending(context, instanceId);
     const schedule = await putSchedule(context, command);
-    return answer(200, { scheduleId: schedule.scheduleId });
+    return respond(200, { scheduleId: schedule.scheduleId });
   },
 });
 
@@ -154,7 +154,7 @@ const listSchedules = operation({
   responses: { 200: Type.Array(ScheduleShown) },
   errors: [],
   handle: async ({ request }, { reads }, { instanceId }) =>
-    answer(200, await listedSchedules(reads.schedules, instanceId, request.reserve, (schedule) => present(schedule))),
+    respond(200, await listedSchedules(reads.schedules, instanceId, request.reserve, (schedule) => present(schedule))),
 });
 
 const getSchedule = operation({
@@ -173,11 +173,11 @@ const getSchedule = operation({
     const schedule = await reads.schedules.findSchedule({ instanceId, scheduleId: path.scheduleId });
     if (!schedule) throw noSuchSchedule(path.scheduleId);
     const { lastRunId, settings } = schedule;
-    if (lastRunId === null) return answer(200, present(schedule));
+    if (lastRunId === null) return respond(200, present(schedule));
     const last = settings.message
       ? (await service.messages.find({ instanceId, messageId: lastRunId }))?.run
       : await reads.runs.findRun({ instanceId, workflowRunId: lastRunId });
-    return answer(200, present(schedule, last?.status ?? null));
+    return respond(200, present(schedule, last?.status ?? null));
   },
 });
 
@@ -199,7 +199,7 @@ const pausing = (verb: 'pause' | 'resume', summary: string, description: string)
     async handle({ path }, { service }, { instanceId }) {
       const schedule = await service.schedules.pause({ instanceId, scheduleId: path.scheduleId, paused: verb === 'pause' });
       if (!schedule) throw noSuchSchedule(path.scheduleId);
-      return answer(200, undefined);
+      return respond(200, undefined);
     },
   });
 

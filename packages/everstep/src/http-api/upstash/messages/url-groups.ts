@@ -6,7 +6,7 @@ import { Empty } from '../../../contract/empty.js';
 import { ApiError, type ErrorCode } from '../../../contract/error-codes.js';
 import type { UrlGroup } from '../../../engine/runs/run.js';
 import { change } from '../../audited/audit-rule.js';
-import { answer, type Operation, operation } from '../../operation.js';
+import { type Operation, operation, respond } from '../../operation.js';
 import { checkDestination, type DestinationUse } from '../../operations/triggers/setting-headers.js';
 import { workflowUrlOf } from '../../operations/triggers/trigger-command.js';
 import { shown } from '../../parameters/value-errors.js';
@@ -76,7 +76,7 @@ const addEndpoints = operation({
       throw new ApiError('conflict', `a URL group can have at most ${LIMITS.maxGroupEndpoints} endpoints; remove some first`);
     await allowNamed(context, instanceId, 'url-group', name);
     await context.service.urlGroups.addEndpoints({ instanceId, name, endpoints });
-    return answer(200, undefined);
+    return respond(200, undefined);
   },
 });
 
@@ -115,7 +115,7 @@ const removeEndpoints = operation({
     const group = await service.urlGroups.removeEndpoints({ instanceId, name, endpoints });
     if (!group) throw noSuchGroup(name);
     if (group.endpoints.length === 0) await service.urlGroups.delete({ instanceId, name });
-    return answer(200, undefined);
+    return respond(200, undefined);
   },
 });
 
@@ -130,7 +130,8 @@ const listGroups = operation({
   unknownQuery: 'ignore',
   responses: { 200: Type.Array(UrlGroupEntry) },
   errors: [],
-  handle: async (_input, { service }, { instanceId }) => answer(200, (await service.urlGroups.list({ instanceId })).map(present)),
+  handle: async (_input, { service }, { instanceId }) =>
+    respond(200, (await service.urlGroups.list({ instanceId })).map(present)),
 });
 
 const getGroup = operation({
@@ -149,7 +150,7 @@ const getGroup = operation({
     const name = checkedName(urlGroupName, NAME);
     const group = await service.urlGroups.find({ instanceId, name });
     if (!group) throw noSuchGroup(name);
-    return answer(200, present(group));
+    return respond(200, present(group));
   },
 });
 
@@ -169,7 +170,7 @@ const deleteGroup = operation({
   async handle({ path: { urlGroupName } }, { service }, { instanceId }) {
     const name = checkedName(urlGroupName, NAME);
     if (!(await service.urlGroups.delete({ instanceId, name }))) throw noSuchGroup(name);
-    return answer(200, undefined);
+    return respond(200, undefined);
   },
 });
 

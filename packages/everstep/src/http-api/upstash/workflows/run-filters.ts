@@ -20,7 +20,7 @@ export interface UrlPartFilter {
 /** Returns a predicate, or null if neither filter is set. */
 export function matchesUrlParts({ host, path }: UrlPartFilter): ((run: Pick<RunRecord, 'workflowUrl'>) => boolean) | null {
   if (!host && !path) return null;
-  const hosts = host?.map((each) => each.toLowerCase());
+  const hosts = host?.map((name) => name.toLowerCase());
   return ({ workflowUrl }) => {
     if (!URL.canParse(workflowUrl)) return false;
     const url = new URL(workflowUrl);

@@ -212,7 +212,7 @@ class StepWriter {
     const { deadLetter } = this.source;
     const fatal = state === 'STEP_FAILED' && deadLetter?.responseStatus !== null ? deadLetter : null;
     return errors.map(({ error, status, time }, at) => {
-      const answered = fatal && at === errors.length - 1 ? answerOf(fatal) : { body: '', headers: {} };
+      const answered = fatal && at === errors.length - 1 ? responseOf(fatal) : { body: '', headers: {} };
       return { error, ...answered, status: status ?? 0, time };
     });
   }
@@ -228,7 +228,7 @@ class StepWriter {
   }
 }
 
-function answerOf({ run, responseHeaders, responseBody }: NonNullable<LogSource['deadLetter']>): {
+function responseOf({ run, responseHeaders, responseBody }: NonNullable<LogSource['deadLetter']>): {
   body: string;
   headers: HeaderMap;
 } {
@@ -241,7 +241,7 @@ function failureFunctionOf({ history, deadLetter }: LogSource): FailureFunction 
   if (!info) return null;
   const task = history.tasks.find(({ kind }) => kind === 'callback');
   const attempts = history.attempts.filter(({ slot }) => slot < 0);
-  const answered = deadLetter ? answerOf(deadLetter) : { body: '', headers: {} };
+  const answered = deadLetter ? responseOf(deadLetter) : { body: '', headers: {} };
   const errors = info.errors.map(({ error, status, time }) => ({ error, body: '', headers: {}, status: status ?? 0, time }));
   return {
     ...optional('messageId', task?.messageId ?? attempts.at(-1)?.messageId),

@@ -10,7 +10,7 @@ import { type WireEntry, wireJournal } from '../../../dialects/upstash/journal.j
 import type { StepTask, Task } from '../../../engine/runs/run.js';
 import { allowCall, allowSize } from '../../admission/allowance.js';
 import { change, IS_A_STEP, IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
-import { answer, type Operation, operation } from '../../operation.js';
+import { type Operation, operation, respond } from '../../operation.js';
 import { RunIdPath } from '../../operations/runs/runs.js';
 import { destinationOf, startTriggered } from '../../operations/triggers/trigger.js';
 import { presentTriggered } from '../../operations/triggers/trigger-command.js';
@@ -74,9 +74,9 @@ const getJournal = operation({
     const payload = await reads.runs.loadPayload({ runKey });
     if (!payload) throw gone();
     const source = { instanceId, workflowRunId, runKey, payload, open };
-    if (!isShort) return answer(200, streamed<WireEntry[]>(new StreamedList(longJournal(reads.runs, source, journalLength))));
+    if (!isShort) return respond(200, streamed<WireEntry[]>(new StreamedList(longJournal(reads.runs, source, journalLength))));
     const recorded = (await reads.runs.loadJournal({ runKey, from: 0 })).slice(0, journalLength);
-    return answer(200, [...wireJournal({ ...source, recorded })]);
+    return respond(200, [...wireJournal({ ...source, recorded })]);
   },
 });
 
@@ -106,7 +106,7 @@ const endRun = operation({
       allowCall(context, caller.instanceId);
       const { kind } = await service.runs.cancel({ instanceId: caller.instanceId, workflowRunId });
       if (kind === 'not-found') throw new ApiError('not-found', `no run has the id ${shown(workflowRunId)}`);
-      return answer(200, { cancelled: kind === 'canceled' ? 1 : 0 });
+      return respond(200, { cancelled: kind === 'canceled' ? 1 : 0 });
     }
     if (body.byteLength > LIMITS.maxStepResultBytes)
       throw refused(
@@ -122,7 +122,7 @@ const endRun = operation({
       throw refused(
         'the run waits for a step, so its code cannot have ended; check that the workflow awaits its steps. Omit cancel=false to cancel the run',
       );
-    return answer(200, { cancelled: 0 });
+    return respond(200, { cancelled: 0 });
   },
 });
 
@@ -169,7 +169,7 @@ const waitForEvent = operation({
       return readWait(eventId, body, headerText(request.headers, RUN_ID));
     });
     await submit(workflowRunId, { done: [], planned: [step] }, context, caller);
-    return answer(200, { messageId: context.service.newId('msg') });
+    return respond(200, { messageId: context.service.newId('msg') });
   },
 });
 
@@ -208,7 +208,7 @@ const startWorkflow = operation({
     const start = { destination, destinationName: 'the workflow URL', headers: request.headers, body };
     const command = startCommand(start, context, request, caller);
     allowSize(context, caller.instanceId, body);
-    return answer(200, presentTriggered(await startTriggered(command, context), command, context));
+    return respond(200, presentTriggered(await startTriggered(command, context), command, context));
   },
 });
 

@@ -3,7 +3,7 @@ import { JsonBoundsError, type PlannedStep, parseJson, STEP_TYPES, type StepResu
 import { LIMITS } from '../../../config/limits.js';
 import { type Fields, fields, integer, jsonText, Problem, shown, word } from '../../../dialects/frame-fields.js';
 
-const MOST_STEPS = LIMITS.maxJournalSteps + LIMITS.maxPlannedAtOnce;
+const MAX_STEPS = LIMITS.maxJournalSteps + LIMITS.maxPlannedAtOnce;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const DURATION = /^(?:\d+(?:\.\d+)?[smhd])+$/;
 const PART = /(\d+(?:\.\d+)?)([smhd])/g;
@@ -40,7 +40,7 @@ function typeOf(value: unknown): StepType {
 
 export function stepHead(step: Fields, idField: 'stepId' | 'targetStep' = 'stepId'): StepHead {
   return {
-    stepId: integer(step[idField], idField, 1, MOST_STEPS),
+    stepId: integer(step[idField], idField, 1, MAX_STEPS),
     name: word(step.stepName, 'stepName', LIMITS.maxStepNameLength),
     type: typeOf(step.stepType),
   };

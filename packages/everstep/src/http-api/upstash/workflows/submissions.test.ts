@@ -9,17 +9,17 @@ import { refusing } from './step-refusals.js';
 import { readSubmissions } from './submissions.js';
 
 const NOW = 1_800_000_000_000;
-const SPOKEN = { 'upstash-workflow-sdk-version': '1' };
-const OF_RUN = { ...SPOKEN, 'upstash-workflow-init': 'false', 'upstash-workflow-runid': 'wfr_1' };
+const SDK_HEADERS = { 'upstash-workflow-sdk-version': '1' };
+const OF_RUN = { ...SDK_HEADERS, 'upstash-workflow-init': 'false', 'upstash-workflow-runid': 'wfr_1' };
 const CALL = {
-  ...SPOKEN,
+  ...SDK_HEADERS,
   'upstash-workflow-init': 'false',
   'upstash-workflow-calltype': 'toCallback',
   'upstash-callback-workflow-runid': 'wfr_1',
   'upstash-callback-forward-upstash-workflow-stepid': '2',
   'upstash-callback-forward-upstash-workflow-stepname': 'call',
 };
-const INVOKE = { ...SPOKEN, 'upstash-workflow-init': 'true', 'upstash-workflow-invoke': 'true' };
+const INVOKE = { ...SDK_HEADERS, 'upstash-workflow-init': 'true', 'upstash-workflow-invoke': 'true' };
 
 const item = (body: unknown, headers: BatchItem['headers'] = OF_RUN, destination = 'http://app/w'): BatchItem => ({
   destination,

@@ -12,14 +12,14 @@ import { checkVersion, refusing, runOver } from './step-refusals.js';
 
 const RUN_ID = 'upstash-workflow-runid';
 
-interface Gathered {
+interface SubmittedSteps {
   done: Submission['done'];
   planned: Submission['planned'];
 }
 
-function add(item: BatchItem, runs: Map<string, Gathered>, now: number): void {
+function add(item: BatchItem, runs: Map<string, SubmittedSteps>, now: number): void {
   checkVersion(item.headers);
-  const of = (workflowRunId: string): Gathered => {
+  const of = (workflowRunId: string): SubmittedSteps => {
     const known = runs.get(workflowRunId) ?? { done: [], planned: [] };
     runs.set(workflowRunId, known);
     return known;
@@ -42,7 +42,7 @@ function add(item: BatchItem, runs: Map<string, Gathered>, now: number): void {
 /** Returns one submission for each run. Steps that are planned together come in one request. */
 export function readSubmissions(items: readonly BatchItem[], now: number): ReadonlyMap<string, Submission> {
   return refusing(() => {
-    const runs = new Map<string, Gathered>();
+    const runs = new Map<string, SubmittedSteps>();
     for (const item of items) add(item, runs, now);
     for (const run of runs.values()) run.planned = [...run.planned].sort((a, b) => a.stepId - b.stepId);
     return runs;

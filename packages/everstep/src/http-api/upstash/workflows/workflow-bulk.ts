@@ -10,7 +10,7 @@ import { ApiError } from '../../../contract/error-codes.js';
 import { RunReferenceSchema } from '../../../contract/runs.js';
 import { allowSpending } from '../../admission/allowance.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, type Operation, operation } from '../../operation.js';
+import { type ApiContext, type Operation, operation, respond } from '../../operation.js';
 import {
   BulkByRunId,
   checkedDlqIds,
@@ -112,7 +112,7 @@ function recoverMany(kind: RecoverKind): Operation {
       const dlqIds = namedIds(query);
       if (dlqIds) {
         const runs = await recover({ ...command, dlqIds, whenMissing: 'fail' }, context, request);
-        return answer(200, { workflowRuns: runs.map(presentReference), cursor: '' });
+        return respond(200, { workflowRuns: runs.map(presentReference), cursor: '' });
       }
       const page = await nextPage(context, {
         operation: `upstash-dlq-${kind}`,
@@ -120,7 +120,7 @@ function recoverMany(kind: RecoverKind): Operation {
         query,
         take: (ids) => recover({ ...command, dlqIds: ids, whenMissing: 'skip' }, context, request),
       });
-      return answer(200, { workflowRuns: page.done.map(presentReference), cursor: page.cursor });
+      return respond(200, { workflowRuns: page.done.map(presentReference), cursor: page.cursor });
     },
   });
 }
@@ -150,7 +150,7 @@ const deleteMany = operation({
     if (dlqIds) {
       const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'fail' });
       if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);
-      return answer(200, { deleted: outcome.count, cursor: '' });
+      return respond(200, { deleted: outcome.count, cursor: '' });
     }
     if (!hasFilter(query) && query.count === undefined)
       throw new ApiError('bad-parameter', 'specify dlqIds, a filter or a count; to delete everything, send a count');
@@ -163,7 +163,7 @@ const deleteMany = operation({
         return Array.from({ length: outcome.kind === 'deleted' ? outcome.count : 0 });
       },
     });
-    return answer(200, { deleted: page.done.length, cursor: page.cursor });
+    return respond(200, { deleted: page.done.length, cursor: page.cursor });
   },
 });
 
@@ -187,7 +187,7 @@ const retryFailureFunction = operation({
     if (!entry) throw noSuchEntry([dlqId]);
     await allowSpending(context, instanceId);
     callbackDone(await service.failureCallbacks.retry({ instanceId, dlqId }), dlqId);
-    return answer(200, presentReference(entry.run));
+    return respond(200, presentReference(entry.run));
   },
 });
 

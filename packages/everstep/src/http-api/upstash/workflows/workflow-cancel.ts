@@ -9,7 +9,7 @@ import { CANCEL_FILTERS } from '../../../contract/filters/run-filters.js';
 import { CanceledRuns } from '../../../contract/runs.js';
 import type { RunFilter } from '../../../ports/stores/store.js';
 import { bulkChange } from '../../audited/audit-rule.js';
-import { type ApiContext, answer, operation } from '../../operation.js';
+import { type ApiContext, operation, respond } from '../../operation.js';
 import { isEmptyRange } from '../../operations/filters.js';
 import { cancelMatching } from '../../operations/runs/cancel-runs.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
@@ -90,7 +90,7 @@ async function cancelAll(asked: Asked, context: ApiContext, instanceId: string):
   let cancelled = 0;
   for (const filter of storeFiltersOf(asked)) {
     if (left <= 0) break;
-    const done = await cancelMatching(filter, context, instanceId, { most: left, only: matchesUrlParts(asked) });
+    const done = await cancelMatching(filter, context, instanceId, { max: left, only: matchesUrlParts(asked) });
     cancelled += done;
     left -= done;
   }
@@ -120,7 +120,7 @@ export const cancelWorkflowRuns = operation({
     const asked = body ? askedIn(body) : query;
     if (asked.workflowUrlExactMatch !== undefined && asked.workflowUrl === undefined)
       throw new ApiError('bad-parameter', 'workflowUrlExactMatch requires workflowUrl');
-    if (isEmptyRange(asked)) return answer(200, { cancelled: 0 });
-    return answer(200, { cancelled: await cancelAll(asked, context, instanceId) });
+    if (isEmptyRange(asked)) return respond(200, { cancelled: 0 });
+    return respond(200, { cancelled: await cancelAll(asked, context, instanceId) });
   },
 });

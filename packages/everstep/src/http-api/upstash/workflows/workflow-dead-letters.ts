@@ -1,6 +1,6 @@
 /** Failed runs under the workflow paths: dead letter queue entries in the format of this dialect. */
 import Type from 'typebox';
-import { answer, type Operation, operation } from '../../operation.js';
+import { type Operation, operation, respond } from '../../operation.js';
 import { DlqIdPath, noSuchEntry } from '../../operations/dead-letters/dead-letters.js';
 import { callbackHistory, readDeadLetter } from '../../read-models/dead-letter-pages.js';
 import { DlqQuery, listDlqPage } from '../messages/dlq.js';
@@ -22,7 +22,7 @@ const list = operation({
   responses: { 200: DlqPage },
   errors: ['bad-parameter', 'bad-cursor'],
   handle: async ({ query, request }, context, caller) =>
-    answer(200, await listDlqPage({ ...query, source: 'workflow' }, context, caller, request)),
+    respond(200, await listDlqPage({ ...query, source: 'workflow' }, context, caller, request)),
 });
 
 const get = operation({
@@ -41,7 +41,7 @@ const get = operation({
     const entry = await readDeadLetter(reads.deadLetters, { instanceId, dlqId }, request.reserve);
     if (!entry) throw noSuchEntry([dlqId]);
     const history = await callbackHistory(reads.deadLetters, entry);
-    return answer(200, presentDlqMessage(entry, history));
+    return respond(200, presentDlqMessage(entry, history));
   },
 });
 

@@ -7,7 +7,7 @@ import { INDEXED_RUN_FILTERS } from '../../../contract/filters/run-filters.js';
 import { firstMessageId } from '../../../dialects/upstash/journal.js';
 import { attemptsOf, stepsOf, tasksOf } from '../../../ports/stores/history-parts.js';
 import type { ListedRun, RunFilter, RunRecord } from '../../../ports/stores/store.js';
-import { type ApiContext, answer, type Operation, operation, type RequestContext } from '../../operation.js';
+import { type ApiContext, type Operation, operation, type RequestContext, respond } from '../../operation.js';
 import { isEmptyRange } from '../../operations/filters.js';
 import { queryFilters, storeFilterOf } from '../../parameters/filters.js';
 import { Cursor, Text } from '../../parameters/values.js';
@@ -49,7 +49,7 @@ async function payloadWithin(store: RunReads, runKey: string, room: PageBudget, 
   const head = await store.payloadHead({ runKey });
   if (!head) return null;
   const { bodyBytes, ...headers } = head;
-  if (!trimBody && (await room.takeIfFits(bodyBytes))) return store.loadPayload({ runKey });
+  if (!trimBody && (await room.addIfFits(bodyBytes))) return store.loadPayload({ runKey });
   return { ...headers, body: new Uint8Array(), ...(trimBody ? {} : { bodyLeftOut: bodyBytes }) };
 }
 
@@ -59,7 +59,7 @@ async function invokedRuns({ invoked }: ShownHistory, store: RunReads, room: Pag
   for (const { stepId, runKey } of invoked.slice(0, LIMITS.loggedInvocations)) {
     const record = await store.findRun({ runKey });
     if (!record) continue;
-    const hasRoom = !trimBody && record.resultLeftOut !== undefined && (await room.takeIfFits(record.resultLeftOut));
+    const hasRoom = !trimBody && record.resultLeftOut !== undefined && (await room.addIfFits(record.resultLeftOut));
     const run = hasRoom ? await withWholeResult(store, record) : record;
     found.set(stepId, { run, payload: await payloadWithin(store, runKey, room, trimBody) });
   }
@@ -107,7 +107,7 @@ async function listLogs(
   const { cursor: given, count, trimBody = false, ...asked } = query;
   const scope = { operation: 'upstash-logs', instanceId, filters: asked };
   const opened = given === undefined || given === '' ? null : await cursors.open(scope, given);
-  if (isEmptyRange(asked)) return answer(200, { runs: [] });
+  if (isEmptyRange(asked)) return respond(200, { runs: [] });
   const filter: RunFilter = storeFilterOf(LOG_FILTERS, asked);
   const { messageId } = asked;
   const wanted = matchesUrlParts(asked);
@@ -134,8 +134,8 @@ async function listLogs(
     isFull = page.isFull;
     after = page.isFull && page.next === null ? after : page.next;
   } while (after !== null && !isFull && runs.length < limit && scanned < LIMITS.maxRunsScanned);
-  if (after === null) return answer(200, { runs });
-  return answer(200, { cursor: await cursors.seal(scope, { after, horizon: null, left: null }), runs });
+  if (after === null) return respond(200, { runs });
+  return respond(200, { cursor: await cursors.seal(scope, { after, horizon: null, left: null }), runs });
 }
 
 const listRunLogs = operation({

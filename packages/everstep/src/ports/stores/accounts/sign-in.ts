@@ -40,7 +40,7 @@ export interface SignInStore {
    * Deletes the link and creates the API key of its user. Returns false if the link does not exist or has expired, or
    * if its user is disabled.
    */
-  takeRecovery(query: {
+  useRecoveryLink(query: {
     readonly secretHash: string;
     readonly at: number;
     readonly apiKey: ApiKeyRecord;

@@ -1,7 +1,7 @@
 /** Sends a plain message to its destination and returns the response as an event for the engine. */
 import type { RunEvent } from '../../../engine/runs/decide.js';
 import type { DeliveryFailure, Run, RunPayload, Task } from '../../../engine/runs/run.js';
-import type { MessageAnswer, MessageSender } from '../../../ports/message-sender.js';
+import type { MessageOutcome, MessageSender } from '../../../ports/message-sender.js';
 import type { Store } from '../../../ports/stores/store.js';
 import type { Traces } from '../../../ports/traces.js';
 import type { KnownAlertSettings } from '../../alerts/known-settings.js';
@@ -10,7 +10,7 @@ import { messageNotice } from '../../messages/message-notice.js';
 import { messageFailureOf } from '../../messages/message-outcome.js';
 import type { CachedRun } from '../../runs/run-cache.js';
 import type { Attempt } from './step-delivery.js';
-import { type AnswerLimits, maxAnswerBytesOf } from './timeouts.js';
+import { maxResponseBytesOf, type ResponseLimits } from './timeouts.js';
 
 type MessageTask = Extract<Task, { kind: 'message' }>;
 
@@ -20,7 +20,7 @@ export interface MessageDelivery {
   readonly now: () => number;
   readonly traces: Traces;
   readonly alerts: KnownAlertSettings;
-  readonly limits: AnswerLimits;
+  readonly limits: ResponseLimits;
 }
 
 /** Returns the headers of the service that go with the message. */
@@ -48,7 +48,7 @@ export async function sendMessage(
   { store, sender, now, traces, alerts, limits }: MessageDelivery,
   entry: CachedRun,
   task: MessageTask,
-  { onSent, answerRecorded }: Attempt,
+  { onSent, outcomeRecorded }: Attempt,
 ): Promise<RunEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
@@ -60,13 +60,13 @@ export async function sendMessage(
   if (to !== undefined && !destination) return { kind: 'message-answered', attempt, failure: noDestination(to), notice: null };
   entry.deliveries++;
   let payload: RunPayload | null;
-  let answer: MessageAnswer;
+  let outcome: MessageOutcome;
   try {
     payload = entry.payload ?? (await store.loadPayload({ runKey: run.key }));
     if (payload === null) throw new Error(`the message ${run.key} has no payload`);
     const { body, contentType, forwardHeaders } = payload;
     const target = destination && targetOf(destination, run.workflowRunId);
-    answer = await sender.send(
+    outcome = await sender.send(
       {
         instanceId: run.instanceId,
         dialect: run.dialect,
@@ -78,12 +78,12 @@ export async function sendMessage(
         body: body.byteLength === 0 ? null : body,
         trace: traces.ofAttempt(run, task),
         timeoutMs: settings.deliveryTimeoutMs,
-        maxAnswerBytes: maxAnswerBytesOf(run.instanceId, limits),
+        maxResponseBytes: maxResponseBytesOf(run.instanceId, limits),
         // A long response must not cause the message to be sent again.
         anyBody: true,
         signed: target ? null : { kind: 'message', isOwn: false },
         take: 'forwarded',
-        answerRecorded,
+        outcomeRecorded: outcomeRecorded,
       },
       signal,
       onSent,
@@ -93,10 +93,10 @@ export async function sendMessage(
   }
   if (signal.aborted) return null;
   entry.payload = null;
-  const failure = messageFailureOf(answer, now(), settings.redact !== undefined);
+  const failure = messageFailureOf(outcome, now(), settings.redact !== undefined);
   const notice =
-    answer.kind === 'answered' && settings.message?.callback
-      ? messageNotice(run, payload, { ...answer, retried: task.retried }, settings.message.callback.url)
+    outcome.kind === 'answered' && settings.message?.callback
+      ? messageNotice(run, payload, { ...outcome, retried: task.retried }, settings.message.callback.url)
       : null;
   // The request contains the URL of the destination, which may be a secret.
   return { kind: 'message-answered', attempt, failure: destination ? withoutRequest(failure) : failure, notice };

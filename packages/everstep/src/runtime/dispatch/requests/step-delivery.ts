@@ -2,7 +2,7 @@
 import type { RunEvent } from '../../../engine/runs/decide.js';
 import type { ReplyEnvelope } from '../../../engine/runs/reply.js';
 import type { Task } from '../../../engine/runs/run.js';
-import type { StepAnswer, StepCaller } from '../../../ports/step-caller.js';
+import type { StepCaller, StepOutcome } from '../../../ports/step-caller.js';
 import type { Traces } from '../../../ports/traces.js';
 import type { OnDurable } from '../../runs/decisions.js';
 import { noteHold } from '../../runs/holds.js';
@@ -12,7 +12,7 @@ import { buildStepRequest, heldJournal, type RequestSources } from './step-reque
 type Callable = Extract<Task, { kind: 'advance' | 'step' }>;
 
 /** The response to a delivery. */
-export interface Delivered {
+export interface DeliveredEvent {
   readonly event: RunEvent;
   /** Notes what the worker holds. Called when the decision on the event is durable, before anything acts on it. */
   readonly onDurable?: OnDurable;
@@ -29,14 +29,14 @@ export interface Attempt {
   /** Called when the request is sent. */
   readonly onSent: () => void;
   /** Settles when the response is recorded or dropped. */
-  readonly answerRecorded: Promise<void>;
+  readonly outcomeRecorded: Promise<void>;
 }
 
-const envelopeOf = (answer: Exclude<StepAnswer, { readonly kind: 'failure' }>): ReplyEnvelope => ({
-  status: answer.status,
-  responseHeaders: answer.responseHeaders,
-  responseBody: answer.responseBody,
-  ...(answer.sent ? { sent: answer.sent } : {}),
+const envelopeOf = (response: Exclude<StepOutcome, { readonly kind: 'failure' }>): ReplyEnvelope => ({
+  status: response.status,
+  responseHeaders: response.responseHeaders,
+  responseBody: response.responseBody,
+  ...(response.sent ? { sent: response.sent } : {}),
 });
 
 /**
@@ -47,8 +47,8 @@ export async function deliverStep(
   { caller, traces, ...sources }: StepSending,
   entry: CachedRun,
   task: Callable,
-  { onSent, answerRecorded }: Attempt,
-): Promise<Delivered | null> {
+  { onSent, outcomeRecorded }: Attempt,
+): Promise<DeliveredEvent | null> {
   entry.control ??= new AbortController();
   const { signal } = entry.control;
   entry.deliveries++;
@@ -58,7 +58,7 @@ export async function deliverStep(
       const run = entry.durable;
       const trace = traces.ofAttempt(run, task);
       const { built, shown } = await buildStepRequest(sources, entry, task, held, trace?.context);
-      const answer = await caller.call(
+      const outcome = await caller.call(
         {
           instanceId: run.instanceId,
           dialect: run.dialect,
@@ -68,15 +68,15 @@ export async function deliverStep(
           forwardHeaders: entry.forwardHeaders,
           timeoutMs: run.settings.deliveryTimeoutMs,
           hidesData: run.settings.redact !== undefined,
-          answerRecorded,
+          outcomeRecorded: outcomeRecorded,
         },
         signal,
         onSent,
       );
       if (signal.aborted) return null;
-      const isMissed = answer.kind === 'reply' && answer.reply.kind === 'journal-needed';
+      const isMissed = outcome.kind === 'reply' && outcome.reply.kind === 'journal-needed';
       // The worker that held the run may no longer exist. The hold of a reply counts only once the reply is recorded.
-      if (answer.kind !== 'reply' || isMissed) entry.hold = null;
+      if (outcome.kind !== 'reply' || isMissed) entry.hold = null;
       if (isMissed && held) {
         entry.misses++;
         held = null;
@@ -84,11 +84,11 @@ export async function deliverStep(
       }
       entry.payload = null;
       const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
-      if (answer.kind === 'failure') return { event: { kind: 'attempt-failed', attempt, failure: answer.failure } };
-      if (answer.kind === 'silent') return { event: { kind: 'exchange-ended', attempt, envelope: envelopeOf(answer) } };
-      const { reply } = answer;
+      if (outcome.kind === 'failure') return { event: { kind: 'attempt-failed', attempt, failure: outcome.failure } };
+      if (outcome.kind === 'silent') return { event: { kind: 'exchange-ended', attempt, envelope: envelopeOf(outcome) } };
+      const { reply } = outcome;
       return {
-        event: { kind: 'replied', attempt, reply, envelope: envelopeOf(answer) },
+        event: { kind: 'replied', attempt, reply, envelope: envelopeOf(outcome) },
         onDurable: (decidedOn, decision) => {
           // If the decision was made on a state other than that of the request, the reply shows nothing about the entries of
           // that state.

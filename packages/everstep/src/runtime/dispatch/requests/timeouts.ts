@@ -7,14 +7,14 @@ import type { InstanceLimits } from '../../../ports/stores/instance-limits.js';
 import type { DeliveryTask } from '../delivery-task.js';
 
 export type Timeouts = Pick<InstanceLimits, 'maxTimeoutMs'>;
-export type AnswerLimits = Pick<InstanceLimits, 'messageLimit'>;
+export type ResponseLimits = Pick<InstanceLimits, 'messageLimit'>;
 
 /** Returns the maximum size of a response that is recorded as it is. */
-export const maxAnswerBytesOf = (instanceId: string, limits: AnswerLimits): number =>
-  Math.min(LIMITS.maxCallAnswerBytes, limits.messageLimit(instanceId)?.maxBytes ?? Number.POSITIVE_INFINITY);
+export const maxResponseBytesOf = (instanceId: string, limits: ResponseLimits): number =>
+  Math.min(LIMITS.maxCallResponseBytes, limits.messageLimit(instanceId)?.maxBytes ?? Number.POSITIVE_INFINITY);
 
 /** Returns the maximum size of a reply in the step protocol: that of the largest valid one. */
-function maxReplyBytesOf(instanceId: string, limits: AnswerLimits): number {
+function maxReplyBytesOf(instanceId: string, limits: ResponseLimits): number {
   const limit = limits.messageLimit(instanceId);
   return limit === null
     ? LIMITS.maxReplyBytes
@@ -33,7 +33,7 @@ export const isLong = (timeoutMs: number, instanceId: string, limits: Timeouts):
   Math.min(timeoutMs, limits.maxTimeoutMs(instanceId)) > LIMITS.longDeliveryMs;
 
 /** Returns a caller that limits each timeout and each reply to what the instance's plan allows. */
-export function callingWithin(caller: StepCaller, limits: Timeouts & AnswerLimits): StepCaller {
+export function callingWithin(caller: StepCaller, limits: Timeouts & ResponseLimits): StepCaller {
   return {
     call: (call, ...more) => {
       const { instanceId } = call;

@@ -14,8 +14,8 @@ const MINUTES = { ...SETTINGS, deliveryTimeoutMs: 15 * 60_000 };
 const never = new Promise<never>(() => {});
 /** Endpoints whose host starts with `stuck` never answer; all others end their runs immediately. */
 function endpoints(): ScriptedCaller {
-  const answer = inARow(1);
-  return new ScriptedCaller((call: StepCall) => (call.workflowUrl.startsWith('http://stuck') ? never : answer(call)));
+  const respond = inARow(1);
+  return new ScriptedCaller((call: StepCall) => (call.workflowUrl.startsWith('http://stuck') ? never : respond(call)));
 }
 
 const stuckOf = (caller: ScriptedCaller, instanceId: string): number =>

@@ -5,7 +5,7 @@ import { Fifo } from './fifo.js';
 /** `counted` has a reserved slot, `continuing` continues a run, `fresh` is the first delivery of a run. */
 export type Urgency = 'counted' | 'continuing' | 'fresh';
 
-export interface Queued {
+export interface QueuedDelivery {
   readonly delivery: Delivery;
   readonly urgency: Urgency;
   /** Time since which it has waited, Unix ms. */
@@ -19,7 +19,7 @@ const FRESH_EVERY = 4;
 const MAX_STALE = 1_024;
 
 /** Deliveries by host. */
-type Lines = Map<string, Fifo<Queued>>;
+type Lines = Map<string, Fifo<QueuedDelivery>>;
 
 /** Lines of one urgency. Long deliveries have separate lines, so they never block others. */
 interface Kind {
@@ -35,7 +35,7 @@ const newKind = (): Kind => ({ short: new Map(), long: new Map(), length: 0, too
 export class QueuedDeliveries {
   private readonly kinds: Readonly<Record<Urgency, Kind>> = { counted: newKind(), continuing: newKind(), fresh: newKind() };
   /** First deliveries in the order in which they were added; stale ones are removed when they come first. */
-  private readonly oldestFresh = new Fifo<Queued>();
+  private readonly oldestFresh = new Fifo<QueuedDelivery>();
   private turn = 0;
 
   get length(): number {
@@ -52,7 +52,7 @@ export class QueuedDeliveries {
     return this.oldestFresh.first?.since ?? Number.POSITIVE_INFINITY;
   }
 
-  add(queued: Queued): void {
+  add(queued: QueuedDelivery): void {
     const kind = this.kinds[queued.urgency];
     const { limits } = queued.delivery;
     const { isLong } = limits;
@@ -61,7 +61,7 @@ export class QueuedDeliveries {
     const line = lines.get(host);
     if (line) line.push(queued);
     else {
-      const first = new Fifo<Queued>();
+      const first = new Fifo<QueuedDelivery>();
       first.push(queued);
       lines.set(host, first);
     }
@@ -69,12 +69,15 @@ export class QueuedDeliveries {
     if (queued.urgency === 'fresh') this.addFresh(queued);
   }
 
-  takeCounted(isFree: (host: string) => boolean): Queued | null {
+  takeCounted(isFree: (host: string) => boolean): QueuedDelivery | null {
     return this.takeOf('counted', true, isFree);
   }
 
   /** Takes a delivery without a reserved slot, to a host with a free connection. */
-  takeNext(may: { readonly startFresh: boolean; readonly startLong: boolean }, isFree: (host: string) => boolean): Queued | null {
+  takeNext(
+    may: { readonly startFresh: boolean; readonly startLong: boolean },
+    isFree: (host: string) => boolean,
+  ): QueuedDelivery | null {
     const isFreshTurn = may.startFresh && this.turn % FRESH_EVERY === FRESH_EVERY - 1;
     const taken =
       (isFreshTurn ? this.takeOf('fresh', may.startLong, isFree) : null) ??
@@ -84,8 +87,8 @@ export class QueuedDeliveries {
     return taken;
   }
 
-  takeAll(): readonly Queued[] {
-    const all: Queued[] = [];
+  takeAll(): readonly QueuedDelivery[] {
+    const all: QueuedDelivery[] = [];
     for (const kind of Object.values(this.kinds)) {
       for (const lines of [kind.short, kind.long]) {
         for (const line of lines.values()) all.push(...line.takeAll());
@@ -97,15 +100,15 @@ export class QueuedDeliveries {
     return all;
   }
 
-  private addFresh(queued: Queued): void {
+  private addFresh(queued: QueuedDelivery): void {
     const { oldestFresh } = this;
     oldestFresh.push(queued);
     if (oldestFresh.length <= 2 * this.kinds.fresh.length + MAX_STALE) return;
-    for (const each of oldestFresh.takeAll()) if (each.isQueued) oldestFresh.push(each);
+    for (const queued of oldestFresh.takeAll()) if (queued.isQueued) oldestFresh.push(queued);
   }
 
   /** Short and long deliveries take turns, and so do hosts: one that was served moves behind the others. */
-  private takeOf(urgency: Urgency, mayBeLong: boolean, isFree: (host: string) => boolean): Queued | null {
+  private takeOf(urgency: Urgency, mayBeLong: boolean, isFree: (host: string) => boolean): QueuedDelivery | null {
     const kind = this.kinds[urgency];
     if (kind.length === 0) return null;
     for (const lines of kind.tookLong ? [kind.short, kind.long] : [kind.long, kind.short]) {

@@ -155,20 +155,20 @@ test('an instance at its limit does not block others at the same destination', (
 });
 
 test('the queue returns how many more deliveries of an instance could start, even after its limit was lowered or raised', () => {
-  let most: number | null = 3;
-  const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 10, maxInFlightOf: () => most });
+  let max: number | null = 3;
+  const queue = new ReadyQueue({ maxInFlight: 10, maxInFlightPerHost: 10, maxInFlightOf: () => max });
   const work = new Work(queue);
   for (let i = 0; i < 5; i++) queue.add(to(`h${i}`, `r${i}`), 'continuing', 0);
   work.drain();
   assert.deepEqual([work.started.length, queue.freeOf('qi_1')], [3, 0]);
-  most = 2;
+  max = 2;
   work.endOne();
   work.drain();
   assert.deepEqual([work.started.length, queue.freeOf('qi_1')], [3, 0]);
   work.endOne();
   work.drain();
   assert.equal(work.started.length, 4);
-  most = null;
+  max = null;
   work.drain();
   assert.deepEqual([work.started.length, queue.reservableOf('qi_1')], [5, Number.POSITIVE_INFINITY]);
 });

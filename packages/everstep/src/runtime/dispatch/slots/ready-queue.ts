@@ -15,7 +15,7 @@ import { FairShare } from '../../../fairness/fair-share.js';
 import { type InstanceOwners, ONE_OWNER } from '../../../ports/stores/instance-owners.js';
 import { type Delivery, type DeliveryRef, hostOf, idOf } from '../../gates/delivery.js';
 import type { QueuedBecause } from '../../services/workflow-service.js';
-import { type Queued, QueuedDeliveries, type Urgency } from './queued-deliveries.js';
+import { QueuedDeliveries, type QueuedDelivery, type Urgency } from './queued-deliveries.js';
 import { type SlotLimits, SlotShares } from './slot-shares.js';
 
 export type { Urgency } from './queued-deliveries.js';
@@ -47,9 +47,9 @@ interface HostLoad extends Load {
   readonly waitingOf: Map<InstanceLoad, number>;
 }
 
-interface Known {
+interface QueueEntry {
   readonly instance: InstanceLoad;
-  readonly queued: Queued;
+  readonly queued: QueuedDelivery;
 }
 
 /** Returns how many of the free slots counted starts may take while others wait: every other one; they take turns for a single one. */
@@ -74,7 +74,7 @@ export class ReadyQueue {
   private readonly instances = new Map<string, InstanceLoad>();
   /** Instances with queued deliveries, by account; the next one is first. */
   private readonly turns = new Map<string, Map<string, InstanceLoad>>();
-  private readonly known = new Map<string, Known>();
+  private readonly known = new Map<string, QueueEntry>();
   private readonly started = new Map<string, Delivery>();
   /** Slots of deliveries in flight and of counted starts that are queued. */
   private readonly slots: SlotShares;
@@ -197,7 +197,7 @@ export class ReadyQueue {
     const host = hostOf(delivery.limits);
     const load = this.loadAt(host);
     const instance = this.loadOf(instanceId);
-    const queued: Queued = { delivery, urgency, since, isQueued: true };
+    const queued: QueuedDelivery = { delivery, urgency, since, isQueued: true };
     this.known.set(id, { instance, queued });
     this.backlog.take(instance.instanceId);
     instance.queued.add(queued);
@@ -254,13 +254,13 @@ export class ReadyQueue {
     return limits.pool === undefined ? 'host' : 'workers';
   }
 
-  private nextCounted(instance: InstanceLoad): Queued | null {
+  private nextCounted(instance: InstanceLoad): QueuedDelivery | null {
     if (instance.counted === 0 || instance.inFlight >= this.planOf(instance.instanceId)) return null;
     return instance.queued.takeCounted((host) => (this.hosts.get(host)?.inFlight ?? 0) < this.slots.capacityAt(host));
   }
 
   /** Returns the next delivery other than a counted start. It cannot take a reserved slot. */
-  private nextInTurn(instance: InstanceLoad, freshLeft: (instanceId: string) => number): Queued | null {
+  private nextInTurn(instance: InstanceLoad, freshLeft: (instanceId: string) => number): QueuedDelivery | null {
     const { instanceId, queued } = instance;
     if (instance.waiting === 0 || this.unreservedOf(instance) <= 0) return null;
     const startFresh = queued.lengthOf('fresh') > 0 && freshLeft(instanceId) > 0;
@@ -274,7 +274,7 @@ export class ReadyQueue {
     return queued.takeNext({ startFresh, startLong }, (host) => this.isFree(host, instanceId));
   }
 
-  private startOne(instance: InstanceLoad, queued: Queued): void {
+  private startOne(instance: InstanceLoad, queued: QueuedDelivery): void {
     const { delivery } = queued;
     const load = this.loadAt(hostOf(delivery.limits));
     const counted = queued.urgency === 'counted';

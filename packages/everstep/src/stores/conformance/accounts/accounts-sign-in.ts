@@ -57,7 +57,11 @@ export function signInConformance(open: OpenStore): void {
         const put = (secretHash: string, userId = 'usr_ann') =>
           accounts.putRecoveryLink({ userId, secretHash, createdAt: T0, expiresAt: T0 + 100 });
         const take = (secretHash: string, at: number, n: number) =>
-          accounts.takeRecovery({ secretHash, at, apiKey: sampleApiKey('ann', { apiKeyId: `key_${n}`, keyHash: `hash ${n}` }) });
+          accounts.useRecoveryLink({
+            secretHash,
+            at,
+            apiKey: sampleApiKey('ann', { apiKeyId: `key_${n}`, keyHash: `hash ${n}` }),
+          });
         assert.equal(await put('x', 'usr_none'), false);
         assert.equal(await put('first'), true);
         assert.equal(await put('second'), true);

@@ -25,7 +25,7 @@ export function groupTriageConformance(open: OpenStore): void {
         await apply(store, failed(1, T0));
         const assign = { kind: 'assign', at: T0 + 1, by: 'ann', assignee: 'bob@w.test' } as const;
         const snooze = { kind: 'snooze', at: T0 + 2, by: 'ann', until: T0 + 100 } as const;
-        for (const each of [assign, snooze, note(1), note(2)]) assert.equal(await triage(store, each), 'done');
+        for (const change of [assign, snooze, note(1), note(2)]) assert.equal(await triage(store, change), 'done');
         const expected = {
           assignment: { at: T0 + 1, by: 'ann', assignee: 'bob@w.test' },
           snooze: { at: T0 + 2, by: 'ann', until: T0 + 100 },

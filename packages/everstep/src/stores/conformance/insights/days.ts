@@ -28,7 +28,7 @@ const inOrder = (totals: readonly WorkflowTotals[]): readonly WorkflowTotals[] =
   totals.toSorted((a, b) => String(a.workflow).localeCompare(String(b.workflow)));
 
 /** Everything that pages of insights read. */
-async function answers(store: Store) {
+async function readings(store: Store) {
   const subjects: readonly InsightSubject[] = ['runs', 'messages', { workflow: URL_ONE }];
   const times = [
     WHOLE,
@@ -68,14 +68,14 @@ export function insightDayConformance(open: OpenStore): void {
         const writes = Array.from({ length: 400 }, () => unit([randomWrite(below)]));
         await store.commit(writes.slice(0, 250));
         await tidy(store, null);
-        const before = await answers(store);
+        const before = await readings(store);
         await tidy(store, WHOLE.to);
-        assert.deepEqual(await answers(store), before);
+        assert.deepEqual(await readings(store), before);
         await store.commit(writes.slice(250));
-        const notFolded = await answers(store);
+        const notFolded = await readings(store);
         assert.notDeepEqual(notFolded, before);
         await tidy(store, WHOLE.to);
-        assert.deepEqual(await answers(store), notFolded);
+        assert.deepEqual(await readings(store), notFolded);
       }),
     );
 
@@ -115,9 +115,9 @@ export function insightDayConformance(open: OpenStore): void {
         const last = counted(START + 5 * HOUR_MS, { steps: [step('rare'), step('often')] });
         const often = Array.from({ length: 25 }, (_, n) => counted(START + HOUR_MS, { steps: [step('often'), step(`s${n}`)] }));
         await apply(store, [...many, ...often, last]);
-        const before = await answers(store);
+        const before = await readings(store);
         await tidy(store, WHOLE.to);
-        const { sums, totals, series } = await answers(store);
+        const { sums, totals, series } = await readings(store);
         assert.deepEqual(series, before.series);
         const [ofDay = []] = totals;
         assert.equal(ofDay.length, 101);

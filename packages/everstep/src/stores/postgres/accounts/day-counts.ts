@@ -28,7 +28,7 @@ const REMOVE_ALL = statement('DELETE FROM day_count WHERE day < $1');
 /** Sends all counts of a batch without waiting. */
 export function countDays(session: TransactionSession, counts: readonly Omit<CountOfDay, 'kind'>[]): void {
   const sums = new DaySums();
-  for (const each of counts) sums.add(each);
+  for (const dayCount of counts) sums.add(dayCount);
   const counted = sums.take();
   if (counted.length === 0) return;
   session.sendJoined(ADD, [

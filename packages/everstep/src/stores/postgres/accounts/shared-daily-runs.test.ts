@@ -22,8 +22,8 @@ if (typeof schemas === 'string') {
     for (const { store } of nodes) await store.close();
   });
   afterEach(() => schema.clear());
-  const take = (node: typeof one, runs: number, most: number, instanceId = INSTANCE, day = DAY) =>
-    node.sharedDailyRuns.take({ instanceId, day, runs, most });
+  const take = (node: typeof one, runs: number, max: number, instanceId = INSTANCE, day = DAY) =>
+    node.sharedDailyRuns.take({ instanceId, day, runs, max });
 
   describe('daily runs in PostgreSQL', () => {
     test('all nodes together start exactly as many as the limit allows', async () => {

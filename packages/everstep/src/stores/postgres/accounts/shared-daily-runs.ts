@@ -30,12 +30,12 @@ const USED = statement(`
 
 export function createSharedDailyRuns(database: Database): SharedDailyRuns {
   return {
-    take: ({ instanceId, day, runs, most }) =>
+    take: ({ instanceId, day, runs, max }) =>
       database.transaction(async (session) => {
         session.send(WITHOUT_WAITING);
         session.send(LOCK, [instanceId, day]);
         session.send(DELETE_OLD, [instanceId, day - DAYS_KEPT]);
-        const [row] = await session.query(TAKE, [instanceId, day, runs, most]);
+        const [row] = await session.query(TAKE, [instanceId, day, runs, max]);
         if (!row) throw new Error(`the day ${day} of ${instanceId} was removed while runs of it were taken`);
         return { taken: integer(row, 'taken') === 1, used: integer(row, 'used') };
       }),

@@ -3,7 +3,7 @@ import type { ClaimQuery, Kept, Loan, TaskOfNode } from '../../../ports/cluster.
 import type { DueTask } from '../../../ports/stores/store.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
 import { type Database, inForms, type Session, statement, type TransactionSession } from '../connection/connection.js';
-import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import { DUE_COLUMNS, type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from '../runs/due-tasks.js';
 import type { RunInstances } from '../runs/run-instances.js';
 import { claimEach, lockTaker, lostHolders, releaseEach, releaseOthers } from './distributed-claims.js';
@@ -39,7 +39,7 @@ const NEXT_UNCLAIMED = statement(`
   SELECT due_at FROM task WHERE claimed_by IS NULL AND due_at > $1 ORDER BY due_at LIMIT 1`);
 const handedTo = (taker: string) => `
   UPDATE task t SET claimed_by = NULL, wanted_by = ${taker}, lent_by = CASE WHEN $3 THEN $2 END
-  FROM ${unnest(TASK_OF_INSTANCE, 4)} AS u(${names(TASK_OF_INSTANCE)})
+  FROM ${unnest(TASK_OF_INSTANCE, 4)} AS u(${columnNames(TASK_OF_INSTANCE)})
   WHERE t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot AND t.claimed_by = $2
   RETURNING t.wanted_by`;
 /** A task handed to a node that is gone becomes unclaimed. `lent_by` has a meaning only together with `wanted_by`. */
@@ -51,13 +51,13 @@ const HAND_OVER = statement(`
 const HAND_TO = statement(handedTo('$1::text'));
 const STILL_LENT = statement(`
   SELECT u.run_key, u.slot, u.node_id
-  FROM ${unnest(LOAN)} AS u(${names(LOAN)}) JOIN task t ON t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
+  FROM ${unnest(LOAN)} AS u(${columnNames(LOAN)}) JOIN task t ON t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
   WHERE t.due_at IS NOT NULL AND (t.claimed_by = u.node_id OR t.wanted_by = u.node_id)`);
 const BEGIN_LEAVING = statement('UPDATE node SET leaving = true WHERE node_id = $1 AND NOT leaving');
 const RELEASE_UNUSED_GATES = statement('DELETE FROM gate_lease WHERE node_id = $1 AND instance_id <> ALL($2::text[])');
 const RELEASE_UNUSED_CLAIMS = statement(`
   UPDATE task t SET claimed_by = NULL, wanted_by = NULL WHERE t.claimed_by = $3 AND NOT EXISTS (
-    SELECT 1 FROM ${unnest(TASK_REFERENCE)} AS u(${names(TASK_REFERENCE)}) WHERE u.run_key = t.run_key AND u.slot = t.slot)`);
+    SELECT 1 FROM ${unnest(TASK_REFERENCE)} AS u(${columnNames(TASK_REFERENCE)}) WHERE u.run_key = t.run_key AND u.slot = t.slot)`);
 const RELEASE_UNUSED_WANTED = statement(
   'UPDATE task SET wanted_by = NULL WHERE wanted_by = $1 AND instance_id <> ALL($2::text[])',
 );
@@ -82,7 +82,7 @@ export async function claimDue(
   nodeId: string,
   { before, limit, instanceId }: ClaimQuery,
 ): Promise<readonly DueTask[]> {
-  const claimOf = (id: string, most: number) => session.query(CLAIM_OF_INSTANCE, [before, nodeId, most, id]);
+  const claimOf = (id: string, max: number) => session.query(CLAIM_OF_INSTANCE, [before, nodeId, max, id]);
   const claimAll = () => (instanceId === undefined ? session.query(CLAIM, [before, nodeId, limit]) : claimOf(instanceId, limit));
   const rows = session.engine.isDistributed
     ? claimEach(session, nodeId, { before, limit, ...(instanceId === undefined ? {} : { instanceId }) }, claimOf)

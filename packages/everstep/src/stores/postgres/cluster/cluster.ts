@@ -267,8 +267,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   // ---------------------------------------------------------------- the time
 
-  private async sample(most: number): Promise<void> {
-    for (let n = 0; n < most && !this.left && this.time.uncertaintyMs > WANTED_EXACTNESS_MS; n++) {
+  private async sample(max: number): Promise<void> {
+    for (let n = 0; n < max && !this.left && this.time.uncertaintyMs > WANTED_EXACTNESS_MS; n++) {
       this.time.learn(await readTime(this.heart));
     }
   }
@@ -351,7 +351,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private async takeOver(): Promise<void> {
     if (this.left) return;
     try {
-      const buried = await this.lease.takeOver();
+      const buried = await this.lease.removeExpiredNodes();
       if (buried === 0) return;
       this.log.warn({ nodes: buried }, 'took over the work of nodes whose lease expired');
       this.events.work();

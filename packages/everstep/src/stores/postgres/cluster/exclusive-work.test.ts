@@ -24,10 +24,10 @@ if (typeof schemas === 'string') {
 
   describe('exclusive work on PostgreSQL', { timeout: 60_000 }, () => {
     test('processes on the same schema do the work one at a time, and each of them does it', async () => {
-      let [working, most, done] = [0, 0, 0];
+      let [working, max, done] = [0, 0, 0];
       const work = async () => {
         working++;
-        most = Math.max(most, working);
+        max = Math.max(max, working);
         // The work uses the database itself.
         await database?.query({ name: '', text: 'SELECT 1' });
         await nextTurn();
@@ -35,12 +35,12 @@ if (typeof schemas === 'string') {
         done++;
       };
       await Promise.all(Array.from({ length: 30 }, (_, n) => (n % 2 ? one : two).run('start', work)));
-      assert.deepEqual([most, done], [1, 30]);
+      assert.deepEqual([max, done], [1, 30]);
     });
 
     test('other work, and work on another schema, does not wait for it', async () => {
-      const answer = await one.run('start', () => two.run('accounts', () => elsewhere.run('start', async () => 'done')));
-      assert.equal(answer, 'done');
+      const result = await one.run('start', () => two.run('accounts', () => elsewhere.run('start', async () => 'done')));
+      assert.equal(result, 'done');
     });
 
     test('optional work is done by one process, and by the next one when that has ended', async () => {

@@ -6,7 +6,7 @@ import type { Database } from '../connection/connection.js';
 const LONGEST_WAIT = '40s';
 const LOCK_TIMEOUT = '55P03';
 /** Maximum number of connections for waiting: enough others remain for the work that is waited for. */
-const MOST_CONNECTIONS = 3;
+const MAX_CONNECTIONS = 3;
 
 const KEY = `hashtextextended(current_schema() || ' everstep ' || $1, 0)`;
 
@@ -26,7 +26,7 @@ async function lock(client: pg.ClientBase, about: string, mode: '' | '_shared' =
 
 export class ExclusiveWork {
   private readonly database: Database;
-  private free = MOST_CONNECTIONS;
+  private free = MAX_CONNECTIONS;
   private readonly waiting: (() => void)[] = [];
 
   constructor(database: Database) {

@@ -1,5 +1,5 @@
 /**
- * The lease of this node in the table of nodes. Other nodes judge it by the database's clock. The node itself judges it by the
+ * The lease of this node in the table of nodes. Other nodes check it against the database's clock. The node itself judges it by the
  * machine's monotonic clock, from before the lease was requested, so it stops before the others consider it expired.
  * Keeps invariant 24.
  */
@@ -133,7 +133,7 @@ export class NodeLease {
   }
 
   /** Removes the rows of nodes whose lease has ended and releases their claims. Returns their number. */
-  async takeOver(): Promise<number> {
+  async removeExpiredNodes(): Promise<number> {
     return this.database.transaction(async (session) => {
       const ids = (await session.query(BURY)).map(({ node_id: id }) => String(id));
       if (ids.length > 0) await releaseAll(session, ids);

@@ -3,7 +3,7 @@ import type { ClusterMember, NodePool, PoolChanges, PoolName } from '../../../po
 import type { WorkerStatus } from '../../../ports/workers.js';
 import { integer, json, type Row, text, textOrNull } from '../connection/columns.js';
 import { type Session, statement, type TransactionSession } from '../connection/connection.js';
-import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 
 const POOL_NAME = { instance_id: 'text', app: 'text' } as const satisfies Columns;
 const POOL = { ...POOL_NAME, places: 'bigint', workflows: 'text', connections: 'text' } as const satisfies Columns;
@@ -12,13 +12,13 @@ const MEMBERS = statement('SELECT node_id, url, workers_version FROM node WHERE 
 /** Locks the row of the node and counts its version. A node without a row publishes nothing: its lease has ended. */
 const COUNT = statement('UPDATE node SET workers_version = workers_version + 1 WHERE node_id = $1');
 const PUT = statement(`
-  INSERT INTO worker_pool (node_id, ${names(POOL)})
-  SELECT n.node_id, u.* FROM ${unnest(POOL, 2)} AS u(${names(POOL)})
+  INSERT INTO worker_pool (node_id, ${columnNames(POOL)})
+  SELECT n.node_id, u.* FROM ${unnest(POOL, 2)} AS u(${columnNames(POOL)})
     CROSS JOIN (SELECT node_id FROM node WHERE node_id = $1 FOR KEY SHARE) AS n
   ON CONFLICT (node_id, instance_id, app) DO UPDATE
   SET places = excluded.places, workflows = excluded.workflows, connections = excluded.connections`);
 const REMOVE = statement(`
-  DELETE FROM worker_pool p USING ${unnest(POOL_NAME, 2)} AS u(${names(POOL_NAME)})
+  DELETE FROM worker_pool p USING ${unnest(POOL_NAME, 2)} AS u(${columnNames(POOL_NAME)})
   WHERE p.node_id = $1 AND p.instance_id = u.instance_id AND p.app = u.app`);
 const POOLS = statement('SELECT node_id, instance_id, app, places, workflows FROM worker_pool WHERE node_id = ANY($1::text[])');
 const CONNECTIONS = statement('SELECT connections FROM worker_pool WHERE instance_id = $1 AND node_id <> $2');

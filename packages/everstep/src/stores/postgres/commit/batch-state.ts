@@ -16,7 +16,7 @@ import {
   type TransactionSession,
   VersionConflictError,
 } from '../connection/connection.js';
-import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import { lockNextTicks } from '../control/schedule-records.js';
 import { lockRepairs } from '../repairs/repairs.js';
 import { type DeduplicationId, keyOf, type LockedIds, lockDeduplicationIds } from '../runs/deduplication-ids.js';
@@ -35,15 +35,15 @@ const lockRuns = (wanted: string) => `
   SELECT a.instance_id, a.run_key, a.workflow_run_id, a.version, a.queue
   FROM ${wanted} JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key
   ORDER BY a.instance_id, a.run_key FOR NO KEY UPDATE OF a`;
-const LOCK_RUNS = statement(lockRuns(`${unnest(KEY)} AS u(${names(KEY)})`));
+const LOCK_RUNS = statement(lockRuns(`${unnest(KEY)} AS u(${columnNames(KEY)})`));
 /** Also locks the runs. Skips runs that are not active or do not have the expected version. */
 const MOVE_EXPECTED = statement(`
-  UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
+  UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${columnNames(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key AND a.version = m.was`);
 /** Also locks the runs whose tasks wait for the end of others. They are of the same instances. */
 const WANTED = `(
-  SELECT * FROM ${unnest(KEY)} AS n(${names(KEY)})
-  UNION SELECT t.instance_id, t.run_key FROM ${unnest(CHILD, Object.keys(KEY).length + 1)} AS c(${names(CHILD)})
+  SELECT * FROM ${unnest(KEY)} AS n(${columnNames(KEY)})
+  UNION SELECT t.instance_id, t.run_key FROM ${unnest(CHILD, Object.keys(KEY).length + 1)} AS c(${columnNames(CHILD)})
   JOIN task t ON t.instance_id = c.child_instance AND t.child_run_key = c.child_key) u`;
 /** As a single statement for a distributed table, it also names the instance outside of the UNION. */
 const LOCK_RUNS_AND_INVOKERS = inForms(lockRuns(WANTED), [
@@ -54,7 +54,7 @@ const LOCK_RUNS_AND_INVOKERS = inForms(lockRuns(WANTED), [
 ]);
 /** The clock that assigns positions to new messages in queues. */
 const NOW = statement('SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
-const onRuns = `FROM ${unnest(KEY)} AS u(${names(KEY)}) JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
+const onRuns = `FROM ${unnest(KEY)} AS u(${columnNames(KEY)}) JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
 /** Locks these runs, so that a transaction that removes them waits. */
 const LOCK_PRESENT = statement(`SELECT r.run_key ${onRuns} ORDER BY r.instance_id, r.run_key FOR KEY SHARE OF r`);
 const READ_RUNS = statement(`
@@ -64,15 +64,15 @@ const READ_RUNS = statement(`
 const READ_REFERENCES = statement(`SELECT r.run_key, r.workflow_run_id, r.created_at ${onRuns}`);
 const READ_ACTIVE_IDS = statement(`
   SELECT a.instance_id, a.workflow_run_id, a.run_key, a.created_at
-  FROM ${unnest(RUN_ID)} AS u(${names(RUN_ID)})
+  FROM ${unnest(RUN_ID)} AS u(${columnNames(RUN_ID)})
   JOIN active_run a ON a.instance_id = u.instance_id AND a.workflow_run_id = u.workflow_run_id AND NOT a.message
   ORDER BY a.place`);
 const LOCK_TASKS = statement(`
-  SELECT t.run_key, t.slot, t.message_id FROM ${unnest(SLOT)} AS u(${names(SLOT)})
+  SELECT t.run_key, t.slot, t.message_id FROM ${unnest(SLOT)} AS u(${columnNames(SLOT)})
   JOIN task t ON t.instance_id = u.instance_id AND t.run_key = u.run_key AND t.slot = u.slot
   ORDER BY t.run_key, t.slot FOR UPDATE OF t`);
 const LOCK_ENTRIES = statement(`
-  SELECT e.instance_id, e.dlq_id, e.run_key, e.workflow_url, e.fingerprint FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
+  SELECT e.instance_id, e.dlq_id, e.run_key, e.workflow_url, e.fingerprint FROM ${unnest(ENTRY)} AS u(${columnNames(ENTRY)})
   JOIN dead_letter e ON e.instance_id = u.instance_id AND e.dlq_id = u.dlq_id
   ORDER BY e.instance_id, e.dlq_id FOR UPDATE OF e`);
 
@@ -163,7 +163,7 @@ export class BatchState {
       });
     const runs = columnArrays(KEY, keysOf(locks.runs));
     // The statements are sent in this order: first the locks, then the reads that must see what the locks protect.
-    const answers = {
+    const results = {
       repairs: locks.repairs.size === 0 ? [] : lockRepairs(session, [...locks.repairs.values()]),
       active:
         locks.children.size > 0
@@ -187,25 +187,25 @@ export class BatchState {
       time: locks.queued ? session.query(NOW, []) : NOTHING,
     };
     // If one statement fails, the others fail too.
-    await Promise.all(Object.values(answers));
+    await Promise.all(Object.values(results));
 
     const state = new BatchState(instances);
-    const [stamp] = await answers.time;
+    const [stamp] = await results.time;
     if (stamp) state.databaseNow = integer(stamp, 'now');
-    for (const row of await answers.runs) state.learnRun(row);
-    for (const row of await answers.active) state.learnActive(row);
-    for (const row of await answers.tasks) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
-    for (const row of await answers.entries) state.entryAdded(knownEntryOf(row));
-    for (const row of await answers.activeIds) state.idTaken(text(row, 'instance_id'), referenceOf(row));
-    for (const row of await answers.references) state.references.set(text(row, 'run_key'), referenceOf(row));
-    state.deduplication = (await answers.deduplication) ?? state.deduplication;
-    state.controls = await answers.controls;
-    const ticks = await answers.ticks;
+    for (const row of await results.runs) state.learnRun(row);
+    for (const row of await results.active) state.learnActive(row);
+    for (const row of await results.tasks) state.taskPut(text(row, 'run_key'), integer(row, 'slot'), text(row, 'message_id'));
+    for (const row of await results.entries) state.entryAdded(knownEntryOf(row));
+    for (const row of await results.activeIds) state.idTaken(text(row, 'instance_id'), referenceOf(row));
+    for (const row of await results.references) state.references.set(text(row, 'run_key'), referenceOf(row));
+    state.deduplication = (await results.deduplication) ?? state.deduplication;
+    state.controls = await results.controls;
+    const ticks = await results.ticks;
     for (const [index, key] of [...locks.schedules.keys()].entries()) {
       const tick = ticks[index];
       if (tick !== undefined) state.schedules.set(key, tick);
     }
-    for (const { instanceId, repairId, version } of await answers.repairs)
+    for (const { instanceId, repairId, version } of await results.repairs)
       state.repairs.set(pairOf(instanceId, repairId), version);
     return state;
   }

@@ -198,15 +198,15 @@ if (typeof schemas === 'string') {
 
     test('concurrent units do not add more schedules than allowed', async () => {
       const before = await first.countObjects({ instanceId: INSTANCE, objectKind: 'schedule' });
-      const most = before + 10;
+      const max = before + 10;
       const results = await Promise.all(
         Array.from({ length: 30 }, (_, n) => {
           const put = { kind: 'put-schedule', schedule: guardedSchedule(`one-of-many-${n}`) } as const;
-          return nodes[n % nodes.length]?.commit([unit([put], [{ kind: 'schedules-below', instanceId: INSTANCE, most }])]);
+          return nodes[n % nodes.length]?.commit([unit([put], [{ kind: 'schedules-below', instanceId: INSTANCE, max }])]);
         }),
       );
       assert.equal(results.flat().filter((result) => result?.kind === 'applied').length, 10);
-      assert.equal(await first.countObjects({ instanceId: INSTANCE, objectKind: 'schedule' }), most);
+      assert.equal(await first.countObjects({ instanceId: INSTANCE, objectKind: 'schedule' }), max);
     });
 
     test('batches with the same runs in different orders wait for each other, and none is lost', async () => {

@@ -5,10 +5,10 @@ import { type Session, statement } from '../connection/connection.js';
 /** A node that has not confirmed after this time is busy or stopped. */
 const MAX_WAIT_MS = 1_000;
 
-const OTHERS = statement('SELECT node_id FROM node WHERE node_id <> $1 AND lease_until >= clock_timestamp()');
+const SELECT_OTHER_NODES = statement('SELECT node_id FROM node WHERE node_id <> $1 AND lease_until >= clock_timestamp()');
 
 export async function readOtherNodes(session: Session, nodeId: string): Promise<readonly string[]> {
-  return (await session.query(OTHERS, [nodeId])).map((row) => text(row, 'node_id'));
+  return (await session.query(SELECT_OTHER_NODES, [nodeId])).map((row) => text(row, 'node_id'));
 }
 
 interface Asked {

@@ -113,7 +113,7 @@ export class ControlState {
         return this.schedules.refusalOf(instanceId, guard.scheduleId, guard.was && digestOf(guard.was));
       case 'schedules-below': {
         const count = this.counts.get(instanceId) ?? 0;
-        return count < guard.most ? null : { kind: 'too-many-schedules', count };
+        return count < guard.max ? null : { kind: 'too-many-schedules', count };
       }
     }
   }

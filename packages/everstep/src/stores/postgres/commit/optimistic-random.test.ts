@@ -35,8 +35,8 @@ import { RunVersions } from './run-versions.js';
 
 const SEED = Number(process.env.COMMITS_RANDOM_SEED ?? 1);
 const BATCHES = Number(process.env.COMMITS_RANDOM_BATCHES ?? 150);
-const MOST_UNITS = 6;
-const MOST_RUNS = 8;
+const MAX_UNITS = 6;
+const MAX_RUNS = 8;
 const NODES = [0, 1];
 
 /** Columns that do not depend on the time of the commit. */
@@ -104,7 +104,7 @@ class Choices {
   /** Returns units of one process. `applied` updates what the process knows. */
   batch(node: number): readonly { readonly unit: CommitUnit; readonly applied: () => void }[] {
     const ahead = new Map<Made, Seen>();
-    return Array.from({ length: 1 + this.random.below(MOST_UNITS) }, () => {
+    return Array.from({ length: 1 + this.random.below(MAX_UNITS) }, () => {
       const known = this.runs.filter(({ seen }) => seen.size > 0);
       return known.length < 3 || this.random.chance(0.2) ? this.creation(node) : this.decision(node, this.oneOf(known), ahead);
     });
@@ -134,7 +134,7 @@ class Choices {
     const free = { kind: 'run-id-free', instanceId, workflowRunId } as const;
     const guards = 'workflowRunId' in ids && this.random.chance(0.8) ? [free] : [];
     const applied = () => {
-      this.runs = [...this.runs, { key, instanceId, seen: new Map([[node, { version: 0, steps: 0 }]]) }].slice(-MOST_RUNS);
+      this.runs = [...this.runs, { key, instanceId, seen: new Map([[node, { version: 0, steps: 0 }]]) }].slice(-MAX_RUNS);
     };
     return { unit: unit(writes, guards), applied };
   }

@@ -41,7 +41,7 @@ export const inForms = (text: string, parts: readonly string[]): Statement => ({
 });
 
 /** A statement that is planned each time, for the values of the call. */
-export const planned = (text: string): Statement => ({ name: '', text });
+export const unprepared = (text: string): Statement => ({ name: '', text });
 
 /** Where statements are sent: the pool, or one transaction. */
 export interface Session {
@@ -90,14 +90,14 @@ export async function run(client: pg.ClientBase, engine: Engine, given: Statemen
   if (servers && ofReachable !== null)
     return client.query({ text: ofReachable, values: [...(all[0] ?? []), servers.reachable].map(pgValueOf) });
   const [first, ...others] = all.map((some) => client.query({ ...statement, values: some.map(pgValueOf) }));
-  const answer = await first;
-  if (!answer) throw new Error('a statement was not sent');
+  const outcome = await first;
+  if (!outcome) throw new Error('a statement was not sent');
   for (const other of others) {
     const { rows, rowCount } = await other;
-    answer.rows.push(...rows);
-    answer.rowCount = (answer.rowCount ?? 0) + (rowCount ?? 0);
+    outcome.rows.push(...rows);
+    outcome.rowCount = (outcome.rowCount ?? 0) + (rowCount ?? 0);
   }
-  return answer;
+  return outcome;
 }
 
 interface JoinedWrite {
@@ -221,10 +221,10 @@ export class ClientSession implements TransactionSession {
     return Promise.reject(refusal);
   }
 
-  private track<Result>(answer: Promise<Result>): Promise<Result> {
+  private track<Result>(sent: Promise<Result>): Promise<Result> {
     // The caller may never await it; `answered` does.
-    answer.catch(() => undefined);
-    this.sent.push(answer);
-    return answer;
+    sent.catch(() => undefined);
+    this.sent.push(sent);
+    return sent;
   }
 }

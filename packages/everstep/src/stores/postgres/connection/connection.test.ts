@@ -82,7 +82,7 @@ if (typeof schemas === 'string') {
         url: url.replace(host, `${host},localhost:${port}`),
         log: silent,
         probe: (asked) => fakeProbe(() => (asked.includes('localhost') ? (promoted ? 2 : 'standby') : 1)),
-        lookEveryMs: 3_600_000,
+        probeIntervalMs: 3_600_000,
       });
       const moving = new Database({ url, log: silent, primary });
       const backend = async () => (await moving.query(planned('SELECT pg_backend_pid() AS pid')))[0]?.pid;
@@ -108,7 +108,7 @@ if (typeof schemas === 'string') {
             () => (asked.includes('localhost') ? other : 1),
             () => commits(),
           ),
-        lookEveryMs: 3_600_000,
+        probeIntervalMs: 3_600_000,
         confirmWithinMs: 20,
       });
       const reading = new Database({ url, log: silent, primary });

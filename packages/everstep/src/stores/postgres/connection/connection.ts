@@ -27,13 +27,13 @@ import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 
 export {
   inForms,
-  planned,
   run,
   type Session,
   type Statement,
   statement,
   type TransactionSession,
   tableWrite,
+  unprepared as planned,
 } from './client-session.js';
 export type { SqlValue } from './sql-values.js';
 
@@ -47,7 +47,7 @@ const IDLE_CONNECTION_MS = 60_000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const DEFAULT_CONNECTIONS = 10;
 
-const MOST_TRIES = 8;
+const MAX_TRIES = 8;
 const RETRY_DELAY_MS = 5;
 
 const INT8_OID = 20;
@@ -234,7 +234,7 @@ export class Database implements Session {
       try {
         return await this.attempt(remembered, plans);
       } catch (error) {
-        if (attempt === MOST_TRIES || !isRetryable(error, retryOn)) {
+        if (attempt === MAX_TRIES || !isRetryable(error, retryOn)) {
           const [session] = sessions;
           const failure = await this.failureOf(error, () => session?.instances ?? []);
           // At COMMIT it is unknown whether it took effect.
@@ -260,11 +260,11 @@ export class Database implements Session {
           own.control(fixedPlans && !this.engine.isDistributed ? fixPlans(begin) : begin);
           const result = work(own);
           const outcome = own.control('COMMIT');
-          const [answer] = await Promise.allSettled([result, outcome]);
+          const [settled] = await Promise.allSettled([result, outcome]);
           await outcome;
           usable = true;
-          if (answer.status === 'rejected') throw answer.reason;
-          return answer.value;
+          if (settled.status === 'rejected') throw settled.reason;
+          return settled.value;
         } finally {
           client.release(!usable);
         }
@@ -350,7 +350,7 @@ export class Database implements Session {
 
   /** Whether a server of the cluster failed. It is not used again while it is down, so a second attempt avoids it or is refused. */
   private mayRepeat(failure: unknown, attempt: number): boolean {
-    if (!(failure instanceof ServerUnavailableError) || attempt === MOST_TRIES) return false;
+    if (!(failure instanceof ServerUnavailableError) || attempt === MAX_TRIES) return false;
     return attempt === 1 || this.engine.servers?.isDown(failure.server) === false;
   }
 

@@ -11,7 +11,7 @@ const BUSY = 0.7;
 const MANY_UNITS = 10;
 
 /** Counters of Linux for this thread: ns on a processor, ns ready without one, and how often it got one. */
-const COUNTED = '/proc/thread-self/schedstat';
+const SCHEDULER_STATISTICS_FILE = '/proc/thread-self/schedstat';
 const FIRST_TWO = /^(\d+) (\d+) /;
 const NS_PER_MS = 1e6;
 
@@ -22,7 +22,7 @@ export type WantedMs = () => number;
  * Returns the time that the system counts, or else the active time of the event loop. The latter omits how long a loop that wakes
  * up waits for a processor, which is most of the waiting on a crowded machine.
  */
-export function processorWanted(file = COUNTED): WantedMs {
+export function processorWanted(file = SCHEDULER_STATISTICS_FILE): WantedMs {
   const counted = (): number => {
     try {
       const [, hadNs, waitedNs] = FIRST_TWO.exec(readFileSync(file, 'latin1')) ?? [];

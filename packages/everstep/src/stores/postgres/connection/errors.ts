@@ -117,7 +117,7 @@ function saysAway(error: Error): boolean {
   if (state !== null) return AWAY_STATES.test(state);
   if ('code' in error && typeof error.code === 'string' && (AWAY_CODES.has(error.code) || TLS_CODES.test(error.code)))
     return true;
-  if (error instanceof AggregateError) return error.errors.some((each) => each instanceof Error && saysAway(each));
+  if (error instanceof AggregateError) return error.errors.some((cause) => cause instanceof Error && saysAway(cause));
   return AWAY_WORDS.test(error.message);
 }
 

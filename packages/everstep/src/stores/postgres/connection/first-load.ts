@@ -7,7 +7,7 @@ import pg from 'pg';
 import { LIMITS } from '../../../config/limits.js';
 import type { SearchDocument } from '../../../ports/stores/search-store.js';
 import { MIGRATIONS } from '../migrations/index.js';
-import { createNamespace, once } from '../search/collection.js';
+import { createNamespace, unprepared } from '../search/collection.js';
 import { writeDocuments } from '../search/index.js';
 import { POSTGRESQL } from '../sharding/engine.js';
 import { integer, type Row, text } from './columns.js';
@@ -15,7 +15,7 @@ import { run, type SqlValue, type Statement, statement, type TransactionSession,
 import { locationOfUrl, StoreOpenError, sqlStateOf } from './errors.js';
 import { factsOf, LOCK_CLASS, OLDEST_SERVER } from './migrate.js';
 import { primaryUrl } from './primary.js';
-import { type Columns, columnArrays, names, type RowOf, unnest } from './row-sets.js';
+import { type Columns, columnArrays, columnNames, type RowOf, unnest } from './row-sets.js';
 import { SYNCHRONOUS_COMMIT } from './synchronous-commit.js';
 import { checkTls } from './tls.js';
 
@@ -25,17 +25,17 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const ROWS_READ_AT_ONCE = 500;
 
 /** Objects in a schema that do not belong to an extension. */
-const PRESENT = `
+const SELECT_FIRST_OBJECT = `
   SELECT c.relname AS name FROM pg_class c
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f')
     AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
   ORDER BY 1 LIMIT 1`;
 /** Columns numbered by a sequence, which must continue after the existing numbers. */
-const NUMBERED = `
+const SELECT_IDENTITY_COLUMNS = `
   SELECT c.relname AS name, a.attname AS column FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attidentity <> '' ORDER BY 1`;
 
-const TABLES = `SELECT quote_ident(relname) AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`;
+const SELECT_TABLES = `SELECT quote_ident(relname) AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`;
 
 /** One connection, whose statements are all part of one transaction. */
 class OneTransaction implements TransactionSession {
@@ -109,7 +109,7 @@ async function begin(client: pg.Client, location: string): Promise<void> {
       'not-empty',
       `${location} is being set up by another process: a server that is starting, or another copy.`,
     );
-  const { rows: present } = await client.query<{ name: string }>(PRESENT);
+  const { rows: present } = await client.query<{ name: string }>(SELECT_FIRST_OBJECT);
   if (present[0])
     throw new StoreOpenError(
       'not-empty',
@@ -168,11 +168,11 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
     async insert(table, columns, rows) {
       if (rows.length === 0) return;
       await session.execute(
-        statement(`INSERT INTO ${table} (${names(columns)}) OVERRIDING SYSTEM VALUE SELECT * FROM ${unnest(columns)}`),
+        statement(`INSERT INTO ${table} (${columnNames(columns)}) OVERRIDING SYSTEM VALUE SELECT * FROM ${unnest(columns)}`),
         columnArrays(columns, rows),
       );
     },
-    read: (table, columns) => rowsOf(`SELECT ${names(columns)} FROM ${table}`),
+    read: (table, columns) => rowsOf(`SELECT ${columnNames(columns)} FROM ${table}`),
     async namespace(indexId, name) {
       const made = await createNamespace(session, indexId, name, LIMITS.maxSearchNamespaces);
       if (typeof made === 'string')
@@ -183,15 +183,16 @@ export async function beginFirstLoad(url: string): Promise<FirstLoad> {
       };
     },
     async commit() {
-      for (const { name, column } of await session.query(once(NUMBERED))) {
-        const [row] = await session.query(once(`SELECT coalesce(max("${column}"), 0)::bigint AS last FROM ${name}`));
+      for (const { name, column } of await session.query(unprepared(SELECT_IDENTITY_COLUMNS))) {
+        const [row] = await session.query(unprepared(`SELECT coalesce(max("${column}"), 0)::bigint AS last FROM ${name}`));
         const last = row ? integer(row, 'last') : 0;
-        if (last > 0) await session.query(once(`SELECT setval(pg_get_serial_sequence('${name}', '${column}'), $1)`), [last]);
+        if (last > 0)
+          await session.query(unprepared(`SELECT setval(pg_get_serial_sequence('${name}', '${column}'), $1)`), [last]);
       }
       // The server has no statistics of new tables: plans made without them scan everything.
-      const tables = await session.query(once(TABLES));
+      const tables = await session.query(unprepared(SELECT_TABLES));
       await client.query(`ANALYZE ${tables.map((row) => text(row, 'name')).join(', ')}`);
-      await session.query(once('SELECT 1'));
+      await session.query(unprepared('SELECT 1'));
       const { command } = await client.query('COMMIT');
       if (command !== 'COMMIT') throw new Error(`the database responded to COMMIT with ${command}`);
     },

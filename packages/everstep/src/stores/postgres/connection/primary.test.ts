@@ -44,7 +44,7 @@ class Servers {
   };
 }
 const primaryOf = ({ probe }: Servers, confirmWithinMs = 3_600_000) =>
-  new Primary({ url: URL_OF_TWO, log, probe, lookEveryMs: 3_600_000, confirmWithinMs });
+  new Primary({ url: URL_OF_TWO, log, probe, probeIntervalMs: 3_600_000, confirmWithinMs });
 
 describe('the servers that a URL names', () => {
   test('each get a URL with everything else unchanged, without the parameter that selects one', () => {
@@ -179,20 +179,20 @@ describe('the confirmation of the primary', () => {
   test('asks every server after the call, and once for all waiting calls', async () => {
     const { servers, primary } = await started({});
     const pending = () => {
-      let answer = (_: ServerState): void => {};
+      let respond = (_: ServerState): void => {};
       servers.state[TWO] = new Promise<ServerState>((resolve) => {
-        answer = resolve;
+        respond = resolve;
       });
-      return (state: ServerState) => answer(state);
+      return (state: ServerState) => respond(state);
     };
-    const answerFirst = pending();
+    const respondFirst = pending();
     const first = primary.confirm();
     while (servers.asked.length < 2) await Promise.resolve();
-    const answerLater = pending();
+    const respondLater = pending();
     const later = [primary.confirm(), primary.confirm()];
-    answerFirst('standby');
+    respondFirst('standby');
     assert.equal(await first, ONE);
-    answerLater(2);
+    respondLater(2);
     assert.deepEqual(await Promise.all(later), [TWO, TWO]);
     assert.deepEqual(servers.asked, [ONE, TWO, ONE, TWO]);
     primary.close();
@@ -217,14 +217,14 @@ describe('the confirmation of the primary', () => {
 
   test('also accepts the response of a slow server', async () => {
     const { servers, primary } = await started({});
-    let answer = (_: ServerState): void => {};
+    let finish = (_: ServerState): void => {};
     servers.state[TWO] = new Promise((resolve) => {
-      answer = resolve;
+      finish = resolve;
     });
     servers.commits[ONE] = new Promise(() => {});
     const confirmed = primary.confirm();
     while (servers.askedForCommit.length === 0) await pause(5);
-    answer('standby');
+    finish('standby');
     assert.equal(await confirmed, ONE);
     primary.close();
   });

@@ -43,7 +43,7 @@ export interface PrimaryOptions {
   readonly log: Log;
   /** Creates the probe of a server. Absent: probes connect to the servers. */
   readonly probe?: (url: string) => ServerProbe;
-  readonly lookEveryMs?: number;
+  readonly probeIntervalMs?: number;
   readonly confirmWithinMs?: number;
 }
 
@@ -60,11 +60,11 @@ interface Server {
   readonly probe: ServerProbe;
   readonly commits: SharedWork<boolean>;
   /** Whether the server responded to the last request. */
-  answers: boolean;
+  isReachable: boolean;
 }
 
 /** The state that each server reports, in the order of the URL. */
-interface Answers {
+interface ProbeResults {
   /** The states without further waiting; `unknown` for a server that did not respond immediately. */
   readonly soon: readonly ServerState[];
   readonly late: Promise<readonly ServerState[]>;
@@ -77,24 +77,30 @@ export class Primary {
   private readonly lookEveryMs: number;
   private readonly confirmWithinMs: number;
   private readonly listeners = new Set<() => void>();
-  private readonly asking = new SharedWork(() => this.askConnected());
+  private readonly asking = new SharedWork(() => this.probeConnected());
   private current: string;
   private timeline = -1;
-  private looking: Promise<void> | null = null;
+  private probing: Promise<void> | null = null;
   private timer: NodeJS.Timeout | undefined;
   private reconnectAt = 0;
   private closed = false;
 
   constructor(options: PrimaryOptions) {
-    const { url, log, probe = probeServer, lookEveryMs = LOOK_EVERY_MS, confirmWithinMs = CONFIRM_WITHIN_MS } = options;
+    const {
+      url,
+      log,
+      probe = probeServer,
+      probeIntervalMs: lookEveryMs = LOOK_EVERY_MS,
+      confirmWithinMs = CONFIRM_WITHIN_MS,
+    } = options;
     this.urls = serverUrls(url);
     this.current = this.urls[0] ?? url;
     this.log = log;
     this.lookEveryMs = lookEveryMs;
     this.confirmWithinMs = confirmWithinMs;
-    this.servers = (this.isOneOfSeveral ? this.urls : []).map((each) => {
-      const own = probe(each);
-      return { url: each, probe: own, commits: new SharedWork(() => own.commits()), answers: true };
+    this.servers = (this.isOneOfSeveral ? this.urls : []).map((url) => {
+      const own = probe(url);
+      return { url, probe: own, commits: new SharedWork(() => own.commits()), isReachable: true };
     });
   }
 
@@ -115,7 +121,7 @@ export class Primary {
   async ready(): Promise<void> {
     if (this.isKnown) return;
     await this.find();
-    this.lookLater();
+    this.scheduleProbe();
   }
 
   /** Registers a listener that is called when the primary has changed. */
@@ -126,10 +132,10 @@ export class Primary {
   /** Looks for the primary now, and waits for servers that must be connected to first. Never rejects. */
   async find(): Promise<void> {
     if (!this.isOneOfSeveral || this.closed) return;
-    this.looking ??= this.lookAtAll().finally(() => {
-      this.looking = null;
+    this.probing ??= this.probeAll().finally(() => {
+      this.probing = null;
     });
-    await this.looking;
+    await this.probing;
   }
 
   /**
@@ -160,24 +166,24 @@ export class Primary {
     for (const { probe } of this.servers) probe.close();
   }
 
-  private lookLater(): void {
+  private scheduleProbe(): void {
     clearTimeout(this.timer);
     if (this.closed) return;
-    this.timer = setTimeout(() => void this.asking.run().then(() => this.lookLater()), this.lookEveryMs);
+    this.timer = setTimeout(() => void this.asking.run().then(() => this.scheduleProbe()), this.lookEveryMs);
     this.timer.unref();
   }
 
   /** Asks the connected servers. Servers without a connection never delay it. */
-  private async askConnected(): Promise<Answers> {
+  private async probeConnected(): Promise<ProbeResults> {
     const reconnects = !this.closed && performance.now() >= this.reconnectAt;
     if (reconnects) this.reconnectAt = performance.now() + RECONNECT_EVERY_MS;
-    const answers = this.servers.map((server): Promise<ServerState> => {
+    const states = this.servers.map((server): Promise<ServerState> => {
       if (server.probe.isConnected) return this.ask(server);
       if (reconnects) void this.ask(server);
       return Promise.resolve('unknown');
     });
-    const soon = answers.map((answer) => Promise.race([answer, pause(TIMEOUT_MS, 'unknown' as const, { ref: false })]));
-    return { soon: await Promise.all(soon), late: Promise.all(answers) };
+    const soon = states.map((state) => Promise.race([state, pause(TIMEOUT_MS, 'unknown' as const, { ref: false })]));
+    return { soon: await Promise.all(soon), late: Promise.all(states) };
   }
 
   /** Returns whether the current server reports that it is the primary, and each of the others that it is not. */
@@ -193,17 +199,17 @@ export class Primary {
     const state = await server.probe.state();
     if (this.closed) return 'unknown';
     if (this.isKnown && typeof state === 'number' && state > this.timeline) this.learn(server.url, state);
-    const answers = state !== 'unknown';
-    if (answers !== server.answers) {
-      server.answers = answers;
+    const isReachable = state !== 'unknown';
+    if (isReachable !== server.isReachable) {
+      server.isReachable = isReachable;
       const fields = { server: locationOfUrl(server.url) };
-      if (answers) this.log.info(fields, 'database server answered again');
+      if (isReachable) this.log.info(fields, 'database server answered again');
       else this.log.warn(fields, 'database server did not answer, reads wait for a commit on the primary');
     }
     return state;
   }
 
-  private async lookAtAll(): Promise<void> {
+  private async probeAll(): Promise<void> {
     const states = await Promise.all(this.servers.map((server) => this.ask(server)));
     let found: string | null = null;
     let newest = this.timeline;

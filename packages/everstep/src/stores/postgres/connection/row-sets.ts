@@ -12,7 +12,7 @@ export const unnest = (columns: Columns, first = 1): string =>
     .join(', ')})`;
 
 /** Returns the names of the columns, as in the list of an INSERT. */
-export const names = (columns: Columns): string => Object.keys(columns).join(', ');
+export const columnNames = (columns: Columns): string => Object.keys(columns).join(', ');
 
 /** Returns the values that belong to `unnest`. */
 export function columnArrays<Set extends Columns>(columns: Set, rows: readonly RowOf<Set>[]): readonly SqlValue[] {
@@ -33,7 +33,7 @@ export const objectKeyArrays = (keys: readonly ObjectKey[]): readonly SqlValue[]
 
 /** Returns `INSERT INTO table` of all rows at once. */
 export const insertInto = (table: string, columns: Columns): string =>
-  `INSERT INTO ${table} (${names(columns)}) SELECT * FROM ${unnest(columns)} AS u(${names(columns)})`;
+  `INSERT INTO ${table} (${columnNames(columns)}) SELECT * FROM ${unnest(columns)} AS u(${columnNames(columns)})`;
 
 /**
  * Positions in the order in which rows are written: microseconds of the server's clock times 1000, plus the number of the row in

@@ -1,9 +1,9 @@
 /** Executes the procedures that both stores share, over the pool of connections or within one transaction. */
-import type { Answer, Command, Procedure, SqlStore, WriteOptions } from '../../shared/sql/procedure.js';
+import type { Command, CommandResult, Procedure, SqlStore, WriteOptions } from '../../shared/sql/procedure.js';
 import { type Dialect, render } from '../../shared/sql/sql.js';
 import { type Database, type Session, type Statement, statement, type TransactionSession } from './connection.js';
 
-const NO_ANSWER: Answer = { rows: [], count: 0 };
+const NO_ANSWER: CommandResult = { rows: [], count: 0 };
 const WITHOUT_WAITING = statement(`SELECT set_config('synchronous_commit', 'off', true)`);
 
 /** Statements by their text. Texts come from the code, so their number is limited. */
@@ -19,7 +19,7 @@ function statementOf(text: string): Statement {
 
 const dialectOf = ({ engine }: Session): Dialect => (engine.isDistributed ? 'distributed' : 'postgres');
 
-async function answerTo(session: Session | TransactionSession, { statement: parts, returns }: Command): Promise<Answer> {
+async function resultOf(session: Session | TransactionSession, { statement: parts, returns }: Command): Promise<CommandResult> {
   const { text, values } = render(parts, dialectOf(session));
   if (returns === 'rows') return { rows: await session.query(statementOf(text), values), count: 0 };
   if (returns === 'nothing' && 'send' in session) session.send(statementOf(text), values);
@@ -29,7 +29,7 @@ async function answerTo(session: Session | TransactionSession, { statement: part
 
 export async function runProcedure<Result>(session: Session | TransactionSession, procedure: Procedure<Result>): Promise<Result> {
   let next = procedure.next();
-  while (next.done !== true) next = procedure.next(await answerTo(session, next.value));
+  while (next.done !== true) next = procedure.next(await resultOf(session, next.value));
   return next.value;
 }
 

@@ -7,8 +7,8 @@ import { text } from './columns.js';
 import { type Database, planned, statement } from './connection.js';
 
 /** Number of writes until the tables are checked for the first time. It doubles each time. */
-const FIRST_LOOK = 200;
-const MOST_BETWEEN_LOOKS = 1_000_000;
+const WRITES_BEFORE_FIRST_CHECK = 200;
+const MAX_WRITES_BETWEEN_CHECKS = 1_000_000;
 
 /** Selects tables that are more than twice as large as when they were last analyzed. */
 const GROWN = statement(`
@@ -19,8 +19,8 @@ const GROWN = statement(`
 export class TableStatistics {
   private readonly database: Database;
   private written = 0;
-  private lookAt = FIRST_LOOK;
-  private looking = false;
+  private nextCheckAt = WRITES_BEFORE_FIRST_CHECK;
+  private checking = false;
 
   constructor(database: Database) {
     this.database = database;
@@ -29,18 +29,18 @@ export class TableStatistics {
   /** Notes the number of writes of a commit. Never throws; no caller waits for the work that it starts. */
   noteWrites(count: number): void {
     this.written += count;
-    if (this.written < this.lookAt || this.looking) return;
-    this.looking = true;
+    if (this.written < this.nextCheckAt || this.checking) return;
+    this.checking = true;
     // A failure is retried later; until then only plans are worse.
-    this.look()
+    this.checkTables()
       .catch(() => undefined)
       .finally(() => {
-        this.looking = false;
-        this.lookAt = this.written + Math.min(this.written, MOST_BETWEEN_LOOKS);
+        this.checking = false;
+        this.nextCheckAt = this.written + Math.min(this.written, MAX_WRITES_BETWEEN_CHECKS);
       });
   }
 
-  private async look(): Promise<void> {
+  private async checkTables(): Promise<void> {
     const grown = await this.database.query(GROWN);
     if (grown.length > 0) await this.database.execute(planned(`ANALYZE ${grown.map((row) => text(row, 'name')).join(', ')}`));
   }

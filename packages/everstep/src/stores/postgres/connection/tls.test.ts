@@ -83,8 +83,8 @@ if (typeof schemas === 'string') {
     const asking = (query: string, host = '127.0.0.1') => `${url.replace('127.0.0.1', host)}&${query}`;
     const encrypted = async (at: string) => {
       const store = new Database({ url: at, log: silent });
-      const answer = store.query(planned('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'));
-      return answer.then(([row]) => row?.ssl).finally(() => store.close());
+      const result = store.query(planned('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'));
+      return result.then(([row]) => row?.ssl).finally(() => store.close());
     };
 
     test('with verify-full and the right authority, the store opens by name and by address, and the connection is encrypted', async () => {

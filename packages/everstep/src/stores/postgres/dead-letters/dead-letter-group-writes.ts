@@ -5,7 +5,7 @@
  */
 import { type GroupChange, type GroupChanges, SEVERAL } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
-import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 
 const PLACE = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
 const CAME = {
@@ -23,14 +23,14 @@ const WORKFLOW = { ...PLACE, workflow_url: 'text', entries: 'bigint' } as const 
 const HOUR = { ...PLACE, hour: 'integer', count: 'bigint' } as const satisfies Columns;
 
 const LOCK = statement(`
-  SELECT g.fingerprint FROM ${unnest(PLACE)} AS u(${names(PLACE)})
+  SELECT g.fingerprint FROM ${unnest(PLACE)} AS u(${columnNames(PLACE)})
   JOIN dead_letter_group g ON g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint
   ORDER BY g.instance_id, g.fingerprint FOR UPDATE OF g`);
 /** SQL: whether entries were added after the group was resolved. */
 const CAME_AFTER = 'g.resolved_at <= excluded.last_seen_at';
 const COME = statement(`
-  INSERT INTO dead_letter_group AS g (${names(CAME)}, entries, rank)
-  SELECT ${names(CAME)}, total, 1 FROM ${unnest(CAME)} AS u(${names(CAME)}) ORDER BY instance_id, fingerprint
+  INSERT INTO dead_letter_group AS g (${columnNames(CAME)}, entries, rank)
+  SELECT ${columnNames(CAME)}, total, 1 FROM ${unnest(CAME)} AS u(${columnNames(CAME)}) ORDER BY instance_id, fingerprint
   ON CONFLICT (instance_id, fingerprint) DO UPDATE SET
     total = g.total + excluded.total,
     entries = g.entries + excluded.entries,
@@ -49,17 +49,17 @@ const LEAVE = statement(`
     resolved_at = CASE WHEN ${RESOLVED} THEN u.recovered_at ELSE g.resolved_at END,
     regressed_at = CASE WHEN ${RESOLVED} THEN NULL ELSE g.regressed_at END,
     rank = CASE WHEN NOT (${RESOLVED}) OR g.rank > 0 THEN g.rank WHEN g.acknowledged_at IS NULL THEN 1 ELSE 2 END
-  FROM ${unnest(LEFT)} AS u(${names(LEFT)}) WHERE g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint`);
+  FROM ${unnest(LEFT)} AS u(${columnNames(LEFT)}) WHERE g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint`);
 const COUNT_WORKFLOWS = statement(`
-  INSERT INTO dead_letter_group_workflow AS w (${names(WORKFLOW)})
-  SELECT ${names(WORKFLOW)} FROM ${unnest(WORKFLOW)} AS u(${names(WORKFLOW)}) ORDER BY instance_id, fingerprint, workflow_url
+  INSERT INTO dead_letter_group_workflow AS w (${columnNames(WORKFLOW)})
+  SELECT ${columnNames(WORKFLOW)} FROM ${unnest(WORKFLOW)} AS u(${columnNames(WORKFLOW)}) ORDER BY instance_id, fingerprint, workflow_url
   ON CONFLICT (instance_id, fingerprint, workflow_url) DO UPDATE SET entries = w.entries + excluded.entries`);
 const DROP_WORKFLOWS = statement(`
-  DELETE FROM dead_letter_group_workflow w USING ${unnest(WORKFLOW)} AS u(${names(WORKFLOW)})
+  DELETE FROM dead_letter_group_workflow w USING ${unnest(WORKFLOW)} AS u(${columnNames(WORKFLOW)})
   WHERE w.instance_id = u.instance_id AND w.fingerprint = u.fingerprint AND w.workflow_url = u.workflow_url AND w.entries = 0`);
 const COUNT_HOURS = statement(`
-  INSERT INTO dead_letter_group_hour AS h (${names(HOUR)})
-  SELECT ${names(HOUR)} FROM ${unnest(HOUR)} AS u(${names(HOUR)}) ORDER BY instance_id, fingerprint, hour
+  INSERT INTO dead_letter_group_hour AS h (${columnNames(HOUR)})
+  SELECT ${columnNames(HOUR)} FROM ${unnest(HOUR)} AS u(${columnNames(HOUR)}) ORDER BY instance_id, fingerprint, hour
   ON CONFLICT (instance_id, fingerprint, hour) DO UPDATE SET count = h.count + excluded.count`);
 
 const keyOf = ({ instanceId, fingerprint }: Pick<GroupChange, 'instanceId' | 'fingerprint'>) => ({

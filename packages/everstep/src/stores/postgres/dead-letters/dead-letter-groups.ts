@@ -9,7 +9,7 @@ import { rows } from '../../shared/sql/procedure.js';
 import { raw, sql } from '../../shared/sql/sql.js';
 import { integer, integerOrNull, type Row, text } from '../connection/columns.js';
 import { type Database, type Session, type SqlValue, statement } from '../connection/connection.js';
-import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import type { SqlSession } from '../connection/sql-session.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 
@@ -21,11 +21,11 @@ const ENTRY = {
   rules: 'integer',
 } as const satisfies Columns;
 const LOCK_UNGROUPED = statement(`
-  SELECT d.instance_id, d.dlq_id, d.response_status, d.created_at FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
+  SELECT d.instance_id, d.dlq_id, d.response_status, d.created_at FROM ${unnest(ENTRY)} AS u(${columnNames(ENTRY)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NOT DISTINCT FROM u.was
   ORDER BY d.instance_id, d.dlq_id FOR UPDATE OF d`);
 const SET_FINGERPRINTS = statement(`
-  UPDATE dead_letter d SET fingerprint = u.fingerprint, rules = u.rules FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
+  UPDATE dead_letter d SET fingerprint = u.fingerprint, rules = u.rules FROM ${unnest(ENTRY)} AS u(${columnNames(ENTRY)})
   WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id AND d.fingerprint IS NOT DISTINCT FROM u.was`);
 const PLACE = { instance_id: 'text', fingerprint: 'text' } as const satisfies Columns;
 const NEXT = `
@@ -35,7 +35,7 @@ const LOCK_NEXT = statement(`${NEXT} FOR UPDATE`);
 /** Finds rows by a plain read where the tables are on several servers; they are then locked by instance. */
 const FIND_NEXT = statement(NEXT);
 const LOCK_FOUND = statement(`
-  SELECT g.fingerprint FROM ${unnest(PLACE)} AS u(${names(PLACE)})
+  SELECT g.fingerprint FROM ${unnest(PLACE)} AS u(${columnNames(PLACE)})
   JOIN dead_letter_group g ON g.instance_id = u.instance_id AND g.fingerprint = u.fingerprint
   ORDER BY g.fingerprint FOR UPDATE OF g`);
 /** Transactions that change entries count them before this lock is acquired, or after it is released. */
@@ -43,15 +43,15 @@ const RECOUNT = statement(`
   UPDATE dead_letter_group g SET entries = c.entries FROM (
     SELECT u.instance_id, u.fingerprint, (
       SELECT count(*) FROM dead_letter d WHERE d.instance_id = u.instance_id AND d.fingerprint = u.fingerprint) AS entries
-    FROM ${unnest(PLACE)} AS u(${names(PLACE)})) c
+    FROM ${unnest(PLACE)} AS u(${columnNames(PLACE)})) c
   WHERE g.instance_id = c.instance_id AND g.fingerprint = c.fingerprint AND g.entries <> c.entries
   RETURNING g.instance_id, g.fingerprint`);
 const FORGET_WORKFLOWS = statement(`
-  DELETE FROM dead_letter_group_workflow w USING ${unnest(PLACE)} AS u(${names(PLACE)})
+  DELETE FROM dead_letter_group_workflow w USING ${unnest(PLACE)} AS u(${columnNames(PLACE)})
   WHERE w.instance_id = u.instance_id AND w.fingerprint = u.fingerprint`);
 const RECOUNT_WORKFLOWS = statement(`
   INSERT INTO dead_letter_group_workflow (instance_id, fingerprint, workflow_url, entries)
-  SELECT d.instance_id, d.fingerprint, d.workflow_url, count(*) FROM ${unnest(PLACE)} AS u(${names(PLACE)})
+  SELECT d.instance_id, d.fingerprint, d.workflow_url, count(*) FROM ${unnest(PLACE)} AS u(${columnNames(PLACE)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.fingerprint = u.fingerprint GROUP BY 1, 2, 3`);
 
 const keyOf = (row: Row) => ({ instance_id: text(row, 'instance_id'), fingerprint: text(row, 'fingerprint') });

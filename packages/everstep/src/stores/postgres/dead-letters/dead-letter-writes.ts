@@ -7,7 +7,7 @@ import { listOf } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { KnownEntry } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession } from '../connection/connection.js';
-import { type Columns, columnArrays, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import type { RunWrites } from '../runs/run-writes.js';
 import { RUN } from '../runs/tables.js';
 import type { TaskWrites } from '../runs/task-writes.js';
@@ -47,7 +47,7 @@ const TAKE = {
 /** `IS TRUE` keeps the server from looking for the state in an index instead of for the run. */
 const GIVEN = `(
   SELECT u.*, base.place + u.n AS place FROM (SELECT ${PLACE_BASE} AS place) base,
-    ${unnest(ENTRY)} WITH ORDINALITY AS u(${names(ENTRY)}, n))`;
+    ${unnest(ENTRY)} WITH ORDINALITY AS u(${columnNames(ENTRY)}, n))`;
 const markEnded = (given: string) => `
   UPDATE ended_run e SET state = 'deadLetter' FROM ${given} g
   WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key AND (e.state = 'failed') IS TRUE`;
@@ -56,19 +56,19 @@ const insertLabels = (given: string) => `
   SELECT g.instance_id, l.label, g.place, g.dlq_id FROM ${given} g
   JOIN run_label l ON l.instance_id = g.instance_id AND l.run_key = g.run_key`;
 const insertEntries = (given: string) => `
-  INSERT INTO dead_letter (${names(ENTRY)}, place, run_created_at, ${names(COPIED)})
+  INSERT INTO dead_letter (${columnNames(ENTRY)}, place, run_created_at, ${columnNames(COPIED)})
   SELECT ${listOf(Object.keys(ENTRY), 'g')}, g.place, r.created_at, ${listOf(Object.keys(COPIED), 'r')}
   FROM ${given} g JOIN run r ON r.instance_id = g.instance_id AND r.run_key = g.run_key`;
 /** The insertion where the tables are on several servers. The time is that of the statement, so that all rows have the same. */
 const INSERT_ON_SERVER = `
-  INSERT INTO dead_letter (${names(ENTRY)}, place, run_created_at, ${names(COPIED)})
+  INSERT INTO dead_letter (${columnNames(ENTRY)}, place, run_created_at, ${columnNames(COPIED)})
   SELECT ${listOf(Object.keys(ENTRY), 'u')}, ${PLACE_BASE.replace('clock_timestamp', 'statement_timestamp')} + u.n,
     r.created_at, ${listOf(Object.keys(COPIED), 'r')}
-  FROM ${unnest(ENTRY)} WITH ORDINALITY AS u(${names(ENTRY)}, n)
+  FROM ${unnest(ENTRY)} WITH ORDINALITY AS u(${columnNames(ENTRY)}, n)
   JOIN run r ON r.instance_id = u.instance_id AND r.run_key = u.run_key`;
 /** SQL: the entries that were inserted, with their positions. */
 const INSERTED = `(
-  SELECT d.* FROM ${unnest(ENTRY)} AS u(${names(ENTRY)})
+  SELECT d.* FROM ${unnest(ENTRY)} AS u(${columnNames(ENTRY)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id)`;
 const INSERT = inForms(
   `WITH given AS MATERIALIZED ${GIVEN}, ended AS (${markEnded('given')}), labels AS (${insertLabels('given')})
@@ -76,9 +76,9 @@ const INSERT = inForms(
   [INSERT_ON_SERVER, markEnded(INSERTED), insertLabels(INSERTED)],
 );
 const SET_STATES = statement(`
-  UPDATE dead_letter d SET failure_function_state = u.state FROM ${unnest(STATE)} AS u(${names(STATE)})
+  UPDATE dead_letter d SET failure_function_state = u.state FROM ${unnest(STATE)} AS u(${columnNames(STATE)})
   WHERE d.instance_id = u.instance_id AND d.dlq_id = u.dlq_id`);
-const TAKEN = `${unnest(TAKE)} AS g(${names(TAKE)})`;
+const TAKEN = `${unnest(TAKE)} AS g(${columnNames(TAKE)})`;
 const deleteEntries = (given: string) => `
   DELETE FROM dead_letter d USING ${given} WHERE d.instance_id = g.instance_id AND d.dlq_id = g.dlq_id
   RETURNING d.instance_id, ${storedSql('dead_letter', 'd')} AS bytes`;

@@ -20,8 +20,8 @@ export async function removeInstanceRows(
   database: Database,
   { instanceId, limit }: { readonly instanceId: string; readonly limit: number },
 ): Promise<number> {
-  for (const each of DELETIONS) {
-    const removed = await database.transaction((session) => session.execute(each, [instanceId, limit]));
+  for (const deletion of DELETIONS) {
+    const removed = await database.transaction((session) => session.execute(deletion, [instanceId, limit]));
     if (removed > 0) return removed;
   }
   return database.transaction(async (session) => {

@@ -58,4 +58,4 @@ export const WITH_RUNS = ['run_directory'] as const;
 /** Tables whose rows are removed immediately when the instance is deleted. */
 export const DELETED_AT_ONCE = ['queue_instance'] as const;
 /** Tables whose rows are kept: billed usage, and the record of the deletion. */
-export const KEPT = ['usage', 'deleted_instance'] as const;
+export const KEPT_TABLES = ['usage', 'deleted_instance'] as const;

@@ -209,12 +209,12 @@ export async function candidatesOf(
   conditionsOf: (parameters: Parameters) => readonly Condition[],
   parameters: Parameters,
 ): Promise<string> {
-  const most = limited(page);
+  const max = limited(page);
   const down = page.order === 'newest-first';
   const [horizon, after] = [page.horizon, page.after].map((position) => (position === null ? null : positionAt(position)));
   const leadingIndex = await leadingOf(session, conditionsOf);
   const conditions = conditionsOf(parameters);
-  const limit = parameters.one(most, 'integer');
+  const limit = parameters.one(max, 'integer');
   const bounds: ((place: string) => string)[] = [];
   if (typeof horizon === 'string') {
     const value = parameters.one(horizon, 'bigint');

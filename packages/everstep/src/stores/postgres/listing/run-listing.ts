@@ -18,7 +18,7 @@ import {
 } from './listing.js';
 
 /** Maximum number of values that are looked up one by one. */
-const MOST_URLS = 100;
+const MAX_URLS = 100;
 
 /** Workflow runs and plain messages are never listed together. */
 type RunKind = NonNullable<RunFilter['kind']>;
@@ -167,8 +167,8 @@ async function urlsWithPrefix(
   { instanceId, filter }: Page<RunFilter>,
   prefix: string,
 ): Promise<readonly string[] | null> {
-  const rows = await session.query(URLS_WITH_PREFIX, [instanceId, prefix, MOST_URLS + 1, kindOf(filter) === 'message']);
-  return rows.length > MOST_URLS ? null : rows.map((row) => text(row, 'value'));
+  const rows = await session.query(URLS_WITH_PREFIX, [instanceId, prefix, MAX_URLS + 1, kindOf(filter) === 'message']);
+  return rows.length > MAX_URLS ? null : rows.map((row) => text(row, 'value'));
 }
 
 const listedRunOf = (row: Row): ListedRun => ({ ...runRecordOf(row), position: text(row, 'place') });

@@ -7,14 +7,14 @@ import { createRepairs } from '../../shared/repairs/repairs.js';
 import { own, rows } from '../../shared/sql/procedure.js';
 import { sql } from '../../shared/sql/sql.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
-import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import type { SqlSession } from '../connection/sql-session.js';
 
 const ID = { instance_id: 'text', repair_id: 'text' } as const satisfies Columns;
 
 /** Locks repairs, so that no process decides on them while a unit is written that depends on their version. */
 const LOCK = statement(`
-  SELECT r.instance_id, r.repair_id, r.version FROM ${unnest(ID)} AS u(${names(ID)})
+  SELECT r.instance_id, r.repair_id, r.version FROM ${unnest(ID)} AS u(${columnNames(ID)})
   JOIN repair r ON r.instance_id = u.instance_id AND r.repair_id = u.repair_id
   ORDER BY r.instance_id, r.repair_id FOR SHARE OF r`);
 

@@ -2,11 +2,11 @@
 import type { RunReference } from '../../../engine/writes.js';
 import { integer, type Row, text } from '../connection/columns.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
-import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 
 const ID = { instance_id: 'text', deduplication_id: 'text' } as const satisfies Columns;
 
-const of = (table: string) => `${unnest(ID)} AS u(${names(ID)})
+const of = (table: string) => `${unnest(ID)} AS u(${columnNames(ID)})
   JOIN deduplication ${table} ON ${table}.instance_id = u.instance_id AND ${table}.deduplication_id = u.deduplication_id`;
 
 const LOCK = statement(`

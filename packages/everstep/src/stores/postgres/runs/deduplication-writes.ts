@@ -2,7 +2,7 @@
 import type { WriteOf } from '../../../engine/writes.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
-import { type Columns, columnArrays, insertInto, names, type RowOf, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, insertInto, type RowOf, unnest } from '../connection/row-sets.js';
 import { keyOf } from './deduplication-ids.js';
 
 const TAKEN = { instance_id: 'text', deduplication_id: 'text', run_key: 'text', expires_at: 'bigint' } as const satisfies Columns;
@@ -13,7 +13,7 @@ const EXPIRED_PER_NEW = 4;
 const INSERT = statement(`${insertInto('deduplication', TAKEN)} ORDER BY 1, 2`);
 const UPDATE = statement(`
   UPDATE deduplication d SET run_key = u.run_key, expires_at = u.expires_at
-  FROM ${unnest(TAKEN)} AS u(${names(TAKEN)})
+  FROM ${unnest(TAKEN)} AS u(${columnNames(TAKEN)})
   WHERE d.instance_id = u.instance_id AND d.deduplication_id = u.deduplication_id`);
 const deleteExpired = (ofInstance: string) =>
   statement(`

@@ -5,19 +5,19 @@ import { contentBytes, RECORD_BYTES, storedSql } from '../../../ports/stores/sto
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
-import { type Columns, columnArrays, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { charged } from '../storage/stored-bytes.js';
 import { KEPT_EVENT, KEY } from './tables.js';
 
 const DROP = { ...KEY, event_key: 'text' } as const satisfies Columns;
 
 const INSERT = statement(`
-  INSERT INTO kept_event (${names(KEPT_EVENT)}, place)
-  SELECT ${names(KEPT_EVENT)}, base.place + n
-  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(KEPT_EVENT)} WITH ORDINALITY AS u(${names(KEPT_EVENT)}, n)`);
+  INSERT INTO kept_event (${columnNames(KEPT_EVENT)}, place)
+  SELECT ${columnNames(KEPT_EVENT)}, base.place + n
+  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(KEPT_EVENT)} WITH ORDINALITY AS u(${columnNames(KEPT_EVENT)}, n)`);
 const DELETE = statement(
   charged(
-    `DELETE FROM kept_event k USING ${unnest(DROP)} AS u(${names(DROP)})
+    `DELETE FROM kept_event k USING ${unnest(DROP)} AS u(${columnNames(DROP)})
      WHERE k.instance_id = u.instance_id AND k.run_key = u.run_key AND k.event_key = u.event_key
      RETURNING k.instance_id, ${storedSql('kept_event', 'k')} AS bytes`,
     '-',
@@ -32,7 +32,7 @@ export class EventWrites implements Applier<WriteOf<'event'>> {
     const run = state.requireRun(write.runKey);
     switch (write.kind) {
       case 'keep-event':
-        this.keep(run, write.event);
+        this.keepEvent(run, write.event);
         break;
       case 'drop-event':
         stored.add(run.instanceId, -this.drop(run, write.eventKey));
@@ -42,7 +42,7 @@ export class EventWrites implements Applier<WriteOf<'event'>> {
     }
   }
 
-  private keep({ instanceId, runKey }: RunInInstance, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
+  private keepEvent({ instanceId, runKey }: RunInInstance, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
     this.kept.push({
       instance_id: instanceId,
       run_key: runKey,

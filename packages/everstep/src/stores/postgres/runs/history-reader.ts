@@ -137,7 +137,7 @@ export async function firstTasks(
   const tasks = new Map<string, ListedTask[]>(runKeys.map((runKey) => [runKey, []]));
   for (const row of await session.query(FIRST_TASKS, [instanceId, runKeys, limit]))
     tasks.get(text(row, 'of_run'))?.push(listedTaskOf(row));
-  for (const each of tasks.values()) each.sort((a, b) => a.slot - b.slot);
+  for (const tasksOfRun of tasks.values()) tasksOfRun.sort((a, b) => a.slot - b.slot);
   return tasks;
 }
 

@@ -7,7 +7,7 @@ import { attemptColumnsOf, stepColumnsOf } from '../../records/journal-rows.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
-import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, insertInto, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { noteStaged, type StagingWrite, writeStagings } from '../storage/staged-journals.js';
 import { addBytes, charged } from '../storage/stored-bytes.js';
 import { ATTEMPT, KEY, STEP } from './tables.js';
@@ -27,10 +27,10 @@ const EDITED = { ...KEY, idx: 'integer' } as const satisfies Columns;
 const ALL = 2_147_483_647;
 
 const INSERT_STEPS = tableWrite('step', insertInto('step', STEP));
-const COPIES = `${unnest(COPY)} AS c(${names(COPY)})`;
+const COPIES = `${unnest(COPY)} AS c(${columnNames(COPY)})`;
 const IN_RANGE = 's.idx >= c.at_least AND s.idx < c.below AND NOT (c.without::jsonb @> to_jsonb(s.idx))';
 const COPY_SOME = `
-  INSERT INTO step (${names(STEP)}, edited, sent)
+  INSERT INTO step (${columnNames(STEP)}, edited, sent)
   SELECT c.instance_id, c.run_key, ${listOf(Object.keys(COPIED), 's')}, s.edited, s.sent
   FROM ${COPIES} JOIN step s ON s.instance_id = c.from_instance AND s.run_key = c.from_key AND ${IN_RANGE}`;
 const COPY_STEPS = inForms(charged(`${COPY_SOME} RETURNING step.instance_id, ${storedSql('step', 'step')} AS bytes`), [
@@ -40,15 +40,15 @@ const COPY_STEPS = inForms(charged(`${COPY_SOME} RETURNING step.instance_id, ${s
 ]);
 /** Stores the sent requests. This and the next statement are separate, because few steps need them. */
 const KEEP_SENT = statement(`
-  UPDATE step s SET sent = e.sent FROM ${unnest(SENT)} AS e(${names(SENT)})
+  UPDATE step s SET sent = e.sent FROM ${unnest(SENT)} AS e(${columnNames(SENT)})
   WHERE s.instance_id = e.instance_id AND s.run_key = e.run_key AND s.idx = e.idx`);
 const MARK_EDITED = statement(`
-  UPDATE step s SET edited = true FROM ${unnest(EDITED)} AS e(${names(EDITED)})
+  UPDATE step s SET edited = true FROM ${unnest(EDITED)} AS e(${columnNames(EDITED)})
   WHERE s.instance_id = e.instance_id AND s.run_key = e.run_key AND s.idx = e.idx`);
 const INSERT_ATTEMPTS = statement(`
-  INSERT INTO attempt (${names(ATTEMPT)}, place)
-  SELECT ${names(ATTEMPT)}, base.place + n
-  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(ATTEMPT)} WITH ORDINALITY AS u(${names(ATTEMPT)}, n)`);
+  INSERT INTO attempt (${columnNames(ATTEMPT)}, place)
+  SELECT ${columnNames(ATTEMPT)}, base.place + n
+  FROM (SELECT ${PLACE_BASE} AS place) base, ${unnest(ATTEMPT)} WITH ORDINALITY AS u(${columnNames(ATTEMPT)}, n)`);
 
 interface CopiedRange {
   readonly from?: number;

@@ -16,7 +16,7 @@ import {
   statement,
   type TransactionSession,
 } from '../connection/connection.js';
-import { type Columns, columnArrays, names, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import { sendGroupChanges } from '../dead-letters/dead-letter-group-writes.js';
 import { TABLES_OF_RUN } from '../instance-removal/tables.js';
 import { GIVE_BACK_RUNS } from '../storage/stored-bytes.js';
@@ -89,16 +89,16 @@ const check = ({ table, ofState, removable }: Rows): Statement =>
 
 /** Counts the entries that are about to be removed, by group. */
 const COUNT_GROUPED = statement(`
-  SELECT d.fingerprint, d.workflow_url, count(*) AS entries FROM ${unnest(KEY)} AS u(${names(KEY)})
+  SELECT d.fingerprint, d.workflow_url, count(*) AS entries FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
   JOIN dead_letter d ON d.instance_id = u.instance_id AND d.run_key = u.run_key
   WHERE d.fingerprint IS NOT NULL GROUP BY 1, 2`);
 /** Statements that remove the rows of a run. Labels of its entry are removed before the entry. */
 const DELETE_ENTRY_LABELS = statement(`
-  DELETE FROM dead_letter_label l USING ${unnest(KEY)} AS u(${names(KEY)}), dead_letter d
+  DELETE FROM dead_letter_label l USING ${unnest(KEY)} AS u(${columnNames(KEY)}), dead_letter d
   WHERE d.instance_id = u.instance_id AND d.run_key = u.run_key AND l.instance_id = d.instance_id AND l.dlq_id = d.dlq_id`);
 const DELETIONS = TABLES_OF_RUN.map((table) =>
   statement(`
-  DELETE FROM ${table} x USING ${unnest(KEY)} AS u(${names(KEY)})
+  DELETE FROM ${table} x USING ${unnest(KEY)} AS u(${columnNames(KEY)})
   WHERE x.instance_id = u.instance_id AND x.run_key = u.run_key`),
 );
 const DELETE_FROM_DIRECTORY = statement('DELETE FROM run_directory WHERE run_key = ANY($1::text[]) AND instance_id = $2');

@@ -8,7 +8,7 @@ import { headersOf, keptEventOf, payloadOf, runIdentityOf, runRecordOf } from '.
 import { taskOf } from '../../records/task-rows.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { type Database, type Session, statement } from '../connection/connection.js';
-import { columnArrays, names, unnest } from '../connection/row-sets.js';
+import { columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import { type DueTasksQuery, dueAmong, dueParameters, dueTaskOf } from './due-tasks.js';
 import { ofRun, valuesOf } from './run-conditions.js';
 import { RUN_IDENTITY_COLUMNS, RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-rows.js';
@@ -39,7 +39,7 @@ const RESULT = statement(`SELECT e.result FROM ended_run e WHERE ${ofRun('e')}`)
 const EVENTS = statement(`
   SELECT k.event_key, k.event_id, k.received_at, k.content FROM kept_event k WHERE ${ofRun('k')} ORDER BY k.place`);
 const STILL_ACTIVE = statement(`
-  SELECT a.run_key FROM ${unnest(KEY)} AS u(${names(KEY)})
+  SELECT a.run_key FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
   JOIN active_run a ON a.instance_id = u.instance_id AND a.run_key = u.run_key`);
 const INVOKERS = `
   SELECT t.run_key, t.slot FROM task t JOIN active_run a ON a.instance_id = t.instance_id AND a.run_key = t.run_key`;

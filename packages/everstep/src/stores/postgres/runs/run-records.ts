@@ -6,14 +6,14 @@ import type { RunRecord } from '../../../ports/stores/store.js';
 import { text } from '../../records/columns.js';
 import { runRecordOf } from '../../records/run-rows.js';
 import { type Database, statement } from '../connection/connection.js';
-import { columnArrays, names, unnest } from '../connection/row-sets.js';
+import { columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import type { RunInstances } from './run-instances.js';
 import { RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from './run-rows.js';
 import { KEY } from './tables.js';
 
 const RECORDS = statement(`
   SELECT ${RUN_RECORD_COLUMNS}
-  FROM ${unnest(KEY)} AS u(${names(KEY)})
+  FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
   JOIN (${RUN_RECORD_TABLES}) ON r.instance_id = u.instance_id AND r.run_key = u.run_key`);
 
 interface Asked {

@@ -6,7 +6,7 @@ import { listOf } from '../../records/columns.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { RunInInstance } from '../commit/known-run.js';
 import { inForms, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
-import { type Columns, columnArrays, insertInto, names, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, insertInto, PLACE_BASE, type RowOf, unnest } from '../connection/row-sets.js';
 import { addBytes, charged } from '../storage/stored-bytes.js';
 import { KEY, PAYLOAD, RUN } from './tables.js';
 
@@ -31,9 +31,9 @@ const END = {
 const RUN_COUNT = Object.keys(NEW_RUN).length;
 
 /** Rows are inserted in the order of the index of ids, so that two batches do not deadlock. */
-const NEW_RUNS = `${unnest(NEW_RUN)} WITH ORDINALITY AS u(${names(NEW_RUN)}, n)`;
-const NEW_LABELS = `${unnest(LABEL, RUN_COUNT + 1)} AS l(${names(LABEL)})`;
-const INTO_RUN = `INSERT INTO run (${names(RUN)}, place)`;
+const NEW_RUNS = `${unnest(NEW_RUN)} WITH ORDINALITY AS u(${columnNames(NEW_RUN)}, n)`;
+const NEW_LABELS = `${unnest(LABEL, RUN_COUNT + 1)} AS l(${columnNames(LABEL)})`;
+const INTO_RUN = `INSERT INTO run (${columnNames(RUN)}, place)`;
 const INTO_DIRECTORY = 'INSERT INTO run_directory (run_key, instance_id)';
 const INTO_LABEL = 'INSERT INTO run_label (instance_id, message, label, run_key, place)';
 const LABELED = 'l.instance_id, l.message, l.label, l.run_key';
@@ -45,7 +45,7 @@ const INSERT_RUNS = inForms(
   `
   WITH base AS MATERIALIZED (SELECT ${PLACE_BASE} AS place),
   given AS MATERIALIZED (SELECT u.*, base.place + u.n AS place FROM base, ${NEW_RUNS}),
-  runs AS (${INTO_RUN} SELECT ${names(RUN)}, place FROM given),
+  runs AS (${INTO_RUN} SELECT ${columnNames(RUN)}, place FROM given),
   directory AS (${INTO_DIRECTORY} SELECT run_key, instance_id FROM given),
   labels AS (${INTO_LABEL} SELECT ${LABELED}, base.place + l.n FROM base, ${NEW_LABELS})
   ${INTO_ACTIVE} SELECT ${ACTIVE}, place FROM given ORDER BY instance_id, workflow_run_id`,
@@ -60,9 +60,9 @@ const INSERT_RUNS = inForms(
 
 const INSERT_PAYLOADS = tableWrite('payload', insertInto('payload', PAYLOAD));
 /** Payloads to copy. If the source is missing, the table rejects the row. */
-const COPIED = `${unnest(COPY)} AS c(${names(COPY)})`;
+const COPIED = `${unnest(COPY)} AS c(${columnNames(COPY)})`;
 const COPY_PAYLOAD = `
-  INSERT INTO payload (${names(PAYLOAD)})
+  INSERT INTO payload (${columnNames(PAYLOAD)})
   SELECT c.instance_id, c.run_key, p.content_type, p.forward_headers, p.body
   FROM ${COPIED} LEFT JOIN payload p ON p.instance_id = c.from_instance AND p.run_key = c.from_key`;
 const COPY_PAYLOADS = inForms(
@@ -75,21 +75,21 @@ const COPY_PAYLOADS = inForms(
 );
 const END_RUNS = statement(`
   WITH gone AS (
-    DELETE FROM active_run a USING ${unnest(END)} AS g(${names(END)})
+    DELETE FROM active_run a USING ${unnest(END)} AS g(${columnNames(END)})
     WHERE a.instance_id = g.instance_id AND a.run_key = g.run_key
     RETURNING ${Object.keys(END)
       .map((name) => `g.${name}`)
       .join(', ')}, a.place, a.created_at, a.message
   )
-  INSERT INTO ended_run (${names(END)}, place, created_at, message) SELECT ${names(END)}, place, created_at, message FROM gone`);
+  INSERT INTO ended_run (${columnNames(END)}, place, created_at, message) SELECT ${columnNames(END)}, place, created_at, message FROM gone`);
 const MOVE = { ...KEY, version: 'bigint' } as const satisfies Columns;
 const MOVE_RUNS = statement(`
-  UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${names(MOVE)})
+  UPDATE active_run a SET version = m.version FROM ${unnest(MOVE)} AS m(${columnNames(MOVE)})
   WHERE a.instance_id = m.instance_id AND a.run_key = m.run_key`);
 const FORK = { ...KEY, from_key: 'text' } as const satisfies Columns;
 /** Marks forks. This is a separate statement, because few runs need it. */
 const MARK_FORKS = statement(`
-  UPDATE run r SET forked_from_run_key = f.from_key FROM ${unnest(FORK)} AS f(${names(FORK)})
+  UPDATE run r SET forked_from_run_key = f.from_key FROM ${unnest(FORK)} AS f(${columnNames(FORK)})
   WHERE r.instance_id = f.instance_id AND r.run_key = f.run_key`);
 const NOTE_FAILURE_FUNCTIONS = statement(`${insertInto('failure_function', KEY)} ON CONFLICT DO NOTHING`);
 

@@ -8,7 +8,7 @@ import type { WriteOf } from '../../../engine/writes.js';
 import type { Applier, BatchContext } from '../commit/batch-context.js';
 import type { KnownRun, RunInInstance } from '../commit/known-run.js';
 import { statement, type TransactionSession, tableWrite } from '../connection/connection.js';
-import { type Columns, columnArrays, insertInto, names, type RowOf, unnest } from '../connection/row-sets.js';
+import { type Columns, columnArrays, columnNames, insertInto, type RowOf, unnest } from '../connection/row-sets.js';
 import { KEY, TASK, WAITER } from './tables.js';
 import { taskRowOf } from './task-rows.js';
 
@@ -16,9 +16,9 @@ const SLOT = { ...KEY, slot: 'integer' } as const satisfies Columns;
 const WAKE = { instance_id: 'text', child_run_key: 'text', at: 'bigint' } as const satisfies Columns;
 
 const { instance_id: _instance, run_key: _run, slot: _slot, ...REPLACED } = TASK;
-const onRuns = (table: string) => `USING ${unnest(KEY)} AS u(${names(KEY)})
+const onRuns = (table: string) => `USING ${unnest(KEY)} AS u(${columnNames(KEY)})
   WHERE ${table}.instance_id = u.instance_id AND ${table}.run_key = u.run_key`;
-const onSlots = (table: string) => `USING ${unnest(SLOT)} AS u(${names(SLOT)})
+const onSlots = (table: string) => `USING ${unnest(SLOT)} AS u(${columnNames(SLOT)})
   WHERE ${table}.instance_id = u.instance_id AND ${table}.run_key = u.run_key AND ${table}.slot = u.slot`;
 
 const DELETE_ALL = tableWrite('task', `DELETE FROM task ${onRuns('task')}`);
@@ -26,7 +26,7 @@ const DELETE_ALL_WAITERS = statement(`DELETE FROM waiter ${onRuns('waiter')}`);
 const DELETE = statement(`DELETE FROM task ${onSlots('task')}`);
 const DELETE_WAITERS = statement(`DELETE FROM waiter ${onSlots('waiter')}`);
 const PARK_ALL = statement(`
-  UPDATE task SET due_at = NULL FROM ${unnest(KEY)} AS u(${names(KEY)})
+  UPDATE task SET due_at = NULL FROM ${unnest(KEY)} AS u(${columnNames(KEY)})
   WHERE task.instance_id = u.instance_id AND task.run_key = u.run_key AND task.slot > ${CALLBACK_SLOT}
     AND task.due_at IS NOT NULL`);
 const PUT = tableWrite(
@@ -39,7 +39,7 @@ const PUT = tableWrite(
 );
 const INSERT_WAITERS = statement(insertInto('waiter', WAITER));
 const WAKE_INVOKERS = statement(`
-  UPDATE task t SET due_at = u.at, claimed_by = $4, wanted_by = NULL FROM ${unnest(WAKE)} AS u(${names(WAKE)})
+  UPDATE task t SET due_at = u.at, claimed_by = $4, wanted_by = NULL FROM ${unnest(WAKE)} AS u(${columnNames(WAKE)})
   WHERE t.instance_id = u.instance_id AND t.child_run_key = u.child_run_key AND EXISTS (
     SELECT 1 FROM active_run a WHERE a.instance_id = t.instance_id AND a.run_key = t.run_key)`);
 

@@ -5,7 +5,15 @@
 import type pg from 'pg';
 import { integer, textOrNull } from '../connection/columns.js';
 import { type Database, statement } from '../connection/connection.js';
-import { createTable, findTable, lockCollection, once, type StoredNamespace, tableOf, whileTablesChange } from './collection.js';
+import {
+  createTable,
+  findTable,
+  lockCollection,
+  type StoredNamespace,
+  tableOf,
+  unprepared,
+  whileTablesChange,
+} from './collection.js';
 import { rowsCounted } from './ranked-search.js';
 
 /** Maximum number of documents removed in one transaction. */
@@ -14,14 +22,14 @@ const REMOVED_AT_ONCE = 2000;
  * Maximum number of remaining documents that are copied to a new table if most are gone, which blocks writes to the index for some
  * seconds. If more remain, later documents reuse the space.
  */
-const MOST_COPIED = 50_000;
+const MAX_COPIED = 50_000;
 const GONE_TO_LEFT = 3;
 /** After this many documents are written by this process, it checks whether the server knows the size of the table. */
 const LOOKED_AT_AFTER = 20_000;
 
 const MAINTENANCE_TIMEOUT_MS = 6 * 60 * 60 * 1000;
 
-const GONE = statement('SELECT number FROM search_namespace WHERE index_id = $1 AND gone ORDER BY number');
+const SELECT_DELETED_NAMESPACES = statement('SELECT number FROM search_namespace WHERE index_id = $1 AND gone ORDER BY number');
 const SUMS = statement(`
   SELECT coalesce(sum(documents) FILTER (WHERE NOT gone), 0)::bigint AS left,
     coalesce(sum(documents) FILTER (WHERE gone), 0)::bigint AS gone
@@ -37,7 +45,7 @@ export class Cleaner {
   private readonly database: Database;
   private readonly onFailure: (error: Error) => void;
   private readonly cleaning = new Map<string, Promise<void>>();
-  private readonly looking = new Set<Promise<void>>();
+  private readonly checks = new Set<Promise<void>>();
   private readonly written = new Map<string, number>();
   private closed = false;
 
@@ -62,7 +70,7 @@ export class Cleaner {
     await this.database.transaction(async (session) => {
       const [row] = await session.query(DROP, [indexId]);
       session.send(FORGET_ALL, [indexId]);
-      if (row) session.send(once(`DROP TABLE IF EXISTS ${tableOf(integer(row, 'number'))}`));
+      if (row) session.send(unprepared(`DROP TABLE IF EXISTS ${tableOf(integer(row, 'number'))}`));
     });
   }
 
@@ -75,13 +83,13 @@ export class Cleaner {
       const rows = await rowsCounted(this.database, table);
       if (rows !== null && rows < documents / 2) await this.maintain(`ANALYZE ${table}`);
     });
-    this.looking.add(work);
-    void work.finally(() => this.looking.delete(work));
+    this.checks.add(work);
+    void work.finally(() => this.checks.delete(work));
   }
 
   async close(): Promise<void> {
     this.closed = true;
-    await Promise.all([...this.cleaning.values(), ...this.looking]);
+    await Promise.all([...this.cleaning.values(), ...this.checks]);
   }
 
   private async reported(work: () => Promise<void>): Promise<void> {
@@ -94,7 +102,7 @@ export class Cleaner {
 
   private async removeGone(indexId: string): Promise<void> {
     const table = await findTable(this.database, indexId);
-    const namespaces = (await this.database.query(GONE, [indexId])).map((row) => integer(row, 'number'));
+    const namespaces = (await this.database.query(SELECT_DELETED_NAMESPACES, [indexId])).map((row) => integer(row, 'number'));
     if (table === null || namespaces.length === 0 || (await this.copied(indexId))) return;
     for (const namespace of namespaces)
       for (let after: string | null = ''; after !== null && !this.closed; )
@@ -110,17 +118,17 @@ export class Cleaner {
     return this.database.transaction(async (session) => {
       const collection = await lockCollection(session, indexId);
       if (collection === null) return true;
-      const namespaces = (await session.query(GONE, [indexId])).map((row) => integer(row, 'number'));
+      const namespaces = (await session.query(SELECT_DELETED_NAMESPACES, [indexId])).map((row) => integer(row, 'number'));
       const [sums] = await session.query(SUMS, [indexId]);
       if (!sums || namespaces.length === 0) return true;
       const [left, gone] = [integer(sums, 'left'), integer(sums, 'gone')];
-      if (left > MOST_COPIED || gone < left * GONE_TO_LEFT) return false;
+      if (left > MAX_COPIED || gone < left * GONE_TO_LEFT) return false;
       const [row] = await session.query(RENUMBER, [indexId]);
       if (!row) throw new Error('the table was not renumbered');
       const [from, to] = [tableOf(collection), tableOf(integer(row, 'number'))];
-      for (const sql of createTable(to)) session.send(once(sql));
-      session.send(once(`INSERT INTO ${to} SELECT * FROM ${from} WHERE namespace <> ALL ($1::bigint[])`), [namespaces]);
-      session.send(once(`DROP TABLE ${from}`));
+      for (const sql of createTable(to)) session.send(unprepared(sql));
+      session.send(unprepared(`INSERT INTO ${to} SELECT * FROM ${from} WHERE namespace <> ALL ($1::bigint[])`), [namespaces]);
+      session.send(unprepared(`DROP TABLE ${from}`));
       session.send(FORGET, [namespaces]);
       return true;
     });
@@ -129,7 +137,7 @@ export class Cleaner {
   /** Removes some documents. Returns the id after which there may be more, or null. */
   private async removeSome(table: string, namespace: number, after: string): Promise<string | null> {
     const [row] = await this.database.query(
-      once(`
+      unprepared(`
         WITH removed AS (
           DELETE FROM ${table} WHERE namespace = $1 AND id IN (
             SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${REMOVED_AT_ONCE}) RETURNING id)

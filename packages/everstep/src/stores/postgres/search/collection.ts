@@ -4,7 +4,7 @@ import { type Session, type Statement, statement, type TransactionSession } from
 import { sqlStateOf } from '../connection/errors.js';
 
 const UNDEFINED_TABLE = '42P01';
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 
 const FIND = statement(`
   SELECT c.number AS collection, n.number, n.documents FROM search_namespace n JOIN search_collection c USING (index_id)
@@ -37,7 +37,7 @@ export interface StoredNamespace {
 export const tableOf = (collection: number): string => `search_document_${collection}`;
 
 /** Returns an unprepared statement: each table has its own statements, and a connection would keep them all. */
-export const once = (sql: string): Statement => ({ name: '', text: sql });
+export const unprepared = (sql: string): Statement => ({ name: '', text: sql });
 
 /** Returns SQL that creates a table. `repeats` counts words that occur more than once. `fields`: see document-text.ts. */
 export const createTable = (table: string): readonly string[] => [
@@ -70,7 +70,7 @@ export async function whileTablesChange<Result>(work: () => Promise<Result>): Pr
     try {
       return await work();
     } catch (error) {
-      if (sqlStateOf(error) !== UNDEFINED_TABLE || tries === MOST_TRIES) throw error;
+      if (sqlStateOf(error) !== UNDEFINED_TABLE || tries === MAX_TRIES) throw error;
     }
   }
 }
@@ -117,7 +117,7 @@ export async function createNamespace(
   const known = await lockNamespace(session, indexId, namespace);
   if (known) return known;
   const [made] = await session.query(INSERT_COLLECTION, [indexId]);
-  if (made) for (const sql of createTable(tableOf(integer(made, 'number')))) session.send(once(sql));
+  if (made) for (const sql of createTable(tableOf(integer(made, 'number')))) session.send(unprepared(sql));
   const collection = await lockCollection(session, indexId);
   if (collection === null) return 'gone';
   // Another transaction may have created it just now.

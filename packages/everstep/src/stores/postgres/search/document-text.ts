@@ -17,12 +17,12 @@ function tagOf(kind: 'is' | 'has', of: FieldPath['of'], steps: Steps, value: Fil
   return hash.digest('base64url').slice(0, 11);
 }
 
-interface Gathered {
+interface CollectedText {
   readonly words: Map<string, number>;
   readonly tags: Set<string>;
 }
 
-function gather(value: unknown, of: FieldPath['of'], steps: Steps, gathered: Gathered): void {
+function gather(value: unknown, of: FieldPath['of'], steps: Steps, gathered: CollectedText): void {
   if (of === 'content' && (typeof value === 'string' || typeof value === 'number'))
     for (const term of termsOf(String(value))) gathered.words.set(term, (gathered.words.get(term) ?? 0) + 1);
   if (isTagged(value) && steps.every((step) => typeof step === 'string')) gathered.tags.add(tagOf('is', of, steps, value));
@@ -68,7 +68,7 @@ export interface DocumentText {
 }
 
 export function documentText(namespace: number, { content, metadata }: SearchDocument): DocumentText {
-  const gathered: Gathered = { words: new Map(), tags: new Set() };
+  const gathered: CollectedText = { words: new Map(), tags: new Set() };
   gather(JSON.parse(content), 'content', [], gathered);
   if (metadata !== null) gather(JSON.parse(metadata), 'metadata', [], gathered);
   const { words, tags } = gathered;

@@ -24,8 +24,8 @@ import {
   lockCollection,
   lockNamespace,
   namespacesOf,
-  once,
   type StoredNamespace,
+  unprepared,
 } from './collection.js';
 import { documentText } from './document-text.js';
 import { Values } from './filter-sql.js';
@@ -69,13 +69,15 @@ export async function writeDocuments(
   // The namespace is locked, so these still exist when they are replaced.
   const replaced = session
     .query(
-      once(`SELECT coalesce(sum(${BYTES}), 0)::bigint AS bytes FROM ${table} WHERE namespace = $1 AND id = ANY ($2::text[])`),
+      unprepared(
+        `SELECT coalesce(sum(${BYTES}), 0)::bigint AS bytes FROM ${table} WHERE namespace = $1 AND id = ANY ($2::text[])`,
+      ),
       [namespace, last.map(({ id }) => id)],
     )
     .then(([row]) => (row ? integer(row, 'bytes') : 0));
   const texts = last.map((document) => documentText(namespace, document));
   const rows = await session.query(
-    once(`
+    unprepared(`
       INSERT INTO ${table} (namespace, id, length, repeats, terms, tags, content, metadata, fields)
       SELECT $1, w.id, w.length, w.repeats::jsonb, w.terms::tsvector, w.tags::tsvector, w.content, w.metadata, w.fields::jsonb
       FROM unnest($2::text[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
@@ -126,7 +128,7 @@ class PostgresSearchDocuments implements SearchDocuments {
   ): Promise<readonly (SearchDocument | null)[]> {
     const rows = await inNamespace(this.database, query, ({ table, namespace }) =>
       this.database.query(
-        once(
+        unprepared(
           withinBytes(
             `SELECT d.id, d.content, d.metadata, w.n
              FROM (SELECT id, min(n) AS n FROM unnest($2::text[]) WITH ORDINALITY AS u (id, n) GROUP BY id) w
@@ -147,7 +149,7 @@ class PostgresSearchDocuments implements SearchDocuments {
     const { prefix, after, limit, maxBytes } = query;
     const rows = await inNamespace(this.database, query, ({ table, namespace }) =>
       this.database.query(
-        once(
+        unprepared(
           withinBytes(
             `SELECT r.*, row_number() OVER (ORDER BY r.id) AS n FROM (
                SELECT id, content, metadata FROM ${table}
@@ -230,7 +232,7 @@ class PostgresSearchDocuments implements SearchDocuments {
       const sql = `WITH removed AS (
         DELETE FROM ${stored.table} WHERE namespace = $1 AND ${which.replaceAll('TABLE', stored.table)} RETURNING ${BYTES} AS bytes)
         SELECT count(*) AS documents, coalesce(sum(bytes), 0)::bigint AS bytes FROM removed`;
-      const [row] = await session.query(once(sql), [stored.namespace, ...values]);
+      const [row] = await session.query(unprepared(sql), [stored.namespace, ...values]);
       if (!row) return 0;
       const removed = integer(row, 'documents');
       session.send(COUNT, [stored.namespace, -removed, -integer(row, 'bytes')]);
@@ -261,14 +263,14 @@ class PostgresSearchDocuments implements SearchDocuments {
   private async matching(query: Namespace, filter: Filter, after: string) {
     const found = await inNamespace(this.database, query, async ({ table, namespace }) => {
       const some = `SELECT id FROM ${table} WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT ${FILTERED_AT_ONCE}`;
-      const [end] = await this.database.query(once(`SELECT max(id) AS id FROM (${some}) d`), [namespace, after]);
+      const [end] = await this.database.query(unprepared(`SELECT max(id) AS id FROM (${some}) d`), [namespace, after]);
       const next = end ? textOrNull(end, 'id') : null;
       if (next === null) return null;
       const values = new Values();
       const range = [values.add(namespace, 'bigint'), values.add(after, 'text'), values.add(next, 'text')] as const;
       const sql = `SELECT id FROM ${table} d WHERE namespace = ${range[0]} AND id > ${range[1]} AND id <= ${range[2]}
         AND ${filterCondition(filter, values)}`;
-      const rows = await this.database.query(once(sql), values.list);
+      const rows = await this.database.query(unprepared(sql), values.list);
       return { ids: rows.map((row) => text(row, 'id')), next };
     });
     return found ?? { ids: [], next: null };

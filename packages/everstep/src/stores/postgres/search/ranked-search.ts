@@ -9,7 +9,7 @@ import type { DocumentBound, Filter, FoundDocument, SearchDocument } from '../..
 import type { RequiredTags } from '../../shared/search/required-tags.js';
 import { integer, type Row, text, textOrNull } from '../connection/columns.js';
 import { type Session, statement } from '../connection/connection.js';
-import { once, type StoredNamespace } from './collection.js';
+import { type StoredNamespace, unprepared } from './collection.js';
 import { lexeme, tagQuery, tagsOf, tagsOfFilter } from './document-text.js';
 import { filterSql, Values } from './filter-sql.js';
 import { termsOf } from './words.js';
@@ -117,7 +117,7 @@ function scored({ stored, words, filter, required, limit, maxBytes }: Asked, mat
     : first;
   return {
     values: values.list,
-    statement: once(`
+    statement: unprepared(`
       WITH c AS MATERIALIZED (SELECT m.id, m.length, ${counts.join(', ')} FROM (${passed}) m),
         s AS MATERIALIZED (SELECT ${double(SATURATION * LENGTH_WEIGHT)} / greatest(avg(length)::double precision, 1) AS steepness,
           ${weights.join(', ')} FROM c),

@@ -42,7 +42,7 @@ if (typeof schemas === 'string') {
   const target = { indexId: 'idx_a', namespace: 'n' } as const;
   const numbered = (count: number, text: (n: number) => object) =>
     Array.from({ length: count }, (_, n) => sampleDocument(`d${String(n).padStart(6, '0')}`, text(n)));
-  const world = async (t: TestContext) => {
+  const harness = async (t: TestContext) => {
     const underTest = await opened();
     t.after(() => underTest.dispose());
     return underTest.documents;
@@ -59,7 +59,7 @@ if (typeof schemas === 'string') {
 
   describe('search in PostgreSQL', () => {
     test('a dropped index leaves no table', async (t) => {
-      const documents = await world(t);
+      const documents = await harness(t);
       await documents.upsert({ ...target, documents: numbered(10, (n) => ({ n })) });
       assert.equal((await tables()).length, 1);
       await documents.drop(target);
@@ -67,7 +67,7 @@ if (typeof schemas === 'string') {
     });
 
     test('JSON that the database cannot represent as text or number is kept unchanged, and is filtered and found', async (t) => {
-      const documents = await world(t);
+      const documents = await harness(t);
       const odd = [
         { id: 'zero', content: '{"text":"needle \\u0000 end","n":1}', metadata: null },
         { id: 'half', content: '{"text":"needle \\ud800","n":2}', metadata: '{"\\udc00":1}' },
@@ -81,7 +81,7 @@ if (typeof schemas === 'string') {
     });
 
     test('only objects and arrays have fields, and patterns have their documented meaning', async (t) => {
-      const documents = await world(t);
+      const documents = await harness(t);
       await documents.upsert({ ...target, documents: [sampleDocument('a', { w: 'x', s: 'a.b\n[c]', l: ['y'], o: { 0: 'z' } })] });
       const finds = async (filter: Filter) =>
         (await documents.search({ maxBytes: NO_BYTE_LIMIT, ...target, text: 'x', limit: 5, filter })).length === 1;
@@ -96,7 +96,7 @@ if (typeof schemas === 'string') {
     });
 
     test('among very many documents, a rare word beside frequent ones finds its documents, best first', async (t) => {
-      const documents = await world(t);
+      const documents = await harness(t);
       const made = numbered(24_000, (n) => ({
         // Each of the two is in two of three documents; both are in a third of them.
         text: `${n % 3 === 0 ? '' : 'common'} ${n % 3 === 1 ? '' : 'usual'} filler${n}`,
@@ -125,7 +125,7 @@ if (typeof schemas === 'string') {
     });
 
     test('if much is left, removed documents are deleted in place', async (t) => {
-      const documents = await world(t);
+      const documents = await harness(t);
       const [gone, kept] = [target, { ...target, namespace: 'kept' }];
       for (const each of [gone, kept])
         await documents.upsert({ ...each, documents: numbered(3000, (n) => ({ text: `word${n}` })) });
@@ -150,7 +150,7 @@ if (typeof schemas === 'string') {
     });
 
     test('when several nodes write, empty and drop at once, each sees all or nothing of the changes of others', async (t) => {
-      const nodes = [await world(t), open(), open()];
+      const nodes = [await harness(t), open(), open()];
       const writes = nodes.flatMap((node, n) =>
         Array.from({ length: 6 }, (_, i) =>
           node.upsert({ ...target, documents: numbered(20, () => ({ text: `word of ${n} ${i}` })).reverse() }),

@@ -105,8 +105,8 @@ export async function distribute(
   }
   // There is no timeout, because existing rows are copied.
   await client.query('SET statement_timeout = 0; SET lock_timeout = 0');
-  for (const each of pending) {
-    await distributeTable(client, each, shards);
-    done?.(each);
+  for (const pendingTable of pending) {
+    await distributeTable(client, pendingTable, shards);
+    done?.(pendingTable);
   }
 }

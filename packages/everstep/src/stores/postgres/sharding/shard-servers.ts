@@ -14,7 +14,7 @@ import { ServerUnavailableError } from '../../../ports/stores/store-unavailable.
 import { isLate, isOutage, isRefusal } from '../connection/errors.js';
 
 const FIRST_PROBE_MS = 100;
-const MOST_PROBE_DELAY_MS = 2_000;
+const MAX_PROBE_DELAY_MS = 2_000;
 const PROBE_TIMEOUT_MS = 5_000;
 /** Ids that are tried to find one on each server. */
 const TRIED_IDS = 4_096;
@@ -206,7 +206,7 @@ export class ShardServers implements StoreServers {
   /** Never rejects. */
   private async probeUntilBack(server: string): Promise<void> {
     const { signal } = this.closing;
-    for (let delayMs = FIRST_PROBE_MS; !signal.aborted; delayMs = Math.min(MOST_PROBE_DELAY_MS, delayMs * 2)) {
+    for (let delayMs = FIRST_PROBE_MS; !signal.aborted; delayMs = Math.min(MAX_PROBE_DELAY_MS, delayMs * 2)) {
       try {
         await pause(delayMs, undefined, { signal, ref: false });
         // Instances may have moved during the outage.

@@ -6,7 +6,7 @@ import { type InstanceTotals, STORED_TABLES_OF_RUN, storedSql } from '../../../p
 import { SHARDS } from '../accounts/usage-counts.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
 import { type Session, statement, type TransactionSession, tableWrite } from '../connection/connection.js';
-import { type Columns, names, unnest } from '../connection/row-sets.js';
+import { type Columns, columnNames, unnest } from '../connection/row-sets.js';
 
 const KEY = { instance_id: 'text', run_key: 'text' } as const satisfies Columns;
 
@@ -31,7 +31,7 @@ const ADD = tableWrite(
 const ofTable = (table: (typeof STORED_TABLES_OF_RUN)[number]): string =>
   `SELECT ${storedSql(table, 't')} AS bytes FROM ${table} t WHERE t.instance_id = k.instance_id AND t.run_key = k.run_key`;
 const OF_RUNS = `(
-  SELECT k.instance_id, b.bytes FROM ${unnest(KEY)} AS k(${names(KEY)}), LATERAL (
+  SELECT k.instance_id, b.bytes FROM ${unnest(KEY)} AS k(${columnNames(KEY)}), LATERAL (
     SELECT octet_length(e.result) AS bytes FROM ended_run e
     WHERE e.instance_id = k.instance_id AND e.run_key = k.run_key AND e.result IS NOT NULL
     UNION ALL ${STORED_TABLES_OF_RUN.map(ofTable).join(' UNION ALL ')}) b) w`;

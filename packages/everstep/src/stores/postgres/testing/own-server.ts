@@ -81,7 +81,7 @@ export class OwnServer {
     await writeFile(join(data, 'standby.signal'), '');
     await appendFile(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${primary}'\n`);
     await appendFile(join(this.data, 'postgresql.auto.conf'), `synchronous_standby_names = 'standby'\n`);
-    await this.give(data);
+    await this.chown(data);
     await this.start();
     const standby = new OwnServer(this.home, this.programs, this.user, data, port);
     await standby.start();
@@ -93,7 +93,7 @@ export class OwnServer {
     const [archive, base] = [join(this.home, 'archive'), join(this.home, 'base')];
     await this.end('SIGINT');
     await mkdir(archive);
-    await this.give(archive);
+    await this.chown(archive);
     const settings = ['archive_mode = on', `archive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f'`];
     await appendFile(join(this.data, 'postgresql.auto.conf'), `${settings.join('\n')}\n`);
     await this.start();
@@ -129,14 +129,14 @@ export class OwnServer {
     ];
     await appendFile(join(base, 'postgresql.auto.conf'), `${settings.join('\n')}\n`);
     await writeFile(join(base, 'recovery.signal'), '');
-    await this.give(base);
+    await this.chown(base);
     const server = new OwnServer(this.home, this.programs, this.user, base, await freePort());
     await server.start();
-    await server.takesWrites();
+    await server.untilWritable();
     return server;
   }
 
-  private async takesWrites(): Promise<void> {
+  private async untilWritable(): Promise<void> {
     const client = new pg.Client({ connectionString: this.url() });
     await client.connect();
     const recovering = 'SELECT pg_is_in_recovery() AS still';
@@ -145,7 +145,7 @@ export class OwnServer {
   }
 
   /** Makes the path accessible only to the user that the server runs as. */
-  private async give(path: string): Promise<void> {
+  private async chown(path: string): Promise<void> {
     await promisify(execFile)('chmod', ['-R', 'go-rwx', path]);
     const { uid, gid } = this.user;
     if (uid !== undefined && gid !== undefined) await promisify(execFile)('chown', ['-R', `${uid}:${gid}`, path]);

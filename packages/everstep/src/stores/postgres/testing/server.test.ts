@@ -10,7 +10,7 @@ import { openTestServer } from './server.js';
 const none = findBinaries() === null && 'no PostgreSQL server is installed here';
 
 /** Returns whether a server responds at the URL. */
-async function answers(url: string): Promise<boolean> {
+async function isReachable(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   const socket = createConnection({ host: hostname, port: Number(port) });
   const answered = await Promise.race([once(socket, 'connect'), once(socket, 'error')]).then(
@@ -28,10 +28,10 @@ test('a server for tests ends with the process that started it, even when that i
     setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [url] = await once(child.stdout, 'data');
-  assert.equal(await answers(String(url)), true);
+  assert.equal(await isReachable(String(url)), true);
   child.kill('SIGKILL');
-  for (let tries = 0; (await answers(String(url))) && tries < 200; tries++) await sleep(50);
-  assert.equal(await answers(String(url)), false);
+  for (let tries = 0; (await isReachable(String(url))) && tries < 200; tries++) await sleep(50);
+  assert.equal(await isReachable(String(url)), false);
 });
 
 test('the server named by the environment is used; "none" disables it', async () => {

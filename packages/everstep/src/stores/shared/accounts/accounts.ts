@@ -127,8 +127,8 @@ function createLogins(store: SqlStore, change: AccountChange) {
     linkIdentity: ({ identity, userId, at, audit }) => change(() => signIn.linkIdentity(identity, userId, at), audit),
     createUserOfIdentity: ({ identity, user, audit }) => change(() => signIn.createUserOfIdentity(identity, user), audit),
     putRecoveryLink: ({ audit, ...link }) => change(() => signIn.putRecoveryLink(link), audit),
-    findRecovery: ({ secretHash, at }) => store.read(signIn.findRecovery(secretHash, at)),
-    takeRecovery: ({ secretHash, at, apiKey, audit }) => change(() => signIn.takeRecovery(secretHash, at, apiKey), audit),
+    findRecovery: ({ secretHash, at }) => store.read(signIn.findUserOfRecoveryLink(secretHash, at)),
+    useRecoveryLink: ({ secretHash, at, apiKey, audit }) => change(() => signIn.useRecoveryLink(secretHash, at, apiKey), audit),
   } satisfies Partial<AccountStore>;
 }
 

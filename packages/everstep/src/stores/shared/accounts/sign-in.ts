@@ -45,7 +45,7 @@ export function* putRecoveryLink({ userId, secretHash, createdAt, expiresAt }: R
   return put === 1;
 }
 
-export function* findRecovery(secretHash: string, at: number): Procedure<UserRecord | null> {
+export function* findUserOfRecoveryLink(secretHash: string, at: number): Procedure<UserRecord | null> {
   const found = yield* row(sql`
     SELECT u.* FROM recovery_link l JOIN account_user u ON u.user_id = l.user_id
     WHERE l.secret_hash = ${secretHash} AND l.expires_at > ${at} AND u.disabled_at IS NULL`);
@@ -53,8 +53,8 @@ export function* findRecovery(secretHash: string, at: number): Procedure<UserRec
 }
 
 /** Uses the link and creates the API key. Returns false if another request used the link at the same moment. */
-export function* takeRecovery(secretHash: string, at: number, apiKey: ApiKeyRecord): Procedure<boolean> {
-  if ((yield* findRecovery(secretHash, at))?.userId !== apiKey.userId) return false;
+export function* useRecoveryLink(secretHash: string, at: number, apiKey: ApiKeyRecord): Procedure<boolean> {
+  if ((yield* findUserOfRecoveryLink(secretHash, at))?.userId !== apiKey.userId) return false;
   const taken = yield* count(sql`
     DELETE FROM recovery_link WHERE user_id = ${apiKey.userId} AND secret_hash = ${secretHash} AND expires_at > ${at}`);
   if (taken !== 1) return false;

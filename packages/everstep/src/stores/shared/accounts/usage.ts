@@ -44,7 +44,7 @@ export class UsageSums {
   }
 }
 
-interface Billed extends Omit<DayUsageRecord, 'day'> {
+interface BilledUsage extends Omit<DayUsageRecord, 'day'> {
   readonly period: string;
 }
 
@@ -55,12 +55,12 @@ const FIRST_PRICE = byDialect({
 });
 
 /** Returns sums in the order of period, account and price. Periods are months or days; days exclude counts kept by month. */
-function* billed(instanceId: string, from: string, periodLength: number): Procedure<readonly Billed[]> {
+function* billed(instanceId: string, from: string, periodLength: number): Procedure<readonly BilledUsage[]> {
   const found = yield* rows(sql`
     SELECT u.month, u.account_id, u.price, ${FIRST_PRICE} AS first_price, CAST(sum(u.messages) AS bigint) AS messages
     FROM usage u WHERE u.instance_id = ${instanceId} AND u.month >= ${from} AND length(u.month) >= ${periodLength}
     GROUP BY u.instance_id, u.month, u.account_id, u.price`);
-  const sums = new Map<string, Billed>();
+  const sums = new Map<string, BilledUsage>();
   for (const row of found) {
     const period = text(row, 'month').slice(0, periodLength);
     const accountId = text(row, 'account_id') === NO_OWNER ? null : text(row, 'account_id');
@@ -69,7 +69,7 @@ function* billed(instanceId: string, from: string, periodLength: number): Proced
     const messages = integer(row, 'messages') + (sums.get(key)?.messages ?? 0);
     sums.set(key, { instanceId, period, accountId, price, messages });
   }
-  const order = ({ accountId, price }: Billed) => [accountId ?? NO_OWNER, price ?? NO_PRICE] as const;
+  const order = ({ accountId, price }: BilledUsage) => [accountId ?? NO_OWNER, price ?? NO_PRICE] as const;
   return [...sums.values()].sort((a, b) => {
     const [[ownerA, priceA], [ownerB, priceB]] = [order(a), order(b)];
     return compare(a.period, b.period) || compare(ownerA, ownerB) || priceA - priceB;

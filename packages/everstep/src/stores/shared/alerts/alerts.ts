@@ -59,7 +59,7 @@ export const addAlertEvent = ({ instanceId, event }: WriteOf<'alert'>): Procedur
 function* events(instanceId: string, limit: number): Procedure<readonly AlertEvent[]> {
   const found = yield* rows(sql`
     SELECT content FROM alert_event WHERE instance_id = ${instanceId} ORDER BY event_id LIMIT ${limit}`);
-  return found.map((each) => parsed<AlertEvent>(each, 'content'));
+  return found.map((eventRow) => parsed<AlertEvent>(eventRow, 'content'));
 }
 
 function* alerts(condition: Sql): Procedure<readonly Alert[]> {

@@ -10,7 +10,7 @@ import { integer, json, type Row, text } from '../../records/columns.js';
 import { rowsOf } from '../sql/dialect.js';
 import { type Procedure, row, rows, type SqlStore, send } from '../sql/procedure.js';
 import { type Sql, sql } from '../sql/sql.js';
-import { ALONE, AUDIT_LOG, addAudit } from './audit-log.js';
+import { AUDIT_LOG, addAudit, LOCK_AUDIT_LOG } from './audit-log.js';
 
 /** Number of entries that the search by time reads: entries of long requests are not in the order of their times. */
 const OUT_OF_ORDER = 1_000;
@@ -36,7 +36,7 @@ function* head(): Procedure<ChainPosition> {
 
 /** Adds entries to the chain. No entry is added at the same time, so none with a lower number appears later. */
 function* seal(limit: number): Procedure<number> {
-  yield* rows(ALONE);
+  yield* rows(LOCK_AUDIT_LOG);
   let { seq, hash } = yield* head();
   const sealed: ChainPosition[] = [];
   for (const entry of yield* rows(entriesIn(seq, Number.MAX_SAFE_INTEGER, limit))) {
@@ -85,30 +85,30 @@ function* chained({ after, limit, from, to }: Parameters<AuditStore['chained']>[
     WHERE c.seq > ${Math.max(after, first - 1)} AND c.seq <= ${last}
       AND l.at >= ${from ?? Number.MIN_SAFE_INTEGER} AND l.at <= ${to ?? Number.MAX_SAFE_INTEGER}
     ORDER BY c.seq LIMIT ${limit}`);
-  return found.map((each) => ({ ...positionOf(each), entry: AUDIT_LOG.read(each) }));
+  return found.map((entryRow) => ({ ...positionOf(entryRow), entry: AUDIT_LOG.read(entryRow) }));
 }
 
 function* links(after: number, limit: number): Procedure<readonly ChainLink[]> {
   const found = (yield* rows(hashesAfter(after, limit))).map(positionOf);
   const last = found.length < limit ? (yield* head()).seq : (found.at(-1)?.seq ?? after);
   const entries = (yield* rows(entriesIn(after, last, limit))).map(
-    (each) => [integer(each, 'seq'), AUDIT_LOG.read(each)] as const,
+    (entryRow) => [integer(entryRow, 'seq'), AUDIT_LOG.read(entryRow)] as const,
   );
   return linksOf(new Map(found.map(({ seq, hash }) => [seq, hash])), new Map(entries), limit);
 }
 
 function* removeBefore(before: number, limit: number): Procedure<number> {
-  yield* rows(ALONE);
+  yield* rows(LOCK_AUDIT_LOG);
   const found = yield* rows(entriesIn(0, (yield* head()).seq, limit));
-  const young = found.findIndex((each) => integer(each, 'at') >= before);
+  const young = found.findIndex((entryRow) => integer(entryRow, 'at') >= before);
   const old = young === -1 ? found : found.slice(0, young);
   const last = old.at(-1);
   if (!last) return 0;
   const seq = integer(last, 'seq');
   const link = yield* row(hashesAfter(seq - 1, 1));
   if (!link || integer(link, 'seq') !== seq) return 0;
-  const readers = old.flatMap((each) =>
-    json<readonly string[]>(each, 'account_ids').map((account_id) => ({ account_id, entry_seq: integer(each, 'seq') })),
+  const readers = old.flatMap((entryRow) =>
+    json<readonly string[]>(entryRow, 'account_ids').map((account_id) => ({ account_id, entry_seq: integer(entryRow, 'seq') })),
   );
   yield* send(sql`
     INSERT INTO audit_anchor (id, seq, hash) VALUES (1, ${seq}, ${text(link, 'hash')})

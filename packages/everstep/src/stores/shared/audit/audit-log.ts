@@ -14,7 +14,7 @@ import { json, NUMBER, optional, TEXT, table } from '../sql/table.js';
 const LOCK = `${0x45564155}, hashtext(current_schema())`;
 const noLock = raw('SELECT 1');
 const WITH_OTHERS = byDialect({ sqlite: noLock, postgres: raw(`SELECT pg_advisory_xact_lock_shared(${LOCK})`) });
-export const ALONE = byDialect({ sqlite: noLock, postgres: raw(`SELECT pg_advisory_xact_lock(${LOCK})`) });
+export const LOCK_AUDIT_LOG = byDialect({ sqlite: noLock, postgres: raw(`SELECT pg_advisory_xact_lock(${LOCK})`) });
 
 export const AUDIT_LOG = table<AuditEntry>('audit_log', {
   auditId: TEXT,
@@ -51,7 +51,7 @@ export function* listAudit(
   after: string | null,
   limit: number,
 ): Procedure<readonly AuditEntry[]> {
-  yield* rows(ALONE);
+  yield* rows(LOCK_AUDIT_LOG);
   const before = after === null ? Number.MAX_SAFE_INTEGER : yield* seqOf(after);
   if (before === null) return [];
   if (accountIds === null) {

@@ -29,8 +29,8 @@ export function writeHold({ instanceId, origin, hold }: WriteOf<'hold'>): Proced
 /** Returns the holds of the instance, ordered by origin. */
 export function* listHolds(instanceId: string): Procedure<readonly DestinationHold[]> {
   const found = yield* rows(sql`SELECT * FROM destination_hold WHERE ${ofInstance(instanceId)} ORDER BY origin`);
-  return found.map((each) => {
-    const { heldBy: by, ...hold } = HOLD.read(each);
+  return found.map((holdRow) => {
+    const { heldBy: by, ...hold } = HOLD.read(holdRow);
     return { ...hold, by };
   });
 }

@@ -133,7 +133,7 @@ export function* records(
     SELECT g.*, ${listOf('workflow_url, entries', workflows)} AS workflows, ${listOf('hour, count', hours)} AS hours
     FROM dead_letter_group g WHERE g.${ofInstance(instanceId)} AND g.fingerprint ${isOneOf(fingerprints)}`);
   const newest = yield* examples(instanceId, fingerprints);
-  const byFingerprint = new Map(found.map((each) => [text(each, 'fingerprint'), each]));
+  const byFingerprint = new Map(found.map((groupRow) => [text(groupRow, 'fingerprint'), groupRow]));
   return fingerprints.flatMap((fingerprint) => {
     const group = byFingerprint.get(fingerprint);
     if (!group) return [];
@@ -175,11 +175,11 @@ export function* groupsFrom(
 ): Procedure<readonly GroupPosition[]> {
   const newSince = now - NEW_FOR_MS;
   const listed = withIndex('dead_letter_group_listed');
-  const most = sql`ORDER BY g.last_seen_at DESC, g.fingerprint LIMIT ${limit + 1}`;
-  const walks: readonly (readonly [part: number, index: Sql, condition: Sql, most: Sql])[] = [
-    [REGRESSED, listed, sql`g.rank = 0`, most],
-    [NEW, listed, sql`g.rank = 1 AND g.first_seen_at > ${newSince}`, most],
-    [KNOWN, listed, sql`g.rank = 2`, most],
+  const max = sql`ORDER BY g.last_seen_at DESC, g.fingerprint LIMIT ${limit + 1}`;
+  const walks: readonly (readonly [part: number, index: Sql, condition: Sql, max: Sql])[] = [
+    [REGRESSED, listed, sql`g.rank = 0`, max],
+    [NEW, listed, sql`g.rank = 1 AND g.first_seen_at > ${newSince}`, max],
+    [KNOWN, listed, sql`g.rank = 2`, max],
     // Groups that are no longer new, but still have the rank of new ones. They are few, so all of them are read.
     [KNOWN, withIndex('dead_letter_group_fresh'), sql`g.rank = 1 AND g.first_seen_at <= ${newSince}`, raw('')],
   ];

@@ -33,7 +33,7 @@ function* triagedGroups({ instanceId, kind }: DeadLetterGroupsQuery) {
     FROM dead_letter_group ${withIndex('dead_letter_group_triaged')}
     WHERE ${ofInstance(instanceId)} AND kind = ${kind} AND triage IS NOT NULL AND entries > 0
     ORDER BY last_seen_at DESC, fingerprint`);
-  return found.map((each) => ({ fingerprint: text(each, 'fingerprint'), ...triagedGroupOf(each) }));
+  return found.map((groupRow) => ({ fingerprint: text(groupRow, 'fingerprint'), ...triagedGroupOf(groupRow) }));
 }
 
 export function* groupsNeedingAttention(

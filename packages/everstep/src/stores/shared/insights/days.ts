@@ -19,7 +19,7 @@ export function* daysWithCounters(instanceId: string, from: number, to: number):
   const found = yield* rows(sql`
     SELECT start FROM insight WHERE ${ofInstance(instanceId)} AND period = ${PERIODS.day} AND scope = ${SCOPES.runs}
       AND workflow = '' AND start >= ${from} AND start < ${to}`);
-  return new Set(found.map((each) => integer(each, 'start')));
+  return new Set(found.map((dayRow) => integer(dayRow, 'start')));
 }
 
 /** Returns the first day after those with their own counters that has ended and has counters; null if there is none. */
@@ -75,10 +75,10 @@ export function* addUpDay(instanceId: string, until: number | null): Procedure<n
   const found = yield* rows(sql`
     SELECT scope, workflow, started, succeeded, failed, canceled, durations, steps FROM insight ${BY_START}
     WHERE ${ofInstance(instanceId)} AND period = ${PERIODS.hour} AND start >= ${day} AND start < ${day + DAY_MS}`);
-  for (const each of found) {
-    const scope = integer(each, 'scope');
-    if (scope === SCOPES.workflow) mergeInto(workflows, text(each, 'workflow'), countsOfRow(each));
-    else mergeInto(totals, scope, countsOfRow(each));
+  for (const sumRow of found) {
+    const scope = integer(sumRow, 'scope');
+    if (scope === SCOPES.workflow) mergeInto(workflows, text(sumRow, 'workflow'), countsOfRow(sumRow));
+    else mergeInto(totals, scope, countsOfRow(sumRow));
   }
   const counter = (scope: number, workflow: string, counts: RunCounts): Counter => ({
     period: PERIODS.day,

@@ -87,13 +87,13 @@ class Counters {
       workflow: text(row, 'workflow'),
       counts: countsOfRow(row),
     };
-    this.keep(counter);
+    this.keepCounter(counter);
   }
 
   change(period: number, start: number, scope: number, workflow = ''): RunCounts {
     const key = keyOf(period, start, scope, workflow);
     const counter = this.known.get(key) ?? { period, start, scope, workflow, counts: noCounts() };
-    this.keep(counter);
+    this.keepCounter(counter);
     this.changed.add(counter);
     return counter.counts;
   }
@@ -118,7 +118,7 @@ class Counters {
     return this.changed;
   }
 
-  private keep(counter: Counter): void {
+  private keepCounter(counter: Counter): void {
     const { period, start, scope, workflow } = counter;
     const key = keyOf(period, start, scope, workflow);
     if (this.known.has(key)) return;

@@ -109,8 +109,12 @@ export function* scheduledDeletions(instanceId: string, dlqIds: readonly string[
     FROM repair_item i ${indexedBy('repair_item_of_entry')} JOIN repair r ON ${IS_OF_REPAIR}
     WHERE i.dlq_id ${isOneOf(dlqIds)} AND i.state = 'pending' AND r.${OWNER} = ${owner(instanceId)} AND r.phase = 'undo-window'`);
   const earliest = new Map<string, ScheduledDeletion>();
-  for (const each of found) {
-    const deletion = { dlqId: text(each, 'dlq_id'), repairId: text(each, 'repair_id'), at: integer(each, 'at') };
+  for (const deletedRow of found) {
+    const deletion = {
+      dlqId: text(deletedRow, 'dlq_id'),
+      repairId: text(deletedRow, 'repair_id'),
+      at: integer(deletedRow, 'at'),
+    };
     if (deletion.at < (earliest.get(deletion.dlqId)?.at ?? Number.POSITIVE_INFINITY)) earliest.set(deletion.dlqId, deletion);
   }
   return [...earliest.values()];
@@ -158,7 +162,7 @@ export function* settleItems(id: RepairId, items: readonly EndedItem[], at: numb
     UPDATE repair_item SET state = listed.state, new_dlq_id = listed.new_dlq_id, error = listed.error, at = ${at}
     FROM ${ended} WHERE ${ofRepair(id)} AND repair_item.n = listed.n AND repair_item.state = 'started'
     RETURNING repair_item.n`);
-  return settled.map((each) => integer(each, 'n'));
+  return settled.map((settledRow) => integer(settledRow, 'n'));
 }
 
 /** Records the outcome of an entry. Changes nothing if it is no longer pending. Part of a batch. */
@@ -199,7 +203,7 @@ export const removeItems = (id: RepairId, limit: number): Procedure<number> =>
 /** Returns the counts of a repair from rows with `state` and `items`. */
 export function countsOf(found: readonly Row[]): RepairCounts {
   const counts: Record<RepairItemState, number> = { ...NO_COUNTS };
-  for (const each of found) counts[word(each, 'state', REPAIR_ITEM_STATES)] += integer(each, 'items');
+  for (const countRow of found) counts[word(countRow, 'state', REPAIR_ITEM_STATES)] += integer(countRow, 'items');
   return counts;
 }
 

@@ -18,10 +18,10 @@ import {
 } from './repair-items.js';
 
 /** The stored JSON of a repair, without fields that have their own columns. */
-type Stored = Omit<RepairRecord, 'version' | 'wakeAt'>;
+type StoredRepair = Omit<RepairRecord, 'version' | 'wakeAt'>;
 
 const recordOf = (found: Row): RepairRecord => {
-  const { repair, ...rest } = json<Stored>(found, 'data');
+  const { repair, ...rest } = json<StoredRepair>(found, 'data');
   return {
     ...rest,
     repair: { ...repair, phase: word(found, 'phase', REPAIR_PHASES) },

@@ -13,12 +13,12 @@ export interface Command {
 }
 
 /** The result of a statement. `rows` is empty and `count` is 0 unless the command requested them. */
-export interface Answer {
+export interface CommandResult {
   readonly rows: readonly Row[];
   readonly count: number;
 }
 
-export type Procedure<Result> = Generator<Command, Result, Answer>;
+export type Procedure<Result> = Generator<Command, Result, CommandResult>;
 
 export function* rows(statement: Sql): Procedure<readonly Row[]> {
   return (yield { returns: 'rows', statement }).rows;

@@ -77,7 +77,7 @@ const snakeCase = (field: string): string => field.replace(/[A-Z]/g, (letter) =>
 /** Declares a table. A column has the name of its field in snake case: `tokenId` is stored in `token_id`. */
 export function table<Stored extends object>(name: string, columns: Columns<Stored>): Table<Stored> {
   const stored = Object.entries<Column<unknown>>(columns).map(([field, column]) => ({ field, column, name: snakeCase(field) }));
-  const names = raw(stored.map((each) => each.name).join(', '));
+  const names = raw(stored.map((column) => column.name).join(', '));
   const into = raw(name);
   const fieldOf = (record: object, field: string): unknown => Reflect.get(record, field);
   const valuesOf = (record: Stored) => stored.map(({ field, column }) => column.write(fieldOf(record, field)));

@@ -127,7 +127,7 @@ export class BatchWriter {
         return this.isUnchanged(findSchedule(guard.instanceId, guard.scheduleId), guard.was) ? null : CHANGED;
       case 'schedules-below': {
         const count = this.parts.sql.run(countObjects({ instanceId: guard.instanceId, objectKind: 'schedule' }));
-        return count < guard.most ? null : { kind: 'too-many-schedules', count };
+        return count < guard.max ? null : { kind: 'too-many-schedules', count };
       }
     }
   }

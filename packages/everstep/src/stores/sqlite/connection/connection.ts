@@ -231,14 +231,14 @@ function openLocked(file: string): DatabaseSync {
   }
 }
 
-interface Checked {
+interface CheckedDatabase {
   readonly database: DatabaseSync;
   /** Whether the loss was accepted. */
   readonly lossAccepted: boolean;
 }
 
 /** Opens a file that has lost nothing acknowledged, or whose loss is accepted. */
-function openChecked(file: string, options: ConnectionOptions): Checked {
+function openChecked(file: string, options: ConnectionOptions): CheckedDatabase {
   const { companionFiles = [], acceptLoss = false, onNotice } = options;
   const found = findLoss(file, companionFiles);
   if (found !== null) requireAcceptedLoss(file, found, options);

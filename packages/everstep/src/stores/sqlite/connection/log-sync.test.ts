@@ -61,14 +61,14 @@ function follow(promise: Promise<unknown>): { state: string } {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('a commit is acknowledged only after the log is on the disk', async () => {
-  const answer = follow(commit());
+  const result = follow(commit());
   await turn();
   assert.equal(asked.length, 1);
-  assert.equal(answer.state, 'open');
+  assert.equal(result.state, 'open');
   assert.deepEqual(syncedMs, []);
   asked[0]?.(null);
   await turn();
-  assert.equal(answer.state, 'resolved');
+  assert.equal(result.state, 'resolved');
   assert.equal(syncedMs.length, 1);
   assert.ok(Number(syncedMs[0]) >= 0);
 });
@@ -103,14 +103,14 @@ test('after a failed sync nothing is acknowledged', async () => {
 });
 
 test('account changes are also durable when they are acknowledged', async () => {
-  const answer = follow(
+  const outcome = follow(
     store.accounts.createToken({ tokenId: 't', instanceId: 'qi_1', access: 'read-only', createdAt: 1, revokedAt: null }),
   );
   await turn();
-  assert.equal(answer.state, 'open');
+  assert.equal(outcome.state, 'open');
   asked[0]?.(null);
   await turn();
-  assert.equal(answer.state, 'resolved');
+  assert.equal(outcome.state, 'resolved');
 });
 
 test('a commit of one run alone is synced immediately if the disk has been fast', async () => {

@@ -1,11 +1,11 @@
 /** Executes the procedures that both stores share, synchronously on the only connection. */
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
-import type { Answer, Command, Procedure } from '../../shared/sql/procedure.js';
+import type { Command, CommandResult, Procedure } from '../../shared/sql/procedure.js';
 import { render, type SqlValue } from '../../shared/sql/sql.js';
 import { blob } from './columns.js';
 import type { Connection } from './connection.js';
 
-const NO_ANSWER: Answer = { rows: [], count: 0 };
+const NO_ANSWER: CommandResult = { rows: [], count: 0 };
 
 function inputOf(value: SqlValue): SQLInputValue {
   if (typeof value === 'boolean') return value ? 1 : 0;
@@ -26,11 +26,11 @@ export class SqlRunner {
 
   run<Result>(procedure: Procedure<Result>): Result {
     let next = procedure.next();
-    while (next.done !== true) next = procedure.next(this.answerTo(next.value));
+    while (next.done !== true) next = procedure.next(this.responseTo(next.value));
     return next.value;
   }
 
-  private answerTo({ statement, returns }: Command): Answer {
+  private responseTo({ statement, returns }: Command): CommandResult {
     const { text, values } = render(statement, 'sqlite');
     let prepared = this.statements.get(text);
     if (!prepared) {

@@ -42,4 +42,4 @@ export const DELETED_AT_ONCE = ['queue_instance'] as const;
 export const CLEANED_OTHERWISE = ['staged_journal'] as const;
 
 /** Tables whose rows are kept: billed usage, the record of the deletion, and the number of the instance, which is never reused. */
-export const KEPT = ['usage', 'deleted_instance', 'tenant'] as const;
+export const KEPT_TABLES = ['usage', 'deleted_instance', 'tenant'] as const;

@@ -49,9 +49,9 @@ async function cohorts(store: SqlSession, id: RepairId): Promise<readonly Repair
       rows(sql`
         SELECT n, workflow_url, fingerprint FROM repair_item WHERE ${ofRepair(id)} AND n > ${after} ORDER BY n LIMIT ${READ_PER_TURN}`),
     );
-    for (const each of found) {
-      const workflowUrl = text(each, 'workflow_url');
-      const fingerprint = textOrNull(each, 'fingerprint');
+    for (const groupRow of found) {
+      const workflowUrl = text(groupRow, 'workflow_url');
+      const fingerprint = textOrNull(groupRow, 'fingerprint');
       // A fingerprint has no space and is not empty.
       const key = `${workflowUrl} ${fingerprint ?? ''}`;
       const cohort = counted.get(key) ?? { workflowUrl, fingerprint, count: 0 };

@@ -53,7 +53,7 @@ export class EventRecords implements Applier<WriteOf<'event'>> {
   apply(write: WriteOf<'event'>): void {
     switch (write.kind) {
       case 'keep-event':
-        this.keep(write.runKey, write.event);
+        this.insert(write.runKey, write.event);
         break;
       case 'drop-event':
         this.drop(write.runKey, write.eventKey);
@@ -63,7 +63,7 @@ export class EventRecords implements Applier<WriteOf<'event'>> {
     }
   }
 
-  private keep(runKey: string, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
+  private insert(runKey: string, { eventKey, eventId, receivedAt, content }: KeptEvent): void {
     this.insertEvent.run(this.parts.runs.require(runKey).seq, eventKey, eventId, receivedAt, JSON.stringify(content));
   }
 

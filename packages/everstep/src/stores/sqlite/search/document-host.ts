@@ -87,7 +87,7 @@ export class DocumentHost implements EmbeddedDocuments {
   }
 
   async removeNamespace({ indexId, namespace }: Namespace): Promise<boolean> {
-    const taken = this.existing(indexId)?.takeAway(namespace) ?? 0;
+    const taken = this.existing(indexId)?.hide(namespace) ?? 0;
     this.clean(indexId);
     return taken > 0;
   }

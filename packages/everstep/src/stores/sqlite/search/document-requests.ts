@@ -14,7 +14,7 @@ type Methods = {
 };
 export type MethodName = keyof Methods;
 export type QueryOf<Name extends MethodName> = Parameters<Methods[Name]>[0];
-export type AnswerOf<Name extends MethodName> = Awaited<ReturnType<Methods[Name]>>;
+export type ResultOf<Name extends MethodName> = Awaited<ReturnType<Methods[Name]>>;
 
 export type DocumentRequest =
   | {
@@ -23,7 +23,7 @@ export type DocumentRequest =
   | { readonly number: number; readonly method: 'close' };
 
 export type DocumentReply =
-  | { readonly kind: 'answer'; readonly number: number; readonly answer: unknown }
+  | { readonly kind: 'answer'; readonly number: number; readonly result: unknown }
   | { readonly kind: 'failed'; readonly number: number; readonly message: string }
   /** A failure of background work. */
   | { readonly kind: 'trouble'; readonly message: string };

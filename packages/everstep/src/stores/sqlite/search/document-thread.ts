@@ -46,7 +46,7 @@ function perform(request: DocumentRequest): Promise<unknown> {
 port.on('message', (request: DocumentRequest) => {
   const { number } = request;
   perform(request).then(
-    (answer) => reply({ kind: 'answer', number, answer }),
+    (answer) => reply({ kind: 'answer', number, result: answer }),
     (error) => reply({ kind: 'failed', number, message: error instanceof Error ? error.message : String(error) }),
   );
 });

@@ -111,7 +111,7 @@ export class IndexFile {
   }
 
   /** Hides the namespace (null: all of them) from now on; its rows are removed by `removeSome`. */
-  takeAway(namespace: string | null): number {
+  hide(namespace: string | null): number {
     return transact(this.database, () => {
       const taken = Number(this.markGone.run(namespace, namespace).changes);
       this.open.clear();

@@ -2,19 +2,19 @@
 import { Worker } from 'node:worker_threads';
 import { DocumentHost, type DocumentHostOptions } from './document-host.js';
 import type {
-  AnswerOf,
   DocumentReply,
   DocumentRequest,
   DocumentThreadData,
   EmbeddedDocuments,
   MethodName,
   QueryOf,
+  ResultOf,
 } from './document-requests.js';
 
 export type { EmbeddedDocuments } from './document-requests.js';
 
 interface Waiter {
-  resolve(answer: unknown): void;
+  resolve(result: unknown): void;
   reject(error: Error): void;
 }
 
@@ -32,9 +32,9 @@ class DocumentThread {
   }
 
   /** Calls a method of the thread and returns its reply. */
-  async ask<Name extends MethodName>(method: Name, query: QueryOf<Name>): Promise<AnswerOf<Name>> {
+  async ask<Name extends MethodName>(method: Name, query: QueryOf<Name>): Promise<ResultOf<Name>> {
     if (this.closed) throw new Error('the documents are closed');
-    return (await this.send({ method, query } as Unnumbered)) as AnswerOf<Name>;
+    return (await this.send({ method, query } as RequestWithoutNumber)) as ResultOf<Name>;
   }
 
   async close(): Promise<void> {
@@ -45,7 +45,7 @@ class DocumentThread {
     await this.worker?.terminate();
   }
 
-  private send(request: Unnumbered): Promise<unknown> {
+  private send(request: RequestWithoutNumber): Promise<unknown> {
     const number = ++this.latest;
     return new Promise((resolve, reject) => {
       this.waiting.set(number, { resolve, reject });
@@ -59,12 +59,12 @@ class DocumentThread {
   private start(): Worker {
     const workerData: DocumentThreadData = { directory: this.directory };
     const worker = new Worker(new URL('./document-thread.js', import.meta.url), { workerData });
-    worker.on('message', (reply: DocumentReply) => this.take(reply));
+    worker.on('message', (reply: DocumentReply) => this.handleReply(reply));
     worker.on('error', (error) => this.lost(error instanceof Error ? error : new Error(String(error))));
     return worker;
   }
 
-  private take(reply: DocumentReply): void {
+  private handleReply(reply: DocumentReply): void {
     if (reply.kind === 'trouble') {
       this.onFailure(new Error(reply.message));
       return;
@@ -72,7 +72,7 @@ class DocumentThread {
     const waiter = this.waiting.get(reply.number);
     this.waiting.delete(reply.number);
     if (this.waiting.size === 0) this.worker?.unref();
-    if (reply.kind === 'answer') waiter?.resolve(reply.answer);
+    if (reply.kind === 'answer') waiter?.resolve(reply.result);
     else waiter?.reject(new Error(reply.message));
   }
 
@@ -85,7 +85,7 @@ class DocumentThread {
   }
 }
 
-type Unnumbered = DocumentRequest extends infer Request
+type RequestWithoutNumber = DocumentRequest extends infer Request
   ? Request extends DocumentRequest
     ? Omit<Request, 'number'>
     : never

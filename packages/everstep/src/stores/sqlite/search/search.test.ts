@@ -42,9 +42,9 @@ describe('SQLite in memory as storage of documents', () =>
   }));
 
 async function opened(t: TestContext) {
-  const world = await inFiles();
-  t.after(() => world.dispose());
-  return world;
+  const harness = await inFiles();
+  t.after(() => harness.dispose());
+  return harness;
 }
 
 const target = { indexId: 'idx_a', namespace: 'n' } as const;

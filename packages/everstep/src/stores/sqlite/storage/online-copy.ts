@@ -27,11 +27,11 @@ export const UNHINDERED: CopyPace = { pages: 4096, intervalMs: 0 };
 
 /**
  * A piece that falls into a transaction copies nothing, and what is written in the meantime must also be copied: a busy service
- * could outrun its copy indefinitely. Of every PIECES_WATCHED pieces, at least the fraction LEAST_PART must make progress.
+ * could outrun its copy indefinitely. Of every PIECES_WATCHED pieces, at least the fraction MIN_FRACTION must make progress.
  * Otherwise the copy restarts with pieces that are LARGER times larger.
  */
 const PIECES_WATCHED = 500;
-const LEAST_PART = 0.25;
+const MIN_FRACTION = 0.25;
 const LARGER = 8;
 
 /** Thrown to end a copy that cannot keep up. */
@@ -99,7 +99,7 @@ function watchProgress({ pages }: CopyPace): (remaining: number) => boolean {
     if (++pieces % PIECES_WATCHED !== 0) return true;
     const gained = before - remaining;
     before = remaining;
-    return gained >= pages * PIECES_WATCHED * LEAST_PART;
+    return gained >= pages * PIECES_WATCHED * MIN_FRACTION;
   };
 }
 

@@ -14,10 +14,10 @@ interface FacetedFilter {
 }
 
 /** Filters that the listing does not resolve by equal values in one facet. */
-type Resolved = 'kind' | 'dlqIds' | 'workflowRunIdPrefix' | 'fromDate' | 'toDate' | 'failureFunctionStates';
+type ListingFilter = 'kind' | 'dlqIds' | 'workflowRunIdPrefix' | 'fromDate' | 'toDate' | 'failureFunctionStates';
 
 /** The filters that a facet resolves. Numbers are indexed as digits. */
-const FACETED_FILTERS: Readonly<Record<Exclude<keyof DeadLetterFilter, Resolved>, FacetedFilter>> = {
+const FACETED_FILTERS: Readonly<Record<Exclude<keyof DeadLetterFilter, ListingFilter>, FacetedFilter>> = {
   workflowRunId: { facet: FACET.deadLetterRunId, valuesOf: (row) => [text(row, 'workflow_run_id')] },
   workflowCreatedAt: { facet: FACET.deadLetterRunCreatedAt, valuesOf: (row) => [integer(row, 'run_created_at')] },
   workflowUrls: { facet: FACET.deadLetterUrl, valuesOf: (row) => [text(row, 'workflow_url')] },

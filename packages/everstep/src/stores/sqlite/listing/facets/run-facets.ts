@@ -10,10 +10,19 @@ interface FacetedFilter extends Readonly<Partial<Record<RunKind, Facet>>> {
 }
 
 /** Filters that the listing does not resolve by equal values in one facet. */
-type Resolved = 'kind' | 'runKeys' | 'workflowUrlPrefix' | 'createdAt' | 'fromDate' | 'toDate' | 'statuses' | 'hosts' | 'paths';
+type ListingFilter =
+  | 'kind'
+  | 'runKeys'
+  | 'workflowUrlPrefix'
+  | 'createdAt'
+  | 'fromDate'
+  | 'toDate'
+  | 'statuses'
+  | 'hosts'
+  | 'paths';
 
 /** The filters that facets resolve. If a kind has no facet, the index has no such values of that kind. */
-const FACETED_FILTERS: Readonly<Record<Exclude<keyof RunFilter, Resolved>, FacetedFilter>> = {
+const FACETED_FILTERS: Readonly<Record<Exclude<keyof RunFilter, ListingFilter>, FacetedFilter>> = {
   // The id of a message leads to its row without an index.
   workflowRunId: { workflow: FACET.runId, valuesOf: ({ workflowRunId }) => [workflowRunId] },
   workflowUrls: { workflow: FACET.runUrl, message: FACET.messageUrl, valuesOf: ({ workflowUrl }) => [workflowUrl] },

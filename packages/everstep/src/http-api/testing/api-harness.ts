@@ -21,8 +21,8 @@ import { createSystemRandom } from '../../clock/system-random.js';
 import type { RunJournal, TriggeredRun } from '../../contract/runs.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
-import type { Message, MessageAnswer, MessageSender } from '../../ports/message-sender.js';
-import type { ReplayCheck, ReplayVerdict, StepAnswer, StepCall, StepCaller } from '../../ports/step-caller.js';
+import type { Message, MessageOutcome, MessageSender } from '../../ports/message-sender.js';
+import type { ReplayCheck, ReplayVerdict, StepCall, StepCaller, StepOutcome } from '../../ports/step-caller.js';
 import type { Store } from '../../ports/stores/store.js';
 import { createRuntime, type Runtime } from '../../runtime/runtime.js';
 import type { SearchService } from '../../search/search-service.js';
@@ -61,7 +61,7 @@ function recordingLog(lines: LoggedLine[]): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-const failure = (retry: 'backoff' | 'never', message: string): StepAnswer => ({
+const failure = (retry: 'backoff' | 'never', message: string): StepOutcome => ({
   kind: 'failure',
   failure: {
     cause: 'http',
@@ -73,7 +73,7 @@ const failure = (retry: 'backoff' | 'never', message: string): StepAnswer => ({
   },
 });
 
-function reply(call: StepCall, part: Partial<ProgressReply>): StepAnswer {
+function reply(call: StepCall, part: Partial<ProgressReply>): StepOutcome {
   const base = call.request.journal.length;
   const progress: ProgressReply = { protocol: 1, kind: 'progress', base, done: [], advanced: true, planned: [], ...part };
   return { kind: 'reply', reply: progress, status: 200, responseHeaders: {}, responseBody: new Uint8Array() };
@@ -118,7 +118,7 @@ const sentFor = (method: string, url: string, headers: Readonly<Record<string, s
   headers: ['Authorization', 'Bearer hush', ...Object.entries(headers).flat()],
   bodyBytes: 17,
   body: method === 'POST' && url.startsWith('http://w.test/') ? null : Buffer.from('{"iban":"secret-of-a-call"}'),
-  answerBytes: 12,
+  responseBytes: 12,
 });
 
 /** Simulates endpoints and records their calls. */
@@ -131,7 +131,7 @@ export class PlayedEndpoints implements StepCaller {
     return this.verdicts.get(new URL(workflowUrl).pathname) ?? { outcome: 'fits', message: 'played' };
   }
 
-  async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepAnswer> {
+  async call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
     this.calls.push(call);
     onSent?.();
     const answered = await this.play(call, signal);
@@ -139,7 +139,7 @@ export class PlayedEndpoints implements StepCaller {
     return answered.kind === 'failure' ? { kind: 'failure', failure: { ...answered.failure, sent } } : { ...answered, sent };
   }
 
-  private async play(call: StepCall, signal: AbortSignal): Promise<StepAnswer> {
+  private async play(call: StepCall, signal: AbortSignal): Promise<StepOutcome> {
     const { pathname } = new URL(call.workflowUrl);
     const { target, journal } = call.request;
     switch (pathname) {
@@ -177,7 +177,7 @@ export class PlayedEndpoints implements StepCaller {
         return reply(call, {});
       }
       default:
-        return new Promise<StepAnswer>((resolve) =>
+        return new Promise<StepOutcome>((resolve) =>
           signal.addEventListener('abort', () => resolve(failure('backoff', 'given up'))),
         );
     }
@@ -193,7 +193,7 @@ export class PlayedEndpoints implements StepCaller {
 export class PlayedMessages implements MessageSender {
   readonly sent: Message[] = [];
 
-  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageAnswer> {
+  async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
     this.sent.push(message);
     onSent?.();
     const { pathname } = new URL(message.url);
@@ -203,7 +203,7 @@ export class PlayedMessages implements MessageSender {
     const late = pathname === '/late' && this.sent.filter(({ url }) => url === message.url).length % 2 === 1;
     if (pathname !== '/hang')
       return { kind: 'answered', status: late || pathname === '/refuse' ? 500 : 200, headers, body, sent };
-    return new Promise<MessageAnswer>((resolve) =>
+    return new Promise<MessageOutcome>((resolve) =>
       signal.addEventListener('abort', () => {
         const cause = { cause: 'network', message: 'given up', status: null, responseHeaders: {} } as const;
         resolve({ kind: 'failure', failure: { ...cause, responseBody: new Uint8Array(), retry: { kind: 'backoff' } } });
@@ -212,7 +212,7 @@ export class PlayedMessages implements MessageSender {
   }
 }
 
-export interface Answered<Body> {
+export interface ApiResponse<Body> {
   readonly status: number;
   readonly headers: LightMyRequestResponse['headers'];
   /** The body was validated against the OpenAPI document. */
@@ -229,17 +229,17 @@ export interface CallOptions {
   readonly body?: string | Buffer;
 }
 
-export interface ErrorAnswer {
+export interface ErrorResponse {
   readonly error: string;
 }
 
-export interface WorldOptions {
+export interface HarnessOptions {
   readonly plans?: Plans;
   /** Time of the accounts and of failed logins, in Unix ms. */
   readonly accountNow?: () => number;
 }
 
-export class ApiWorld {
+export class ApiHarness {
   readonly store: Store;
   readonly authority: Authority;
   readonly runtime: Runtime;
@@ -257,7 +257,7 @@ export class ApiWorld {
   readonly token: string;
   readonly readOnlyToken: string;
 
-  private constructor(parts: Omit<ApiWorld, 'call' | 'send' | 'trigger' | 'fail' | 'journalWhen' | 'close'>) {
+  private constructor(parts: Omit<ApiHarness, 'call' | 'send' | 'trigger' | 'fail' | 'journalWhen' | 'close'>) {
     this.store = parts.store;
     this.authority = parts.authority;
     this.runtime = parts.runtime;
@@ -277,8 +277,8 @@ export class ApiWorld {
 
   static async open(
     overrides: Partial<HttpApiDependencies> = {},
-    { plans = BUILT_IN_PLANS, accountNow }: WorldOptions = {},
-  ): Promise<ApiWorld> {
+    { plans = BUILT_IN_PLANS, accountNow }: HarnessOptions = {},
+  ): Promise<ApiHarness> {
     const store = await openSqliteStore({ file: ':memory:' });
     const clock = createSystemClock({ notBefore: 0 });
     const random = createSystemRandom();
@@ -354,47 +354,47 @@ export class ApiWorld {
     });
     const token = await authority.issueToken({ instanceId: 'qi_1', access: 'read-write' });
     const readOnlyToken = await authority.issueToken({ instanceId: 'qi_1', access: 'read-only' });
-    return new ApiWorld({
+    return new ApiHarness({
       ...{ store, authority, runtime, api, accounts, search, limits, refusals, audit, endpoints, messages },
       ...{ workers: { pools, clock }, logged: lines, token, readOnlyToken },
     });
   }
 
   /** Sends a request and validates the response against the OpenAPI document if the operation exists. */
-  async send<Body = ErrorAnswer>(request: SentRequest): Promise<Answered<Body>> {
+  async send<Body = ErrorResponse>(request: SentRequest): Promise<ApiResponse<Body>> {
     if (request.headers?.accept === 'text/event-stream') return this.beginStream(request);
-    const answer = await this.api.inject(request);
+    const response = await this.api.inject(request);
     // Pages and styles are not part of a document.
-    if (/^text\/(html|css)/.test(String(answer.headers['content-type'])))
-      return { status: answer.statusCode, headers: answer.headers, body: JSON.parse('null') };
+    if (/^text\/(html|css)/.test(String(response.headers['content-type'])))
+      return { status: response.statusCode, headers: response.headers, body: JSON.parse('null') };
     // Caches must not store responses, except public keys.
-    const { 'cache-control': caching, 'x-content-type-options': sniffing } = answer.headers;
-    const isPublic = answer.statusCode === 200 && request.url.startsWith('/v2/jwks/');
+    const { 'cache-control': caching, 'x-content-type-options': sniffing } = response.headers;
+    const isPublic = response.statusCode === 200 && request.url.startsWith('/v2/jwks/');
     const expected = isPublic ? 'public, max-age=300' : 'no-store';
     assert.deepEqual([caching, sniffing], [expected, 'nosniff'], `${request.method} ${request.url}`);
-    const isLines = answer.headers['content-type'] === 'application/x-ndjson';
-    const json = isLines ? JSON.stringify(answer.payload) : answer.payload;
+    const isLines = response.headers['content-type'] === 'application/x-ndjson';
+    const json = isLines ? JSON.stringify(response.payload) : response.payload;
     const body: Body = json === '' ? undefined : JSON.parse(json);
-    const answered = { status: answer.statusCode, headers: answer.headers, body };
+    const answered = { status: response.statusCode, headers: response.headers, body };
     checkResponse(request, answered);
     return answered;
   }
 
   /** Returns only the status and headers of a stream, because it would not end. */
-  private async beginStream<Body>(request: SentRequest): Promise<Answered<Body>> {
-    const answer = await this.api.inject({ ...request, payloadAsStream: true });
-    const stream = answer.stream();
-    assert.equal(answer.headers['cache-control'], 'no-store');
-    const isStream = String(answer.headers['content-type']).startsWith('text/event-stream');
+  private async beginStream<Body>(request: SentRequest): Promise<ApiResponse<Body>> {
+    const received = await this.api.inject({ ...request, payloadAsStream: true });
+    const stream = received.stream();
+    assert.equal(received.headers['cache-control'], 'no-store');
+    const isStream = String(received.headers['content-type']).startsWith('text/event-stream');
     if (isStream) stream.destroy();
     const body: Body = JSON.parse(isStream ? 'null' : await readText(stream));
-    const answered = { status: answer.statusCode, headers: answer.headers, body };
+    const answered = { status: received.statusCode, headers: received.headers, body };
     if (!isStream) checkResponse(request, answered);
     return answered;
   }
 
   /** Sends with the read-write token. */
-  call<Body = ErrorAnswer>(method: Method, url: string, options: CallOptions = {}): Promise<Answered<Body>> {
+  call<Body = ErrorResponse>(method: Method, url: string, options: CallOptions = {}): Promise<ApiResponse<Body>> {
     const headers = { authorization: `Bearer ${this.token}`, ...options.headers };
     return this.send({ method, url, headers, ...(options.body === undefined ? {} : { payload: options.body }) });
   }
@@ -406,9 +406,9 @@ export class ApiWorld {
     body: string | Buffer = '',
   ): Promise<TriggeredRun> {
     const url = `/v2/trigger/http://w.test/${endpoint}`;
-    const answer = await this.call<TriggeredRun>('POST', url, { headers, body });
-    assert.equal(answer.status, 200, JSON.stringify(answer.body));
-    return answer.body;
+    const result = await this.call<TriggeredRun>('POST', url, { headers, body });
+    assert.equal(result.status, 200, JSON.stringify(result.body));
+    return result.body;
   }
 
   /** Creates dead letters one after the other and returns their ids in order. */

@@ -8,23 +8,23 @@ import {
   type BackupRequest,
   type ControlChannel,
   listenForCommands,
-  type RotateAnswer,
   type RotateRequest,
+  type RotateResult,
 } from './control-channel.js';
 import { type BackupSource, copyEverything } from './copying.js';
 
-export interface AnsweringOptions {
+export interface ControlCommandOptions {
   readonly dataDir: string;
   readonly store: EmbeddedStore;
   readonly documents: EmbeddedDocuments;
   readonly log: Log;
-  readonly rotate: (request: RotateRequest) => Promise<RotateAnswer>;
+  readonly rotate: (request: RotateRequest) => Promise<RotateResult>;
   /** Writes the audit log entry of a command. */
   readonly record: (command: 'backup' | 'rotate-secrets', details: AuditEntry['details']) => Promise<void>;
 }
 
 /** Handles the commands of users with access to the data directory. Null if the file system does not support sockets. */
-export async function answerCommands(options: AnsweringOptions): Promise<ControlChannel | null> {
+export async function handleControlCommands(options: ControlCommandOptions): Promise<ControlChannel | null> {
   const { dataDir, store, documents, log } = options;
   const source: BackupSource = {
     dataDir,
@@ -48,11 +48,11 @@ export async function answerCommands(options: AnsweringOptions): Promise<Control
     log.info({ to: request.to, files: written.length, durationMs }, 'backup copied');
     return written;
   }
-  async function rotate(request: RotateRequest): Promise<RotateAnswer> {
-    const answer = await options.rotate(request);
+  async function rotate(request: RotateRequest): Promise<RotateResult> {
+    const result = await options.rotate(request);
     await options.record('rotate-secrets', { ...request });
-    log.info({ ...request, ...answer }, 'secrets rotated');
-    return answer;
+    log.info({ ...request, ...result }, 'secrets rotated');
+    return result;
   }
   try {
     return await listenForCommands({ dataDir, backUp, rotate });

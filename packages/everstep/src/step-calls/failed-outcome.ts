@@ -1,21 +1,21 @@
 /** Failures of deliveries without a usable response, for step calls and messages. */
 
 import type { DeliveryFailure } from '../engine/runs/run.js';
-import type { StepAnswer } from '../ports/step-caller.js';
+import type { StepOutcome } from '../ports/step-caller.js';
 import { valuesOf } from '../responses/endpoint-failure.js';
 import { keptOf } from '../responses/retry-advice.js';
-import type { HttpAnswer } from './exchanges/exchange.js';
+import type { HttpResponse } from './exchanges/exchange.js';
 
 const BACKOFF = { kind: 'backoff' } as const;
 
-export type FailedAnswer = Extract<StepAnswer, { readonly kind: 'failure' }>;
+export type FailedOutcome = Extract<StepOutcome, { readonly kind: 'failure' }>;
 
 /** Returns a failure without a complete response. */
-export function failureWithoutAnswer(
+export function failureWithoutResponse(
   cause: DeliveryFailure['cause'],
   message: string,
   retry: DeliveryFailure['retry'] = BACKOFF,
-): FailedAnswer {
+): FailedOutcome {
   return {
     kind: 'failure',
     failure: { cause, message, retry, status: null, responseHeaders: {}, responseBody: new Uint8Array(0) },
@@ -23,7 +23,7 @@ export function failureWithoutAnswer(
 }
 
 /** Returns a failure for a response that is too long or cannot be decoded. It is retried. */
-export function unusableAnswer({ status, headers, body }: HttpAnswer, message: string): FailedAnswer {
+export function unusableResponse({ status, headers, body }: HttpResponse, message: string): FailedOutcome {
   return {
     kind: 'failure',
     failure: { cause: 'http', message, retry: BACKOFF, status, responseHeaders: valuesOf(headers), responseBody: keptOf(body) },
@@ -31,6 +31,6 @@ export function unusableAnswer({ status, headers, body }: HttpAnswer, message: s
 }
 
 /** Returns the failure for a response that was cut off at a limit. */
-export function answerTooLong(answer: HttpAnswer, maxBytes: number, limit: string): FailedAnswer {
-  return unusableAnswer(answer, `the endpoint answered ${answer.status} with more than ${maxBytes} bytes (${limit})`);
+export function responseTooLong(response: HttpResponse, maxBytes: number, limit: string): FailedOutcome {
+  return unusableResponse(response, `the endpoint answered ${response.status} with more than ${maxBytes} bytes (${limit})`);
 }

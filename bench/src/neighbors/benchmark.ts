@@ -20,7 +20,7 @@ const QUIET_CONNECTIONS = 512;
  */
 const HOSTILE = ['./attacker.js', './endpoints.js'];
 
-export interface World {
+export interface Benchmark {
   /** Executes one run of the quiet account: a step, a short sleep, a step. Resolves with the duration in ms, without the sleep. */
   quietRun(): Promise<number>;
   /** Resolves with the responses to the hostile client. Rejects when the attack fails. */
@@ -60,7 +60,7 @@ async function hostileInstance(env: Readonly<Record<string, string>>) {
   }
 }
 
-export async function startWorld(): Promise<World> {
+export async function startBenchmark(): Promise<Benchmark> {
   const directory = mkdtempSync(join(tmpdir(), 'everstep-neighbors-'));
   const children: ChildProcess[] = [];
   let api: JsonClient | null = null;
@@ -117,8 +117,8 @@ export async function startWorld(): Promise<World> {
     return {
       async quietRun() {
         const startedAt = performance.now();
-        const answer = await client.send('POST', path, headers, body);
-        if (textIn(answer.body, 'workflowState') !== 'RUN_SUCCESS') throw new Error('a run of the quiet account failed');
+        const received = await client.send('POST', path, headers, body);
+        if (textIn(received.body, 'workflowState') !== 'RUN_SUCCESS') throw new Error('a run of the quiet account failed');
         return performance.now() - startedAt - NAP_MS;
       },
       async attack(kind, attack) {
@@ -134,7 +134,7 @@ export async function startWorld(): Promise<World> {
           attacker.send(order);
         });
         if (done.kind === 'failed') throw new Error(done.error);
-        return done.answers;
+        return done.responses;
       },
       stop: end,
     };

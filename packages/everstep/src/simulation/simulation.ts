@@ -1,5 +1,5 @@
 /**
- * A world in simulated time. It contains clients, the service in one life after another, a failing store, a network
+ * A simulation in simulated time. It contains clients, the service in one life after another, a failing store, a network
  * that loses and repeats requests, and an app that restarts. Everything that happens follows from the seed.
  */
 import assert from 'node:assert/strict';
@@ -31,8 +31,8 @@ const SETTINGS: RunSettings = {
   failureCallback: null,
 };
 
-/** Faults of a world. */
-export interface WorldFaults {
+/** Faults of a simulation. */
+export interface SimulationFaults {
   readonly network: NetworkFaults;
   readonly store: StoreFaults;
   /** Probability that the service is killed, each time the clock advances. */
@@ -47,9 +47,9 @@ export interface WorldFaults {
 
 const UNRELATED_EVENTS = 60;
 
-export const NO_FAULTS: WorldFaults = {
+export const NO_FAULTS: SimulationFaults = {
   network: { loseRequest: 0, loseResponse: 0, duplicate: 0, garbage: 0, restartApp: 0, maxDelayMs: 20 },
-  store: { refuse: 0, loseAnswer: 0 },
+  store: { refuse: 0, loseReply: 0 },
   crash: 0,
 };
 
@@ -75,7 +75,7 @@ const resultOf = (run: RunRecord | undefined): unknown => JSON.parse(run?.result
 /** Returns the problems in the history of a run, one sentence each. */
 export type HistoryCheck = (run: RunRecord, steps: readonly RecordedStep[]) => readonly string[];
 
-export class World {
+export class Simulation {
   readonly clock = new SimulatedClock(START_MS);
   readonly random: SeededRandom;
   crashes = 0;
@@ -88,7 +88,7 @@ export class World {
   private unanswered = 0;
   recovered = 0;
   forked = 0;
-  private faults: WorldFaults;
+  private faults: SimulationFaults;
   private readonly store: Store;
   private readonly ledger = new MessageLedger();
   private readonly startApp: () => App;
@@ -102,7 +102,7 @@ export class World {
   private readonly network: FrameNetwork | null;
   private readonly connected: ConnectedApp | null;
 
-  constructor(seed: number, faults: WorldFaults, store: Store, startApp: (store: Store, base: string) => App) {
+  constructor(seed: number, faults: SimulationFaults, store: Store, startApp: (store: Store, base: string) => App) {
     this.random = new SeededRandom(seed);
     this.faults = faults;
     this.base = faults.connections ? 'worker://app/' : 'http://app/';
@@ -168,9 +168,9 @@ export class World {
       if (this.callers.some((caller) => caller.busy > 0) || (this.connected?.busy ?? 0) > 0) continue;
       if (await until()) return;
       if (this.random.chance(this.faults.crash)) this.crash();
-      else assert.ok(this.clock.advance(), 'nothing is left that could happen, but the world is not done');
+      else assert.ok(this.clock.advance(), 'no event is pending, but the simulation is not done');
     }
-    assert.fail('the world does not come to rest');
+    assert.fail('the simulation does not come to rest');
   }
 
   /** Simulates a client that triggers a run and retries with the same id until it receives a response. */

@@ -4,14 +4,14 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { runInProcess } from './in-process.js';
-import { type Ended, endAll, readEnvFile, SpawnedCli, type TestDirectory, testDirectory } from './spawned-cli.js';
+import { type EndedProcess, endAll, readEnvFile, SpawnedCli, type TestDirectory, testDirectory } from './spawned-cli.js';
 
-export interface CliWorldKeys {
+export interface CliHarnessKeys {
   readonly current: string;
   readonly next: string;
 }
 
-export class CliWorld {
+export class CliHarness {
   readonly directory: TestDirectory;
   /** Content of the env file: URL, tokens and keys. */
   readonly written: Readonly<Record<string, string>>;
@@ -26,7 +26,10 @@ export class CliWorld {
   }
 
   /** Starts a server and an app. `makeApp` receives the signing keys of the server. */
-  static async open(makeApp: (signingKeys: CliWorldKeys) => RequestListener, flags: readonly string[] = []): Promise<CliWorld> {
+  static async open(
+    makeApp: (signingKeys: CliHarnessKeys) => RequestListener,
+    flags: readonly string[] = [],
+  ): Promise<CliHarness> {
     const directory = await testDirectory();
     const envFile = join(directory.path, 'service.env');
     const service = new SpawnedCli(['dev', '--no-demo', '--port', '0', '--write-env-file', envFile, ...flags], {
@@ -37,7 +40,7 @@ export class CliWorld {
     const { EVERSTEP_CURRENT_SIGNING_KEY: current = '', EVERSTEP_NEXT_SIGNING_KEY: next = '' } = written;
     const app = createServer(makeApp({ current, next }));
     await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
-    return new CliWorld(directory, written, app);
+    return new CliHarness(directory, written, app);
   }
 
   async close(): Promise<void> {
@@ -48,11 +51,11 @@ export class CliWorld {
   }
 
   /** Runs a command in this process. */
-  runIn(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<Ended> {
+  runIn(env: Readonly<Record<string, string>>, args: readonly string[]): Promise<EndedProcess> {
     return runInProcess(args, { cwd: this.directory.path, env });
   }
 
-  async everstep(...args: readonly string[]): Promise<Ended> {
+  async everstep(...args: readonly string[]): Promise<EndedProcess> {
     const { EVERSTEP_URL = '', EVERSTEP_TOKEN = '' } = this.written;
     return this.runIn({ EVERSTEP_URL, EVERSTEP_TOKEN }, args);
   }
