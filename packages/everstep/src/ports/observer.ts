@@ -6,7 +6,8 @@ import type { Run } from '../engine/runs/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { AttemptSpan } from './traces.js';
 
-export type DeliveryKind = 'step' | 'call' | 'message' | 'failure-callback' | 'check';
+/** What a delivery is for. `notice`: an alert, a lifecycle event, a budget alert or entries of the audit log. */
+export type DeliveryKind = 'step' | 'call' | 'message' | 'failure-callback' | 'notice';
 
 export interface ObservedDelivery {
   readonly kind: DeliveryKind;
