@@ -112,11 +112,12 @@ test('calls, messages, failure callbacks and notices are counted separately', as
   });
 });
 
-test('syncs, commits of a database, failed calls of the store and search operations are counted', async () => {
+test('syncs, commits of a database, lost nodes, failed calls of the store and search operations are counted', async () => {
   await withMetrics(1, async ({ observer }, series) => {
     const store = await openSqliteStore({ file: ':memory:' });
     observer.logSynced(2);
     observer.databaseCommitted(3);
+    observer.nodesLost(2);
     const { commit, loadRun } = observedStore(
       { ...store, commit: () => Promise.reject(new Error('full')), loadRun: () => Promise.reject(new Error('gone')) },
       observer,
@@ -133,6 +134,7 @@ test('syncs, commits of a database, failed calls of the store and search operati
     const found = await series();
     assert.equal(found.get('everstep_fsync_duration_seconds_sum'), 0.002);
     assert.equal(found.get('everstep_database_commit_duration_seconds_sum'), 0.003);
+    assert.equal(found.get('everstep_nodes_lost_total'), 2);
     assert.equal(found.get('everstep_store_errors_total{operation="commit"}'), 1);
     assert.equal(found.get('everstep_store_errors_total{operation="loadRun"}'), 1);
     assert.equal(found.get('everstep_commits_total{result="failed"}'), 1);

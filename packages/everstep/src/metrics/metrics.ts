@@ -49,6 +49,10 @@ export class Metrics implements Observer {
     this.registry.observe('everstep_database_commit_duration_seconds', NO_LABELS, durationMs / SECOND_MS);
   }
 
+  nodesLost(count: number): void {
+    this.registry.count('everstep_nodes_lost_total', NO_LABELS, count);
+  }
+
   storeFailed(operation: string): void {
     this.registry.count('everstep_store_errors_total', { operation });
   }

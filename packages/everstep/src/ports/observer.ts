@@ -53,6 +53,8 @@ export interface Observer {
   logSynced(durationMs: number): void;
   /** Called when PostgreSQL has responded to a COMMIT and the statements that were sent with it. */
   databaseCommitted(durationMs: number): void;
+  /** Called when this node has taken over the work of nodes whose lease expired. */
+  nodesLost(count: number): void;
   /** Called when a call of the store has failed. `operation` is its name in the code. */
   storeFailed(operation: string): void;
   /** Called when an operation on the documents of search indexes has ended. */
@@ -79,6 +81,7 @@ export const NO_OBSERVER: Observer = {
   batchWritten() {},
   logSynced() {},
   databaseCommitted() {},
+  nodesLost() {},
   storeFailed() {},
   searched() {},
   deliverySent() {},
