@@ -86,6 +86,17 @@ test('runs, steps, attempts, deliveries and commits are counted', async () => {
   });
 });
 
+test('counters of rare failures start at 0, so that the first failure is an increase', async () => {
+  await withMetrics(1, async (_, series) => {
+    const found = await series();
+    const zero = ['failure_callbacks_total{result="failed"}', 'commits_total{result="failed"}', 'nodes_lost_total'];
+    assert.deepEqual(
+      zero.map((name) => found.get(`everstep_${name}`)),
+      [0, 0, 0],
+    );
+  });
+});
+
 test('calls, messages, failure callbacks and notices are counted separately', async () => {
   await withMetrics(1, async ({ observer }, series) => {
     const hook = 'http://ops/hook';
