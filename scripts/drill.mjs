@@ -1,12 +1,15 @@
-// npm run drill [runs]: records how 500 runs that have failed for three reasons are found and repaired. Counts the clicks in the
-// dashboard and the commands of the command line, and measures the time at the pace of a person. Build first.
+// npm run drill [runs]: records how 500 runs that have failed for three reasons are found and repaired, from the notice of an
+// alert, from the list in the dashboard, and on the command line. Counts clicks and commands, and measures the time at the pace of
+// a person. Build first.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openBrowser } from '../packages/everstep/dist/end-to-end/dashboard/chromium.fixture.js';
 import { DashboardHarness } from '../packages/everstep/dist/end-to-end/dashboard/dashboard.fixture.js';
 import { Incident } from '../packages/everstep/dist/end-to-end/dashboard/incident.fixture.js';
+import { listen, until } from '../packages/everstep/dist/end-to-end/nodes.fixture.js';
 
 const [runs = 500] = process.argv.slice(2).map(Number);
 /** Time to decide on a click and to move the pointer. */
@@ -17,6 +20,7 @@ const READ_PLAN_MS = 5_000;
 const COMMAND_MS = 8_000;
 const BIN = join(import.meta.dirname, '../packages/everstep/dist/cli/bin.js');
 const DONE_TIMEOUT_MS = 600_000;
+const PARTS = ['alert', 'dashboard', 'command line'];
 
 /** Prints each step with the time since the start. */
 function startRecord() {
@@ -32,7 +36,32 @@ function startRecord() {
   };
 }
 
-async function inDashboard(page) {
+/** Alerts about many failures: a rule for all workflows, so that one notice is about all dead letters. */
+async function startAlerts({ alerts }) {
+  const opened = [];
+  const receiver = await listen((request, response) => {
+    void json(request).then((notice) => {
+      if (notice.type === 'alert.opened') opened.push(notice.dashboardUrl);
+      response.writeHead(200).end();
+    });
+  });
+  await alerts.destinations.put('on-call', { kind: 'webhook', url: receiver.url });
+  await alerts.rules.put('failures', { condition: { kind: 'failure-rate', percent: 20 }, destinations: ['on-call'] });
+  return {
+    /** Resolves with the link of the notice. */
+    async link() {
+      await until('a notice arrives', () => opened.length > 0);
+      return opened[0];
+    },
+    async stop() {
+      await alerts.rules.delete('failures');
+      await receiver.close();
+    },
+  };
+}
+
+/** `link`: the link of a notice, with which the repair starts instead of with the list. */
+async function inDashboard(page, link) {
   const record = startRecord();
   const click = async (button) => {
     await pause(CLICK_MS);
@@ -40,16 +69,23 @@ async function inDashboard(page) {
     await button.click();
     record.step(name);
   };
-  await click(page.getByRole('link', { name: 'Dead letters' }).first());
-  // The rows contain the messages and the places in the code.
-  await page.getByRole('grid', { name: 'Groups of dead letters' }).getByRole('row').nth(3).waitFor();
+  if (link !== undefined) {
+    await pause(CLICK_MS);
+    await page.goto(link);
+    record.step('the link in the notice');
+    await page.getByText('None selected: a repair applies to all that match the filters').waitFor();
+  } else {
+    await click(page.getByRole('link', { name: 'Dead letters' }).first());
+    // The rows contain the messages and the places in the code.
+    await page.getByRole('grid', { name: 'Groups of dead letters' }).getByRole('row').nth(3).waitFor();
+  }
   await pause(READ_GROUPS_MS);
-  await click(page.getByRole('link', { name: 'Plan repair' }));
+  await click(page.getByRole('link', { name: /^Plan repair/ }));
   await click(page.getByRole('button', { name: 'Create plan' }));
   await page.getByRole('heading', { name: `Resume ${runs} dead letters` }).waitFor();
   await pause(READ_PLAN_MS);
   await click(page.getByRole('button', { name: /^Resume \d+/ }));
-  const rest = page.getByRole('button', { name: /^Resume the rest/ });
+  const rest = page.getByRole('button', { name: 'Continue', exact: true });
   const done = page.getByText(`Done: ${runs} succeeded of ${runs}.`);
   await rest.or(done).first().waitFor({ timeout: DONE_TIMEOUT_MS });
   if (await rest.isVisible()) await click(rest);
@@ -95,13 +131,16 @@ if (opened.kind === 'missing') throw new Error(opened.missing);
 const harness = await DashboardHarness.open(opened.browser);
 const incident = await Incident.open();
 try {
-  for (const part of ['dashboard', 'command line']) {
+  for (const part of PARTS) {
+    const alerts = part === 'alert' ? await startAlerts(harness.client) : null;
     incident.break();
     await incident.fail(harness.client, runs);
     incident.fix();
+    const link = await alerts?.link();
+    await alerts?.stop();
     console.log(`${runs} dead letters, ${part}`);
-    if (part === 'dashboard') await inDashboard((await harness.loggedIn()).page);
-    else await onCommandLine(harness);
+    if (part === 'command line') await onCommandLine(harness);
+    else await inDashboard((await harness.loggedIn()).page, link);
   }
 } finally {
   await incident.stop();

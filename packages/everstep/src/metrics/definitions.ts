@@ -163,6 +163,10 @@ export const METRICS = {
     buckets: SHORT_S,
   },
   everstep_nodes: { type: 'gauge', help: 'Nodes of the cluster, by state: active, leaving or expired.', labels: ['state'] },
+  everstep_nodes_lost_total: {
+    type: 'counter',
+    help: 'Nodes whose lease expired without leaving, and whose work this node has taken over.',
+  },
   everstep_lease_seconds: {
     type: 'gauge',
     help: 'Time until the lease of this node expires; absent without a cluster.',

@@ -1,11 +1,14 @@
 /** The metrics of a runtime on a real store in memory, as Prometheus reads them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { SignedKind } from '@everstep/sdk/protocol';
+import type { Message, MessageOutcome } from '../ports/message-sender.js';
+import { targetOf } from '../runtime/alerts/notice-target.js';
 import { endOf, progress, ScriptedCaller, SETTINGS, settle, withRuntime } from '../runtime/runtime.fixture.js';
 import { openSqliteStore } from '../stores/sqlite/index.js';
 import { openSearchDocuments } from '../stores/sqlite/search/index.js';
 import { createMetrics, type GaugeSources } from './index.js';
-import { observedCaller } from './observed-calls.js';
+import { observedCaller, observedSender } from './observed-calls.js';
 import { observedDocuments, observedStore } from './observed-store.js';
 
 const NOW = 1_800_000_000_000;
@@ -25,6 +28,12 @@ const quietSources: GaugeSources = {
   nodes: async () => [],
   info: () => ({ version: '1', store: 'file', node: '' }),
 };
+
+const PLAIN: Message = {
+  ...{ instanceId: 'qi_1', dialect: 'native', method: 'POST', url: 'http://app/hook', headers: {}, body: null },
+  ...{ timeoutMs: 1_000, maxResponseBytes: 1_000, signed: null, take: 'exact' },
+};
+const accepted: MessageOutcome = { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() };
 
 /** Returns the time series of the service on the page. */
 function seriesOf(page: string): ReadonlyMap<string, number> {
@@ -77,11 +86,49 @@ test('runs, steps, attempts, deliveries and commits are counted', async () => {
   });
 });
 
-test('syncs, commits of a database, failed calls to the store and search operations are counted', async () => {
+test('counters of rare failures start at 0, so that the first failure is an increase', async () => {
+  await withMetrics(1, async (_, series) => {
+    const found = await series();
+    const zero = ['failure_callbacks_total{result="failed"}', 'commits_total{result="failed"}', 'nodes_lost_total'];
+    assert.deepEqual(
+      zero.map((name) => found.get(`everstep_${name}`)),
+      [0, 0, 0],
+    );
+  });
+});
+
+test('calls, messages, failure callbacks and notices are counted separately', async () => {
+  await withMetrics(1, async ({ observer }, series) => {
+    const hook = 'http://ops/hook';
+    const { send } = observedSender({ send: async () => accepted }, observer, elapsedMs);
+    const signed = (kind: SignedKind) => ({ signed: { kind, isOwn: false } });
+    const sent: readonly Partial<Message>[] = [
+      {},
+      signed('call'),
+      signed('message'),
+      signed('failure-function'),
+      signed('failure-callback'),
+      signed('budget-alert'),
+      signed('audit-log'),
+      targetOf({ name: 'a', createdAt: NOW, kind: 'webhook', url: hook, secret: 'whsec_AAAA' }, 'msg_1'),
+      targetOf({ name: 'b', createdAt: NOW, kind: 'slack', url: hook }, 'msg_2'),
+      targetOf({ name: 'c', createdAt: NOW, kind: 'email', to: ['ann@example.com'] }, 'msg_3'),
+    ];
+    for (const one of sent) await send({ ...PLAIN, ...one }, new AbortController().signal);
+    const found = await series();
+    const counts = (['call', 'message', 'failure-callback', 'notice'] as const).map((kind) =>
+      found.get(`everstep_deliveries_total{kind="${kind}",transport="http",outcome="2xx"}`),
+    );
+    assert.deepEqual(counts, [2, 1, 2, 5]);
+  });
+});
+
+test('syncs, commits of a database, lost nodes, failed calls to the store and search operations are counted', async () => {
   await withMetrics(1, async ({ observer }, series) => {
     const store = await openSqliteStore({ file: ':memory:' });
     observer.logSynced(2);
     observer.databaseCommitted(3);
+    observer.nodesLost(2);
     const { commit, loadRun } = observedStore(
       { ...store, commit: () => Promise.reject(new Error('full')), loadRun: () => Promise.reject(new Error('gone')) },
       observer,
@@ -98,6 +145,7 @@ test('syncs, commits of a database, failed calls to the store and search operati
     const found = await series();
     assert.equal(found.get('everstep_fsync_duration_seconds_sum'), 0.002);
     assert.equal(found.get('everstep_database_commit_duration_seconds_sum'), 0.003);
+    assert.equal(found.get('everstep_nodes_lost_total'), 2);
     assert.equal(found.get('everstep_store_errors_total{operation="commit"}'), 1);
     assert.equal(found.get('everstep_store_errors_total{operation="loadRun"}'), 1);
     assert.equal(found.get('everstep_commits_total{result="failed"}'), 1);

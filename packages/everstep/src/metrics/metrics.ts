@@ -27,6 +27,9 @@ export class Metrics implements Observer {
     this.workflows = new LabelValues(maxNames, (name) => {
       for (const counter of BY_WORKFLOW) void registry.remove(counter, 'workflow', name);
     });
+    // Prometheus sees no increase if the first value of a time series is 1, so the first failure would cause no alert.
+    for (const result of ['success', 'failed']) registry.count('everstep_failure_callbacks_total', { result }, 0);
+    for (const result of ['ok', 'failed']) registry.count('everstep_commits_total', { result }, 0);
   }
 
   committed(units: readonly CommitUnit[], runOf: (runKey: string) => Run | null): void {
@@ -47,6 +50,10 @@ export class Metrics implements Observer {
 
   databaseCommitted(durationMs: number): void {
     this.registry.observe('everstep_database_commit_duration_seconds', NO_LABELS, durationMs / SECOND_MS);
+  }
+
+  nodesLost(count: number): void {
+    this.registry.count('everstep_nodes_lost_total', NO_LABELS, count);
   }
 
   storeFailed(operation: string): void {

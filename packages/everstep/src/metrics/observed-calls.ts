@@ -16,13 +16,17 @@ const outcomeOfMessage = (response: MessageOutcome): number | string =>
 
 const isJournalNeeded = (received: StepOutcome): boolean => received.kind === 'reply' && received.reply.kind === 'journal-needed';
 
-function kindOf({ signed }: Message): DeliveryKind {
+function kindOf({ signed, isNotice }: Message): DeliveryKind {
+  if (isNotice) return 'notice';
   switch (signed?.kind) {
     case 'failure-function':
     case 'failure-callback':
       return 'failure-callback';
     case 'message':
       return 'message';
+    case 'budget-alert':
+    case 'audit-log':
+      return 'notice';
     default:
       return 'call';
   }

@@ -54,6 +54,8 @@ export interface Message {
   readonly signed: SignedMessage | null;
   /** Present if the message is signed by the rules of Standard Webhooks. */
   readonly webhook?: WebhookSignature;
+  /** Set if the message is a notice to an alert destination. */
+  readonly isNotice?: true;
   /** Present if the message is an email. Its body is the JSON of a subject and a text, and its URL is not called. */
   readonly mail?: MailTarget;
   /**

@@ -6,7 +6,8 @@ import type { Run } from '../engine/runs/run.js';
 import type { CommitResult, CommitUnit } from '../engine/writes.js';
 import type { AttemptSpan } from './traces.js';
 
-export type DeliveryKind = 'step' | 'call' | 'message' | 'failure-callback' | 'check';
+/** What a delivery is for. `notice`: an alert, a lifecycle event, a budget alert or entries of the audit log. */
+export type DeliveryKind = 'step' | 'call' | 'message' | 'failure-callback' | 'notice';
 
 export interface ObservedDelivery {
   readonly kind: DeliveryKind;
@@ -52,6 +53,8 @@ export interface Observer {
   logSynced(durationMs: number): void;
   /** Called when PostgreSQL has responded to a COMMIT and the statements that were sent with it. */
   databaseCommitted(durationMs: number): void;
+  /** Called when this node has taken over the work of nodes whose lease expired. */
+  nodesLost(count: number): void;
   /** Called when a call to the store has failed. `operation` is its name in the code. */
   storeFailed(operation: string): void;
   /** Called when an operation on the documents of search indexes has ended. */
@@ -78,6 +81,7 @@ export const NO_OBSERVER: Observer = {
   batchWritten() {},
   logSynced() {},
   databaseCommitted() {},
+  nodesLost() {},
   storeFailed() {},
   searched() {},
   deliverySent() {},

@@ -98,6 +98,7 @@ export async function openDatabase(
       ...{ url, log, facts, leaseMs },
       ...(commits === null ? {} : { commits }),
       onCommit: (durationMs) => observer.databaseCommitted(durationMs),
+      onTakeover: (nodes) => observer.nodesLost(nodes),
     });
     const openDocuments: OpenedStore['openDocuments'] = async (onFailure) => ({
       documents: openPostgresSearchDocuments({ url, log, onFailure }),

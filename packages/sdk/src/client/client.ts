@@ -59,9 +59,9 @@ export class Client {
   readonly runs: Runs;
   /** The dead letter queue. */
   readonly dlq: DeadLetters;
-  /** Repairs: bulk jobs over dead letters. */
   /** Alert rules, destinations, lifecycle webhooks and alerts. */
   readonly alerts: Alerts;
+  /** Repairs: bulk jobs over dead letters. */
   readonly repairs: Repairs;
   /** Flow control keys and their limits. */
   readonly flowControl: FlowControl;

@@ -4,6 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { NonRetryableError, serve } from '@everstep/sdk';
+import { serveWorkflows } from '@everstep/sdk/testing';
 import { openBrowser } from './chromium.fixture.js';
 import { becomes, DashboardHarness, type Seeded, VIEWPORTS } from './dashboard.fixture.js';
 import { addressOf, PAGES } from './pages.fixture.js';
@@ -99,6 +101,31 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     await page.getByRole('link', { name: /payment service answered 503/ }).click();
     await page.waitForURL('**/dead-letters?view=entries&fingerprint=*');
     await page.getByRole('grid').getByRole('row').nth(3).waitFor();
+    assert.deepEqual(window.problems, []);
+  });
+
+  test('errors beyond those that the overview lists are counted in one line, which leads to their groups', async (t) => {
+    const causes = ['stock', 'address', 'courier', 'coupon', 'customer', 'invoice', 'warehouse', 'currency', 'parcel', 'tax'];
+    const failing = await serveWorkflows({
+      '/fail': serve<string>((context) =>
+        context.run('fail', () => {
+          throw new NonRetryableError(`no ${context.payload} was found`);
+        }),
+      ),
+    });
+    t.after(() => failing.stop());
+    const errorsNow = async () => (await harness.client.insights.get()).now.errors;
+    const known = await errorsNow();
+    for (const body of causes) await harness.client.trigger(failing.urls['/fail'], { body, retries: 0 });
+    await becomes(errorsNow, known + causes.length);
+    const window = await harness.loggedIn();
+    const { page } = window;
+    const list = page.getByLabel('What needs attention').getByRole('listitem');
+    await list.getByRole('link', { name: 'no tax was found' }).waitFor();
+    const listed = await list.getByRole('link', { name: /was found|payment service|no such street/ }).count();
+    await list.getByRole('link', { name: `${known + causes.length - listed} more errors` }).click();
+    const groups = page.getByRole('grid', { name: 'Groups of dead letters' });
+    for (const cause of causes) await groups.getByText(`no ${cause} was found`).first().waitFor();
     assert.deepEqual(window.problems, []);
   });
 });

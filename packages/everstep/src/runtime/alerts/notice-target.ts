@@ -10,14 +10,18 @@ export const newWebhookSecret = (random: { bytes(count: number): Uint8Array }): 
   `whsec_${Buffer.from(random.bytes(SECRET_BYTES)).toString('base64')}`;
 
 /** Returns the URL or the addresses of the destination, and how a notice to it is signed. */
-export function targetOf(destination: AlertDestination, messageId: string): Pick<Message, 'url' | 'webhook' | 'mail'> {
+export function targetOf(
+  destination: AlertDestination,
+  messageId: string,
+): Pick<Message, 'url' | 'webhook' | 'mail' | 'isNotice'> {
+  const isNotice = true;
   switch (destination.kind) {
     case 'webhook':
-      return { url: destination.url, webhook: { id: messageId, secret: destination.secret } };
+      return { isNotice, url: destination.url, webhook: { id: messageId, secret: destination.secret } };
     case 'slack':
-      return { url: destination.url };
+      return { isNotice, url: destination.url };
     case 'email':
-      return { url: shownUrl(destination), mail: { id: messageId, to: destination.to } };
+      return { isNotice, url: shownUrl(destination), mail: { id: messageId, to: destination.to } };
   }
 }
 

@@ -108,7 +108,7 @@ export interface OpenedNode {
 
 /** Opens the store for one of several nodes, which must join afterwards. Rejects like `openPostgresStore`. */
 export async function openPostgresNode(
-  options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs'>,
+  options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs' | 'onTakeover'>,
 ): Promise<OpenedNode> {
   // An idle transaction must not hold its locks for longer than the node holds everything else.
   checkTls(options.url, locationOfUrl(options.url));

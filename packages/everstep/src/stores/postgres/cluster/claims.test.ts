@@ -65,9 +65,14 @@ if (typeof schemas === 'string') {
   const database = new Database({ url, log });
   after(() => database.close());
   const opened: Node[] = [];
+  /** Number of nodes whose work others have taken over. */
+  let lost = 0;
 
   async function join(leaseMs = LONG_LEASE_MS): Promise<Node> {
-    const node = await openPostgresNode({ url, log, facts: { host: 'test', version: '0' }, leaseMs });
+    const onTakeover = (nodes: number) => {
+      lost += nodes;
+    };
+    const node = await openPostgresNode({ url, log, facts: { host: 'test', version: '0' }, leaseMs, onTakeover });
     const notices = new ReceivedNotices();
     opened.push({ ...node, notices });
     await node.cluster.join(notices);
@@ -167,6 +172,7 @@ if (typeof schemas === 'string') {
       const [one, two] = [await join(), await join()];
       const [mine, handed] = await start(one, [0, 0]);
       assert.ok(mine && handed);
+      const lostBefore = lost;
       assert.equal(await one.cluster.gateHolderOf(INSTANCE), one.cluster.nodeId);
       assert.equal(await two.cluster.gateHolderOf(OTHER_INSTANCE), two.cluster.nodeId);
       await two.store.commit([
@@ -184,6 +190,7 @@ if (typeof schemas === 'string') {
       assert.deepEqual(keys(taken).sort(), [mine.key, handed.key, sampleRun(9).key].sort());
       assert.equal(await three.cluster.gateHolderOf(INSTANCE), three.cluster.nodeId);
       assert.equal(await three.cluster.gateHolderOf(OTHER_INSTANCE), two.cluster.nodeId);
+      assert.equal(lost - lostBefore, 1, 'one node reports the lost one');
     });
 
     test('a loan to a killed node lasts until its lease has ended; the task is then taken over without a lender', async () => {

@@ -49,6 +49,8 @@ export interface PostgresClusterOptions {
   readonly facts: NodeFacts;
   /** Time after which a silent node loses its claims; at least one second. */
   readonly leaseMs?: number;
+  /** Is called with the number of nodes whose lease expired and whose work this node has taken over. */
+  readonly onTakeover?: (nodes: number) => void;
 }
 
 const SILENT: ClusterEvents = { work: () => {}, suspended: () => {}, resumed: () => {}, changed: () => {} };
@@ -56,6 +58,7 @@ const SILENT: ClusterEvents = { work: () => {}, suspended: () => {}, resumed: ()
 export class PostgresCluster implements Cluster, NodeWorkers {
   private readonly database: Database;
   private readonly log: Log;
+  private readonly onTakeover: (nodes: number) => void;
   private readonly lease: NodeLease;
   /** A separate connection, so that the lease does not end because all others are in use. */
   private readonly heart: Database;
@@ -80,11 +83,12 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private joined = false;
 
   constructor(database: Database, options: PostgresClusterOptions) {
-    const { url, log, facts, leaseMs = DEFAULT_LEASE_MS } = options;
+    const { url, log, facts, leaseMs = DEFAULT_LEASE_MS, onTakeover = () => {} } = options;
     const primary = options.primary ?? new Primary({ url, log });
     this.database = database;
     this.instances = new RunInstances(database);
     this.log = log;
+    this.onTakeover = onTakeover;
     this.exclusive = new ExclusiveWork(database);
     // A response that arrives after the end of the lease is useless.
     const limits = { maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs };
@@ -354,6 +358,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       const buried = await this.lease.removeExpiredNodes();
       if (buried === 0) return;
       this.log.warn({ nodes: buried }, 'took over the work of nodes whose lease expired');
+      this.onTakeover(buried);
       this.events.work();
       this.events.changed({ kind: 'everything' });
       this.send({ [WORK]: '*', from: this.nodeId, change: { kind: 'everything' } });
