@@ -8,10 +8,12 @@ import type { WaitKind } from '../../../../everstep/src/contract/states.js';
 import type { FollowRule } from '../../api/followed-rows.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
+import { loadPageFiles } from '../../api/page-files.js';
 import { ActionButton } from '../../components/action-button.js';
 import { splitError } from '../../components/errors/error-text.js';
 import { Icon } from '../../components/icons.js';
 import { Labels } from '../../components/labels.js';
+import { later } from '../../components/loading/later.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink, runPath } from '../../components/run-link.js';
 import { RUN_STATES, RunStateBadge, WaitingBadge } from '../../components/run-state.js';
@@ -28,12 +30,11 @@ import { useNow } from '../../components/times/clock.js';
 import { durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { WorkflowLink } from '../../components/urls/workflow-link.js';
-import { loadPageFiles } from '../../shell/page-files.js';
 import { BulkActions } from './bulk/bulk-actions.js';
 import './runs.css';
 
+const TriggerDialog = later(() => import('../trigger/trigger-dialog.js'));
 /** Most instances have runs, so its code is not part of the first page. */
-const TriggerDialog = lazy(() => loadPageFiles(import('../trigger/trigger-dialog.js')));
 const Quickstart = lazy(() => loadPageFiles(import('../quickstart/quickstart.js')));
 
 /** Filters of this page. It does not use the creation time, by which other pages show a run. */
@@ -275,11 +276,7 @@ export default function RunsPage() {
           )
         }
       />
-      {trigger.isOpen ? (
-        <Suspense>
-          <TriggerDialog onClose={trigger.close} />
-        </Suspense>
-      ) : null}
+      {trigger.isOpen ? <TriggerDialog onClose={trigger.close} /> : null}
     </>
   );
 }

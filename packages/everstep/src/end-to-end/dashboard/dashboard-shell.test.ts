@@ -84,6 +84,22 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await showsIn('dark');
   });
 
+  test('a menu opens with the keyboard at its first entry, and closing it returns the focus', async () => {
+    const { page } = await world.loggedIn();
+    const focused = () => page.evaluate<string>('document.activeElement.innerText.trim()');
+    const button = page.getByRole('button', { name: email() });
+    for (const key of ['Enter', 'ArrowDown']) {
+      await button.focus();
+      await page.keyboard.press(key);
+      await becomes(focused, 'System', `the entry with the focus after ${key}`);
+      await page.keyboard.press('ArrowDown');
+      await becomes(focused, 'Light');
+      await page.keyboard.press('Escape');
+      await page.getByRole('menu').waitFor({ state: 'detached' });
+      await becomes(() => button.evaluate((element) => element.matches(':focus')), true);
+    }
+  });
+
   test('the first Tab stop skips the navigation', async () => {
     const window = await world.loggedIn();
     const { page } = window;
