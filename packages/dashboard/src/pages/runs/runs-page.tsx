@@ -81,7 +81,7 @@ const SINCE: Readonly<Record<string, { readonly text: string; readonly ms: numbe
 const FIELDS: readonly FilterField<string>[] = [
   { kind: 'text', name: 'q', label: 'Search', placeholder: 'Label, id, URL or error', wide: true },
   fieldOf('state', STATE, { any: 'Any state', textOf: STATE_TEXTS }),
-  fieldOf('waits', WAITING_FOR, { any: 'Anything or nothing', textOf: WAIT_TEXTS }),
+  fieldOf('waits', WAITING_FOR, { any: 'All runs', textOf: WAIT_TEXTS }),
   {
     kind: 'choice',
     name: 'since',
@@ -133,12 +133,15 @@ function RunError({ error }: { readonly error: string }) {
   );
 }
 
+/** The state and the header of the column already say that the run waits. */
+const waitText = (text: string): string => text.replace(/^Waiting for (.)/, (_start, first: string) => first.toUpperCase());
+
 /** What a run waits for, and when the wait ends without an event. */
 function WaitDetails({ waiting }: { readonly waiting: Waiting }) {
   const endsAt = waiting.at ?? waiting.until;
   return (
     <div className="clip" title={waiting.message}>
-      {waiting.text}
+      {waitText(waiting.text)}
       {endsAt === undefined ? null : (
         <span className="muted">
           {' '}
