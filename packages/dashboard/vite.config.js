@@ -46,6 +46,15 @@ export default defineConfig({
     assetsInlineLimit: 0,
     target: 'es2023',
     rolldownOptions: {
+      output: {
+        // Each file costs a request and its headers, so what most pages share is in two files.
+        codeSplitting: {
+          groups: [
+            { name: 'lists', test: /components\/(?:tables|charts)\/|@tanstack\/(?:react-)?virtual/, minShareCount: 4 },
+            { name: 'shared', test: /dashboard\/src\/(?:components|api)\//, minShareCount: 8 },
+          ],
+        },
+      },
       onLog(level, log, handle) {
         // Libraries mark modules for servers that render pages; the bundle needs no marks.
         if (log.code !== 'MODULE_LEVEL_DIRECTIVE') handle(level, log);

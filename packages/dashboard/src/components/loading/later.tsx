@@ -1,19 +1,30 @@
-/** Parts of pages that no page shows at first, such as menus. They are loaded once the browser is idle, or when they are used. */
+/**
+ * Parts of pages that no page shows at first, such as menus. They are loaded once the page shows its data
+ * and the browser is idle, or when they are used.
+ */
 import { type ComponentType, lazy, type ReactNode, Suspense, useState } from 'react';
 import { loadPageFiles } from '../../api/page-files.js';
 
-/** Within which time the browser is asked to load them, even if it is not idle. */
+/** Interval at which the page is checked, and within which time the browser must then load the parts, even if it is not idle. */
+const CHECK_MS = 200;
 const IDLE_TIMEOUT_MS = 3_000;
 
-function whenIdle(run: () => void): void {
-  // Safari has no requestIdleCallback.
-  if ('requestIdleCallback' in window) window.requestIdleCallback(run, { timeout: IDLE_TIMEOUT_MS });
-  else setTimeout(run, IDLE_TIMEOUT_MS);
+const waiting: (() => void)[] = [];
+
+const isPageShown = (): boolean => document.querySelector('h1') !== null && document.querySelector('[aria-busy="true"]') === null;
+
+function checkPage(): void {
+  if (!isPageShown()) return void setTimeout(checkPage, CHECK_MS);
+  for (const run of waiting.splice(0)) {
+    // Safari has no requestIdleCallback.
+    if ('requestIdleCallback' in window) window.requestIdleCallback(run, { timeout: IDLE_TIMEOUT_MS });
+    else run();
+  }
 }
 
+/** Calls the function when the page shows its data and the browser is idle. */
 function afterPage(run: () => void): void {
-  if (document.readyState === 'complete') whenIdle(run);
-  else window.addEventListener('load', () => whenIdle(run), { once: true });
+  if (waiting.push(run) === 1) setTimeout(checkPage, CHECK_MS);
 }
 
 const isClosed = (props: object): boolean => 'open' in props && props.open === false;
