@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { connect } from '@everstep/sdk';
 import { connectTestService } from '@everstep/sdk/testing';
 import { openBrowser } from '../packages/everstep/dist/end-to-end/dashboard/chromium.fixture.js';
+import { Window } from '../packages/everstep/dist/end-to-end/dashboard/dashboard.fixture.js';
 import { ServiceProcess } from '../packages/everstep/dist/end-to-end/service-process.fixture.js';
 import { checkout, refund } from './screenshots/shop.mjs';
 
@@ -72,10 +73,7 @@ async function photograph(browser, process, service, run) {
     const page = await context.newPage();
     await page.clock.setFixedTime(now);
     await page.goto('/');
-    await page.getByLabel('E-mail').fill(process.env.get('EVERSTEP_ADMIN_EMAIL'));
-    await page.getByLabel('API key').fill(process.env.get('EVERSTEP_ADMIN_API_KEY'));
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.waitForURL('**/q/**');
+    await new Window(page).logIn(process.env.get('EVERSTEP_ADMIN_EMAIL'), process.env.get('EVERSTEP_ADMIN_API_KEY'));
     const [, , instance] = new URL(page.url()).pathname.split('/');
     for (const { name, path, shown } of PAGES.filter(({ themes }) => themes.includes(theme))) {
       await page.goto(`/q/${instance}/${path({ run })}`);

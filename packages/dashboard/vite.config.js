@@ -2,7 +2,6 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
-import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 
 /** URL of the server that `npm run dev` forwards API requests to. */
@@ -30,7 +29,14 @@ const compressAssets = {
 };
 
 export default defineConfig({
-  plugins: [react(), compressAssets],
+  plugins: [compressAssets],
+  // Preact implements the same interface in a tenth of the size.
+  resolve: {
+    alias: [
+      { find: /^react(-dom)?$/, replacement: 'preact/compat' },
+      { find: /^react\/(jsx-(?:dev-)?runtime)$/, replacement: 'preact/$1' },
+    ],
+  },
   build: {
     outDir: '../everstep/static',
     emptyOutDir: true,
@@ -39,6 +45,21 @@ export default defineConfig({
     // No inlined assets: the content security policy forbids data URLs for scripts and styles.
     assetsInlineLimit: 0,
     target: 'es2023',
+    rolldownOptions: {
+      output: {
+        // Each file costs a request and its headers, so what most pages share is in two files.
+        codeSplitting: {
+          groups: [
+            { name: 'lists', test: /components\/(?:tables|charts)\/|@tanstack\/(?:react-)?virtual/, minShareCount: 4 },
+            { name: 'shared', test: /dashboard\/src\/(?:components|api)\//, minShareCount: 8 },
+          ],
+        },
+      },
+      onLog(level, log, handle) {
+        // Libraries mark modules for servers that render pages; the bundle needs no marks.
+        if (log.code !== 'MODULE_LEVEL_DIRECTIVE') handle(level, log);
+      },
+    },
     // A test checks compressed sizes.
     reportCompressedSize: false,
   },

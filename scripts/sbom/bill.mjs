@@ -33,13 +33,16 @@ function bundledPackages() {
 
 const nameOf = (ref) => ref.slice(0, ref.lastIndexOf('@'));
 
-/** Returns the given packages and all their dependencies. */
+/** Packages that the build of the dashboard replaces with Preact (`resolve.alias` in packages/dashboard/vite.config.js). */
+const REPLACED = ['react', 'react-dom'];
+
+/** Returns the given packages and all their dependencies, except the replaced ones. */
 function closure({ dependencies }, refs) {
   const edges = new Map(dependencies.map(({ ref, dependsOn = [] }) => [ref, dependsOn]));
   const found = new Set();
   for (const open = [...refs]; open.length > 0; ) {
     const ref = open.pop();
-    if (found.has(ref)) continue;
+    if (found.has(ref) || REPLACED.includes(nameOf(ref))) continue;
     found.add(ref);
     open.push(...(edges.get(ref) ?? []));
   }
@@ -64,7 +67,7 @@ export function billOfMaterials() {
   const refs = [...included].sort(byRef);
   const dependsOn = (ref) => {
     const named = (edges.get(ref)?.dependsOn ?? []).filter((each) => included.has(each));
-    return [...new Set(ref === own ? [...named, ...inPages] : named)].sort(byRef);
+    return [...new Set(ref === own ? [...named, ...inPages.filter((each) => included.has(each))] : named)].sort(byRef);
   };
   const content = {
     metadata: {

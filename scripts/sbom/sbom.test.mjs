@@ -11,8 +11,9 @@ test('the bill of materials lists the shipped packages with hashes and licenses,
   assert.deepEqual([bill.bomFormat, bill.metadata.component.name], ['CycloneDX', 'everstep']);
   const names = bill.components.map(({ 'bom-ref': ref }) => ref.slice(0, ref.lastIndexOf('@')));
   for (const name of Object.keys(manifestOf('everstep').dependencies)) assert.ok(names.includes(name), name);
-  // Bundled into the dashboard.
-  assert.ok(names.includes('react-dom'));
+  // Bundled into the dashboard, in the place of React.
+  assert.ok(names.includes('preact'));
+  assert.ok(!names.includes('react') && !names.includes('react-dom'));
   for (const name of ['typescript', 'rolldown', '@biomejs/biome', 'playwright-core']) assert.ok(!names.includes(name), name);
   for (const { 'bom-ref': ref, hashes, licenses } of bill.components)
     assert.ok(licenses?.length > 0 && (hashes?.length > 0 || ref.startsWith('@everstep/')), ref);

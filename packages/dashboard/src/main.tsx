@@ -10,8 +10,8 @@ import './styles/table.css';
 import { CSPProvider } from '@base-ui/react/csp-provider';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
+import { createRoot } from 'preact/compat/client';
 import { StrictMode } from 'react';
-import { createRoot } from 'react-dom/client';
 import { whenSessionIsLost } from './api/client.js';
 import { ApiFailure } from './api/outcome.js';
 import { sessionQuery } from './api/session.js';
@@ -30,9 +30,11 @@ const client = new QueryClient({
 });
 const router = makeRouter(client);
 
-// Most visits start on the overview or the list of runs: load their code in parallel with the session instead of after it.
-const first = /^\/(?:q\/[^/]+(?:\/(overview|runs))?\/?)?$/.exec(window.location.pathname);
-if (first) void (first[1] === 'runs' ? import('./pages/runs/runs-page.js') : import('./pages/insights/overview-page.js'));
+// Load the code of the page in parallel with the session instead of after it. The home page leads to the overview.
+const { pathname } = router.latestLocation;
+if (/^\/(?:q\/[^/]+\/?)?$/.test(pathname)) void import('./pages/insights/overview-page.js');
+const [matchedRoutes] = router.getMatchedRoutes(pathname);
+for (const { options } of matchedRoutes) void options.component?.preload?.();
 
 whenSessionIsLost(() => {
   if (client.getQueryData(sessionQuery.queryKey) === null) return;

@@ -8,13 +8,13 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router';
+import { loadPageFiles } from './api/page-files.js';
 import { sessionQuery } from './api/session.js';
 import { parseSearch, type SearchParameters, stringifySearch } from './search-parameters.js';
 import { Home } from './shell/home.js';
 import { keepLastInstance } from './shell/last-instance.js';
 import { Layout } from './shell/layout.js';
 import { ErrorPage, NotFound } from './shell/not-found.js';
-import { loadPageFiles } from './shell/page-files.js';
 
 interface RouterContext {
   readonly client: QueryClient;

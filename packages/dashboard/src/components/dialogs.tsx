@@ -1,38 +1,27 @@
 /** Modal dialogs. They trap the focus and return it when they close; Escape closes them. */
-import { Dialog } from '@base-ui/react/dialog';
-import { type ReactNode, useState } from 'react';
+import { createContext, type ReactNode, use, useState } from 'react';
 import type { Failure, Outcome } from '../api/outcome.js';
+import type { DialogWindowProps } from './dialogs/dialog-frame.js';
+import { later } from './loading/later.js';
 import { FailureNotice } from './states.js';
 
-export interface DialogWindowProps {
-  readonly title: string;
-  readonly open: boolean;
-  readonly onClose: () => void;
-  readonly children: ReactNode;
-  readonly wide?: boolean;
-  /** Whether it always has the full height of the window, so that live content does not move. */
-  readonly high?: boolean;
-  /** Buttons at the bottom; the primary one is last. Use `DialogClose` for a button that closes the dialog. */
-  readonly actions?: ReactNode;
-}
+const DialogFrame = later(() => import('./dialogs/dialog-frame.js'));
 
-export function DialogWindow({ title, open, onClose, children, wide = false, high = false, actions }: DialogWindowProps) {
-  return (
-    <Dialog.Root open={open} onOpenChange={(next) => (next ? undefined : onClose())}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className={`dialog ${wide ? 'dialog-wide' : ''} ${high ? 'dialog-high' : ''}`}>
-          <Dialog.Title>{title}</Dialog.Title>
-          {children}
-          {actions === undefined ? null : <div className="dialog-actions">{actions}</div>}
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
-  );
-}
+/** Closes the dialog around it. */
+const CloseDialog = createContext(() => {});
+
+export const DialogWindow = (props: DialogWindowProps) => (
+  <CloseDialog value={props.onClose}>
+    <DialogFrame {...props} />
+  </CloseDialog>
+);
 
 export function DialogClose({ children = 'Cancel' }: { readonly children?: string }) {
-  return <Dialog.Close className="button">{children}</Dialog.Close>;
+  return (
+    <button type="button" className="button" onClick={use(CloseDialog)}>
+      {children}
+    </button>
+  );
 }
 
 export interface ConfirmDialogProps {

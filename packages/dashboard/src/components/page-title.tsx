@@ -1,5 +1,5 @@
 /** Heading of a page. It takes the focus after navigation, so that screen readers continue at the start of the page. */
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useEffect, useLayoutEffect, useRef } from 'react';
 
 export interface PageTitleProps {
   readonly title: string;
@@ -30,7 +30,7 @@ export function PageTitle({ title, children, lead, actions }: PageTitleProps) {
     pageTitle = title;
     showTitle();
   }, [title]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // After the first load, the focus stays at the top of the document, where the "Skip to content" link is.
     if (!isFirstPage) heading.current?.focus({ preventScroll: true });
     isFirstPage = false;

@@ -1,5 +1,4 @@
 /** Layout of every page of an instance: navigation, page content and the state of live updates. */
-import { Dialog } from '@base-ui/react/dialog';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
@@ -9,13 +8,17 @@ import { useUnreachableSince } from '../api/reachable.js';
 import { useSession } from '../api/session.js';
 import { Brand } from '../components/brand.js';
 import { Icon } from '../components/icons.js';
+import { later } from '../components/loading/later.js';
 import { exactTime } from '../components/times/formats.js';
+import { TimeTooltip } from '../components/times/time-tooltip.js';
 import { BacklogCount, useBacklog, useBacklogInTab } from './backlog.js';
 import { InstanceSwitch } from './instance-switch.js';
 import { NAVIGATION } from './navigation.js';
 import { UnknownInstance } from './not-found.js';
 import { Shortcuts } from './shortcuts.js';
 import { UserMenu } from './user-menu.js';
+
+const Drawer = later(() => import('./drawer.js'));
 
 const HomeLink = () => (
   <Link to="/" className="brand-link">
@@ -117,25 +120,24 @@ export function Layout() {
       </aside>
       <div className="shell-main">
         <header className="shell-bar">
-          <Dialog.Root open={open} onOpenChange={setOpen}>
-            <Dialog.Trigger className="button button-quiet" aria-label="Open navigation">
-              <Icon name="menu" />
-            </Dialog.Trigger>
-            <Dialog.Portal>
-              <Dialog.Backdrop className="backdrop" />
-              <Dialog.Popup className="drawer">
-                <Dialog.Title className="visually-hidden">Navigation</Dialog.Title>
-                <Dialog.Close className="button button-quiet drawer-close" aria-label="Close navigation">
-                  <Icon name="cross" />
-                </Dialog.Close>
-                <SideContents />
-              </Dialog.Popup>
-            </Dialog.Portal>
-          </Dialog.Root>
+          <button
+            type="button"
+            className="button button-quiet"
+            aria-label="Open navigation"
+            aria-haspopup="dialog"
+            aria-expanded={open}
+            onClick={() => setOpen(true)}
+          >
+            <Icon name="menu" />
+          </button>
+          <Drawer open={open} onClose={() => setOpen(false)}>
+            <SideContents />
+          </Drawer>
           <HomeLink />
         </header>
         <UnreachableNotice />
         <Shortcuts />
+        <TimeTooltip />
         <main id="page" className="shell-page" tabIndex={-1}>
           {unknown ? <UnknownInstance /> : <Outlet />}
         </main>

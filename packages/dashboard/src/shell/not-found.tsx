@@ -2,10 +2,10 @@ import { type ErrorComponentProps, Link, useRouter } from '@tanstack/react-route
 import { useState } from 'react';
 import { request } from '../api/client.js';
 import { ApiFailure, type Failure } from '../api/outcome.js';
+import { PageFilesUnavailable } from '../api/page-files.js';
 import { Brand } from '../components/brand.js';
 import { PageTitle } from '../components/page-title.js';
 import { ErrorState } from '../components/states.js';
-import { PageFilesUnavailable } from './page-files.js';
 
 export function NotFound() {
   return (
@@ -14,7 +14,7 @@ export function NotFound() {
         <Brand />
         <PageTitle title="Page not found" lead="No page exists at this address." />
         <Link to="/" className="button">
-          Go to runs
+          Go to the overview
         </Link>
       </div>
     </main>
@@ -27,7 +27,7 @@ export function UnknownInstance() {
     <>
       <PageTitle title="Queue instance not found" lead="It was deleted, the address is wrong, or you are not in its team." />
       <Link to="/" className="button">
-        Go to your runs
+        Go to the overview
       </Link>
     </>
   );

@@ -1,9 +1,9 @@
 /** Keys that work on every page: `/` to search, Ctrl-K or Cmd-K for the command palette, `?` for help. */
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { DialogClose, DialogWindow } from '../components/dialogs.js';
-import { loadPageFiles } from './page-files.js';
+import { later } from '../components/loading/later.js';
 
-const Palette = lazy(() => loadPageFiles(import('./palette/palette.js')));
+const Palette = later(() => import('./palette/palette.js'));
 
 type OpenOverlay = 'palette' | 'help' | null;
 
@@ -49,11 +49,7 @@ export function Shortcuts() {
   const close = () => setOpen(null);
   return (
     <>
-      {open === 'palette' ? (
-        <Suspense>
-          <Palette onClose={close} />
-        </Suspense>
-      ) : null}
+      {open === 'palette' ? <Palette onClose={close} /> : null}
       <DialogWindow title="Keyboard" open={open === 'help'} onClose={close} actions={<DialogClose>Close</DialogClose>}>
         <dl className="keys">
           {KEYS.map(([keys, meaning]) => (

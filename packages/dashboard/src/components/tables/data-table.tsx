@@ -5,7 +5,6 @@
  * j and k move, Enter opens, Space selects, Home and End go to the first and last row. With Shift, Space or a click selects a
  * range from the row selected last, and an arrow key adds the next row.
  */
-import { rowSelectionFeature, tableFeatures, useTable } from '@tanstack/react-table';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import {
   type FocusEvent,
@@ -28,7 +27,6 @@ import { useOpenHref } from './row-link.js';
 import { useRowReturn } from './row-return.js';
 import { type Column, isColumnShown, shownIn, TableRow } from './table-row.js';
 import { type Selection, useTableSelection } from './table-selection.js';
-import { useTableTimes } from './table-times.js';
 
 export type { Column } from './table-row.js';
 
@@ -53,7 +51,6 @@ export interface DataTableProps<Row> {
   readonly foot?: ReactNode;
 }
 
-const features = tableFeatures({ rowSelectionFeature });
 const OVERSCAN = 8;
 /** Number of remaining rows at which more rows are loaded. */
 const AHEAD = 20;
@@ -103,7 +100,6 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const body = useRef<HTMLDivElement>(null);
   const tableId = useId();
   const [margin, setMargin] = useState(0);
-  const times = useTableTimes();
   const openHref = useOpenHref();
   const opens = hrefOf !== undefined || onOpen !== undefined;
   const openRow = (row: Row, click?: MouseEvent) => {
@@ -112,10 +108,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   };
 
   const shownColumns = useMemo(() => columns.filter((column) => isColumnShown(column, windowWidth)), [columns, windowWidth]);
-  const definitions = useMemo(() => shownColumns.map(({ id, header }) => ({ id, header })), [shownColumns]);
-  const data = rows as (Row & object)[];
-  const table = useTable({ features, columns: definitions, data, getRowId: idOf });
-  const tableRows = table.getRowModel().rows;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the id of a row depends on nothing else
+  const tableRows = useMemo(() => rows.map((original, index) => ({ id: idOf(original), index, original })), [rows]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: each of these can change the height of what is above the table
   useLayoutEffect(() => {
@@ -143,7 +137,6 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const { extend, select, onSelect, allSelected, toggleAll } = useTableSelection({ selection, tableRows, rows, idOf });
 
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
-    times.onKeyDown(event);
     const element = rowOf(event);
     if (element === null || event.ctrlKey || event.metaKey || event.altKey) return;
     const inRow = event.target === element;
@@ -183,14 +176,12 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   };
 
   const onFocus = (event: FocusEvent<HTMLElement>) => {
-    times.onFocus(event);
     const element = rowOf(event);
     const row = element === null ? undefined : tableRows[indexOf(element)];
     if (row !== undefined) setCurrentId(row.id);
   };
 
   const onClick = (event: MouseEvent) => {
-    if (times.takesClick(event)) return;
     const element = rowOf(event);
     const row = element === null ? undefined : tableRows[indexOf(element)];
     if (row === undefined || !opens || event.defaultPrevented || event.button > (hrefOf === undefined ? 0 : 1)) return;
@@ -235,12 +226,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             style={{ height: virtualizer.getTotalSize() }}
             onKeyDown={onKeyDown}
             onFocus={onFocus}
-            onBlur={times.onBlur}
             onClick={onClick}
             onAuxClick={onClick}
-            onPointerDown={times.onPointerDown}
-            onPointerOver={times.onPointerOver}
-            onPointerLeave={times.onPointerLeave}
           >
             {items.map((item) => {
               const row = tableRows[item.index];
@@ -267,7 +254,6 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               );
             })}
           </div>
-          {times.popup}
         </InTable>
       </div>
       {foot === undefined ? null : <div className="table-foot">{foot}</div>}

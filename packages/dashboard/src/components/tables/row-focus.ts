@@ -1,5 +1,5 @@
 /** Focus of the rows of a virtualized table: a row that is not rendered yet takes the focus when it is. */
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useLayoutEffect, useMemo, useRef, useState } from 'react';
 
 interface RowFocusOptions {
   /** Prefix of the element ids of rows. */
@@ -27,7 +27,8 @@ export function useRowFocus({ tableId, tableRows, scrollToIndex }: RowFocusOptio
     setCurrentId(next.id);
     scrollToIndex(next.index, { align: 'auto' });
   };
-  useEffect(() => {
+  // Before the next key, which belongs to the new row.
+  useLayoutEffect(() => {
     if (!moveFocus.current || currentId === null) return;
     const row = document.getElementById(`${tableId}-${currentIndex}`);
     if (row === null) return;

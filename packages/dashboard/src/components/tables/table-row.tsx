@@ -4,7 +4,7 @@
  * One row of a table. Scrolling renders the table on every frame, so a row renders only when its props change and its cells only
  * when its data changes. Event handlers are on the table, not on each row.
  */
-import { memo, type ReactNode } from 'react';
+import { memo, type ReactNode, useReducer } from 'react';
 import type { WindowWidth } from '../times/window-width.js';
 import { RowLink } from './row-link.js';
 
@@ -110,6 +110,7 @@ function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
   const { row, columns, windowWidth, elementId, index, top, tracks, selected, gone, current, opens, nameOf, measure, onSelect } =
     props;
   const { href } = props;
+  const [, renderAgain] = useReducer((count: number) => count + 1, 0);
   return (
     <div
       id={elementId}
@@ -131,7 +132,11 @@ function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
             tabIndex={-1}
             aria-label={`Select ${nameOf(row)}`}
             checked={selected}
-            onChange={({ nativeEvent }) => onSelect(index, 'shiftKey' in nativeEvent && nativeEvent.shiftKey === true)}
+            onClick={({ shiftKey }) => {
+              onSelect(index, shiftKey);
+              // The browser has toggled the box, but a range may leave this row as it was.
+              renderAgain();
+            }}
           />
         </div>
       )}

@@ -1,10 +1,10 @@
 /** Menu of the saved views of a page: open one, save the current filters, delete one. */
-import { Menu } from '@base-ui/react/menu';
 import { useNavigate, useRouterState } from '@tanstack/react-router';
 import { useId, useState } from 'react';
 import { parseSearch, stringifySearch } from '../../search-parameters.js';
 import { ConfirmDialog } from '../dialogs.js';
 import { Icon } from '../icons.js';
+import { MenuButton } from '../menus/menu-button.js';
 import { toastDone } from '../toasts.js';
 import { saveViews, useSavedViews, withoutView, withView } from './saved-views.js';
 
@@ -27,38 +27,28 @@ export function ViewMenu({ any }: ViewMenuProps) {
   const open = views.find(({ search }) => search === current);
   return (
     <>
-      <Menu.Root>
-        <Menu.Trigger className="button button-quiet">
-          {open?.name ?? 'Views'}
-          <Icon name="down" />
-        </Menu.Trigger>
-        <Menu.Portal>
-          <Menu.Positioner sideOffset={4} align="end" className="tooltip-positioner">
-            <Menu.Popup className="popup">
-              {views.map((view) => (
-                <Menu.Item
-                  key={view.name}
-                  className="popup-item"
-                  onClick={() => void navigate({ to: '.', search: parseSearch(view.search), replace: false })}
-                >
-                  <span className="clip">{view.name}</span>
-                </Menu.Item>
-              ))}
-              {views.length === 0 ? null : <Menu.Separator className="popup-separator" />}
-              {any && open === undefined ? (
-                <Menu.Item className="popup-item" onClick={() => setNaming(true)}>
-                  Save this view
-                </Menu.Item>
-              ) : null}
-              {open === undefined ? null : (
-                <Menu.Item className="popup-item" onClick={() => saveViews(withoutView(all, open))}>
-                  Delete view {open.name}
-                </Menu.Item>
-              )}
-            </Menu.Popup>
-          </Menu.Positioner>
-        </Menu.Portal>
-      </Menu.Root>
+      <MenuButton
+        className="button button-quiet"
+        sections={[
+          {
+            entries: views.map((view) => ({
+              text: view.name,
+              onSelect: () => void navigate({ to: '.', search: parseSearch(view.search), replace: false }),
+            })),
+          },
+          {
+            entries: [
+              ...(any && open === undefined ? [{ text: 'Save this view', onSelect: () => setNaming(true) }] : []),
+              ...(open === undefined
+                ? []
+                : [{ text: `Delete view ${open.name}`, onSelect: () => saveViews(withoutView(all, open)) }]),
+            ],
+          },
+        ]}
+      >
+        {open?.name ?? 'Views'}
+        <Icon name="down" />
+      </MenuButton>
       <ConfirmDialog
         title="Save this view"
         open={naming}

@@ -63,6 +63,7 @@ const COLUMNS: readonly Column<AuditLogEntry>[] = [
     width: 'minmax(0, 3fr)',
     from: 'full',
     stackUnder: 'action',
+    stackBelow: true,
     cell: (entry) => (
       <div className="clip" title={detailsOf(entry)}>
         {detailsOf(entry)}
@@ -75,6 +76,7 @@ const COLUMNS: readonly Column<AuditLogEntry>[] = [
     width: '128px',
     from: 'full',
     stackUnder: 'actor',
+    stackBelow: true,
     cell: (entry) => <span className="mono">{entry.address}</span>,
   },
 ];

@@ -23,8 +23,9 @@ import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { CallbackBadge } from './callback-state.js';
-import { COUNTED_FIELDS, ENTRY_FILTERS, entryQuery, FIELDS, MORE_FIELDS } from './entry-filters.js';
+import { COUNTED_FIELDS, ENTRY_FILTERS, entryQuery, FIELDS, MORE_FIELDS, RANGE } from './entry-filters.js';
 import { GroupCard } from './group-card.js';
+import { entryLocation } from './group-text.js';
 import { MAX_SELECTED, planOfEntries, planOfFilters } from './plan-parameters.js';
 
 const read = ({ cursor, messages }: DeadLetterPage): CursorPage<DeadLetterEntry> => ({
@@ -33,12 +34,6 @@ const read = ({ cursor, messages }: DeadLetterPage): CursorPage<DeadLetterEntry>
 });
 const idOf = ({ dlqId }: DeadLetterEntry): string => dlqId;
 const nameOf = ({ workflowRunId }: DeadLetterEntry): string => `dead letter of run ${workflowRunId}`;
-
-/** Returns what failed, such as `charge · `. */
-function stepText(error: string): string {
-  const { where } = splitError(error);
-  return where === null ? '' : `${where} · `;
-}
 
 /** Dead letters are sorted by the time of the failure only, because that is the only order with an index. */
 const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] => [
@@ -66,10 +61,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] 
               Deletion <TimeText unixMs={deletionAt} style="relative" />
             </StatusBadge>
           )}
-          <span>
-            {stepText(error)}
-            {responseStatus === undefined ? 'no response' : `HTTP ${responseStatus}`}
-          </span>
+          <span>{entryLocation({ error, responseStatus })}</span>
         </span>
       </div>
     ),
@@ -109,7 +101,6 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] 
 ];
 
 const NO_IDS: ReadonlySet<string> = new Set();
-const RANGE = { from: 'fromDate', to: 'toDate' } as const;
 
 export function EntriesView() {
   const instanceId = useInstanceId();

@@ -29,6 +29,9 @@ const fieldsOf = (names: readonly EntryFilter[]): readonly FilterField<EntryFilt
 export const FIELDS = fieldsOf(SHOWN_FILTERS);
 export const MORE_FIELDS = fieldsOf(ENTRY_FILTERS.filter((name) => ![...SHOWN_FILTERS, ...WITHOUT_INPUT].includes(name)));
 
+/** Filters that the histogram sets. Groups match if they have dead letters in this time. */
+export const RANGE = { from: 'fromDate', to: 'toDate' } as const;
+
 /** Fields whose values can be counted. */
 export const COUNTED_FIELDS: readonly CountedField<EntryFilter>[] = (
   ['workflowUrl', 'label', 'flowControlKey', 'callerIp', 'failureFunctionState'] as const

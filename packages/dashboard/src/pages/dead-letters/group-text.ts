@@ -1,5 +1,7 @@
 /** Texts about groups of dead letters. */
 import type { DeadLetterGroup } from '../../../../everstep/src/contract/dead-letter-groups.js';
+import type { DeadLetterEntry } from '../../../../everstep/src/contract/dead-letters.js';
+import { splitError } from '../../components/errors/error-text.js';
 import type { IconName } from '../../components/icons.js';
 import type { Tone } from '../../components/status-badge.js';
 
@@ -18,10 +20,22 @@ export const GROUP_STATES: Readonly<
   known: { text: 'Known', tone: 'quiet', icon: 'check', meaning: 'Acknowledged, or first seen more than a day ago.' },
 };
 
+/** With this status an endpoint says that a retry would fail too, as its error already does. */
+const NON_RETRYABLE_STATUS = 489;
+
+/** Returns where an entry failed, and the status: `charge · HTTP 500` */
+export function entryLocation({ error, responseStatus }: Pick<DeadLetterEntry, 'error' | 'responseStatus'>): string {
+  const { where } = splitError(error);
+  if (where !== null && responseStatus === NON_RETRYABLE_STATUS) return where;
+  const status = responseStatus === undefined ? 'no response' : `HTTP ${responseStatus}`;
+  return where === null ? status : `${where} · ${status}`;
+}
+
 /** Returns where the newest entry of a group failed: `step charge · endpoint returned 500` */
 export function failureLocation({ latest, stepName, responseStatus, kind }: DeadLetterGroup): string {
   const name = latest?.stepName ?? stepName;
   const step = name !== null ? `step ${name}` : kind === 'message' ? 'message' : 'workflow code';
+  if (responseStatus === NON_RETRYABLE_STATUS) return step;
   return responseStatus === null ? `${step} · no response` : `${step} · endpoint returned ${responseStatus}`;
 }
 

@@ -18,7 +18,7 @@ import { ListTable } from '../../components/tables/list-table.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { stringifySearch } from '../../search-parameters.js';
-import { COUNTED_IN_GROUPS } from './entry-filters.js';
+import { COUNTED_IN_GROUPS, RANGE } from './entry-filters.js';
 import { type Mark, useMarkGroups } from './group-marks.js';
 import { GroupSparkline, GroupStateBadge, GroupWorkflows } from './group-parts.js';
 import { failureLocation, GROUP_STATES } from './group-text.js';
@@ -138,9 +138,6 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
     ),
   },
 ];
-
-/** Groups with dead letters in this time. */
-const RANGE = { from: 'fromDate', to: 'toDate' } as const;
 
 const NO_IDS: ReadonlySet<string> = new Set();
 const MARKS = [

@@ -57,6 +57,7 @@ export default function EventsPage() {
       width: 'minmax(0, 2fr)',
       from: 'full',
       stackUnder: 'run',
+      stackBelow: true,
       cell: ({ stepName }) => <div className="clip">{stepName}</div>,
     },
     {
@@ -65,6 +66,7 @@ export default function EventsPage() {
       width: 'minmax(0, 3fr)',
       from: 'full',
       stackUnder: 'run',
+      stackBelow: true,
       cell: ({ workflowUrl }) => <UrlText url={workflowUrl} />,
     },
     {
@@ -82,6 +84,7 @@ export default function EventsPage() {
       from: 'full',
       stackUnder: 'event',
       stackPrefix: 'until',
+      stackBelow: true,
       cell: ({ deadlineAt }) => <TimeText unixMs={deadlineAt} of="Times out" />,
     },
     {

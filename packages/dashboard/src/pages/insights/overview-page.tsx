@@ -4,6 +4,7 @@ import type { InstanceInsights } from '../../../../everstep/src/contract/insight
 import type { RunSearchPage } from '../../../../everstep/src/contract/runs.js';
 import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
+import { loadPageFiles } from '../../api/page-files.js';
 import { useApi } from '../../api/queries.js';
 import { PageTitle } from '../../components/page-title.js';
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.js';
@@ -12,7 +13,6 @@ import { countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { workflowPath } from '../../components/urls/workflow-link.js';
-import { loadPageFiles } from '../../shell/page-files.js';
 import { Attention } from './attention.js';
 import { ListSection } from './list-section.js';
 import { type Figure, Figures, REFRESH_MS, RunCharts, totalsOf } from './run-series.js';

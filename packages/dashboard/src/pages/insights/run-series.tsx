@@ -22,7 +22,7 @@ export function totalsOf({ started, succeeded, failed, canceled, p50Ms, p95Ms }:
   return [
     ['Started', countText(started)],
     ['Succeeded', countText(succeeded)],
-    ['Failed', failed === 0 ? '0' : `${countText(failed)} (${percent(failed, ended)})`],
+    [failed === 0 ? 'Failed' : `Failed (${percent(failed, ended)})`, countText(failed)],
     ['Median duration', orNone(p50Ms)],
     ['95th percentile', orNone(p95Ms)],
   ];
@@ -31,8 +31,9 @@ export function totalsOf({ started, succeeded, failed, canceled, p50Ms, p95Ms }:
 /** A row of figures with a fixed height. */
 export const Figures = ({ figures }: { readonly figures: readonly Figure[] }) => (
   <dl className="insight-figures">
-    {figures.map(([name, value]) => (
-      <div key={name}>
+    {figures.map(([name, value], at) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: figures keep their order
+      <div key={at}>
         <dt>{name}</dt>
         <dd className="clip">{value}</dd>
       </div>

@@ -24,7 +24,7 @@ type Failure = WorkflowInsights['recentFailures'][number];
 type Version = WorkflowInsights['versions'][number];
 
 const stepText = ({ stepName }: Step): string =>
-  stepName === null ? 'Other steps' : stepName === '' ? 'Code between steps' : stepName;
+  stepName === null ? 'Other steps' : stepName === '' ? 'Workflow code' : stepName;
 const durationOf = (ms: number | null): string => (ms === null ? '' : durationText(ms));
 
 const STEPS: readonly Column<Step>[] = [

@@ -18,7 +18,7 @@ import { Budget } from './budget.js';
 import { dollarText } from './day-chart.js';
 import { DeleteDialog } from './delete-instance.js';
 import { NamedTokens } from './named-tokens.js';
-import { CreateDialog, MoveDialog, PlanDialog } from './owner.js';
+import { CreateDialog, MoveInstance, PlanDialog } from './owner.js';
 import { SettingsCard } from './settings.js';
 import './instance.css';
 
@@ -137,7 +137,7 @@ export default function InstancePage() {
         </div>
       </div>
       {dialog === 'create' ? <CreateDialog region={data.region} onClose={close} /> : null}
-      {dialog === 'move' ? <MoveDialog instance={data} onClose={close} /> : null}
+      {dialog === 'move' ? <MoveInstance instance={data} onClose={close} /> : null}
       {dialog === 'delete' ? <DeleteDialog instance={data} onClose={close} /> : null}
       {dialog === 'plan' ? <PlanDialog instance={data} onClose={close} /> : null}
     </>

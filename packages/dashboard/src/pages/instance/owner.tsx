@@ -6,38 +6,22 @@ import { path } from '../../api/client.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { SelectField, TextField } from '../../components/fields.js';
-import { OtherTeamField, OwnerField } from '../../components/teams/team-fields.js';
+import { MoveDialog } from '../../components/teams/move-dialog.js';
+import { OwnerField } from '../../components/teams/team-fields.js';
 
-export function MoveDialog({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) {
-  const [teamId, setTeamId] = useState('');
-  const change = useChange();
-  return (
-    <ConfirmDialog
-      title={`Move ${instance.name} to a team?`}
-      open
-      onClose={onClose}
-      confirmText="Move instance"
-      danger
-      disabled={teamId === ''}
-      onConfirm={() =>
-        change({
-          method: 'POST',
-          url: '/v2/queue/move-to-team',
-          body: { queue_id: instance.id, target_team_id: teamId },
-          topics: ['account'],
-          account: true,
-          done: `Moved ${instance.name} to the team`,
-        })
-      }
-    >
-      <p>
-        Its runs, dead letters, schedules and tokens do not change, and runs continue. The team gets access and is billed from now
-        on; everyone else loses access. Only an owner or admin of the team can move the instance again.
-      </p>
-      <OtherTeamField ownerId={instance.customer_id} value={teamId} onChange={setTeamId} />
-    </ConfirmDialog>
-  );
-}
+export const MoveInstance = ({ instance, onClose }: { readonly instance: InstanceRecord; readonly onClose: () => void }) => (
+  <MoveDialog
+    what="instance"
+    name={instance.name}
+    ownerId={instance.customer_id}
+    url="/v2/queue/move-to-team"
+    bodyFor={(teamId) => ({ queue_id: instance.id, target_team_id: teamId })}
+    onClose={onClose}
+  >
+    Its runs, dead letters, schedules and tokens do not change, and runs continue. The team gets access and is billed from now on;
+    everyone else loses access. Only an owner or admin of the team can move the instance again.
+  </MoveDialog>
+);
 
 export function CreateDialog({ region, onClose }: { readonly region: string; readonly onClose: () => void }) {
   const [name, setName] = useState('');

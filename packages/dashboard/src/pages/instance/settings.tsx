@@ -150,8 +150,8 @@ function Form({ settings }: { readonly settings: Settings }) {
         onConfirm={send}
       >
         <p>
-          The following are kept for a shorter time or in smaller numbers. Everything beyond the new limits is deleted soon, and
-          this cannot be undone:
+          The following are kept for a shorter time, or fewer of them are kept. Everything beyond the new limits is deleted soon,
+          and this cannot be undone:
         </p>
         <ul>
           {less.map((state) => (

@@ -1,7 +1,6 @@
 /** Actions on a run, as far as its state and the user's role allow. */
-import { Menu } from '@base-ui/react/menu';
-import { Link, useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { path } from '../../api/client.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
@@ -10,12 +9,14 @@ import { useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { Icon } from '../../components/icons.js';
+import { later } from '../../components/loading/later.js';
+import { MenuButton } from '../../components/menus/menu-button.js';
 import { quantity } from '../../components/times/formats.js';
-import { loadPageFiles } from '../../shell/page-files.js';
+import { stringifySearch } from '../../search-parameters.js';
 import { CheckDialog } from './check-dialog.js';
 import { ForkDialog } from './fork-dialog.js';
 
-const RunAgainDialog = lazy(() => loadPageFiles(import('../trigger/run-again-dialog.js')));
+const RunAgainDialog = later(() => import('../trigger/run-again-dialog.js'));
 
 type OpenDialog = 'again' | 'cancel' | 'resume' | 'restart' | 'fork' | 'check' | null;
 
@@ -81,45 +82,34 @@ export function RunActions({ journal, watched }: RunActionsProps) {
         <Icon name="fork" />
         Fork
       </ActionButton>
-      <Menu.Root>
-        <Menu.Trigger className="button" aria-label="More actions">
-          <Icon name="more" />
-        </Menu.Trigger>
-        <Menu.Portal>
-          <Menu.Positioner sideOffset={4} align="end" className="tooltip-positioner">
-            <Menu.Popup className="popup">
-              {recoverable ? (
-                <Menu.Item
-                  className="popup-item"
-                  disabled={!permissions.write}
-                  title={permissions.readOnly}
-                  onClick={() => setOpen('restart')}
-                >
-                  <Icon name="refresh" />
-                  Restart from the beginning
-                </Menu.Item>
-              ) : null}
-              <Menu.Item
-                className="popup-item"
-                render={
-                  <Link
-                    to="/q/$instanceId/runs/$runId/compare"
-                    params={{ instanceId, runId }}
-                    search={{ createdAt: String(createdAt) }}
-                  />
-                }
-              >
-                <Icon name="equal" />
-                Compare with last successful run
-              </Menu.Item>
-              <Menu.Item className="popup-item" onClick={() => setOpen('check')}>
-                <Icon name="check" />
-                Check replay compatibility
-              </Menu.Item>
-            </Menu.Popup>
-          </Menu.Positioner>
-        </Menu.Portal>
-      </Menu.Root>
+      <MenuButton
+        className="button"
+        label="More actions"
+        sections={[
+          {
+            entries: [
+              ...(recoverable
+                ? [
+                    {
+                      text: 'Restart from the beginning',
+                      icon: 'refresh' as const,
+                      disabledReason: permissions.readOnly,
+                      onSelect: () => setOpen('restart'),
+                    },
+                  ]
+                : []),
+              {
+                text: 'Compare with last successful run',
+                icon: 'equal',
+                href: `${path`/q/${instanceId}/runs/${runId}/compare`}${stringifySearch({ createdAt })}`,
+              },
+              { text: 'Check replay compatibility', icon: 'check', onSelect: () => setOpen('check') },
+            ],
+          },
+        ]}
+      >
+        <Icon name="more" />
+      </MenuButton>
       <ConfirmDialog
         title="Cancel this run?"
         open={open === 'cancel'}
@@ -162,11 +152,7 @@ export function RunActions({ journal, watched }: RunActionsProps) {
           letter is removed from the queue. This cannot be undone, but you can cancel the new run.
         </p>
       </ConfirmDialog>
-      {open === 'again' ? (
-        <Suspense>
-          <RunAgainDialog journal={journal} onClose={close} onStarted={goTo} />
-        </Suspense>
-      ) : null}
+      {open === 'again' ? <RunAgainDialog journal={journal} onClose={close} onStarted={goTo} /> : null}
       {open === 'fork' ? <ForkDialog journal={journal} onClose={close} onForked={goTo} /> : null}
       {open === 'check' ? <CheckDialog runId={runId} createdAt={createdAt} onClose={close} /> : null}
     </div>

@@ -1,6 +1,6 @@
 /** Page of one run: its status, timeline, input, output and related runs, with actions. */
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { RunJournal } from '../../../../everstep/src/contract/runs.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
@@ -225,7 +225,7 @@ function StepAside({ row, onClose, children }: StepAsideProps) {
   // If the panel was opened with the keyboard, it takes the focus; Escape returns it.
   const focusedBefore = useRef<Element | null>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs again for each step
-  useEffect(() => {
+  useLayoutEffect(() => {
     focusedBefore.current = document.activeElement;
     if (focusedBefore.current?.matches('.timeline-row:focus-visible')) aside.current?.focus({ preventScroll: true });
   }, [row.key]);

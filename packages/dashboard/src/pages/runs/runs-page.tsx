@@ -8,10 +8,12 @@ import type { WaitKind } from '../../../../everstep/src/contract/states.js';
 import type { FollowRule } from '../../api/followed-rows.js';
 import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
+import { loadPageFiles } from '../../api/page-files.js';
 import { ActionButton } from '../../components/action-button.js';
 import { splitError } from '../../components/errors/error-text.js';
 import { Icon } from '../../components/icons.js';
 import { Labels } from '../../components/labels.js';
+import { later } from '../../components/loading/later.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunLink, runPath } from '../../components/run-link.js';
 import { RUN_STATES, RunStateBadge, WaitingBadge } from '../../components/run-state.js';
@@ -28,12 +30,11 @@ import { useNow } from '../../components/times/clock.js';
 import { durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { WorkflowLink } from '../../components/urls/workflow-link.js';
-import { loadPageFiles } from '../../shell/page-files.js';
 import { BulkActions } from './bulk/bulk-actions.js';
 import './runs.css';
 
+const TriggerDialog = later(() => import('../trigger/trigger-dialog.js'));
 /** Most instances have runs, so its code is not part of the first page. */
-const TriggerDialog = lazy(() => loadPageFiles(import('../trigger/trigger-dialog.js')));
 const Quickstart = lazy(() => loadPageFiles(import('../quickstart/quickstart.js')));
 
 /** Filters of this page. It does not use the creation time, by which other pages show a run. */
@@ -80,7 +81,7 @@ const SINCE: Readonly<Record<string, { readonly text: string; readonly ms: numbe
 const FIELDS: readonly FilterField<string>[] = [
   { kind: 'text', name: 'q', label: 'Search', placeholder: 'Label, id, URL or error', wide: true },
   fieldOf('state', STATE, { any: 'Any state', textOf: STATE_TEXTS }),
-  fieldOf('waits', WAITING_FOR, { any: 'Anything or nothing', textOf: WAIT_TEXTS }),
+  fieldOf('waits', WAITING_FOR, { any: 'All runs', textOf: WAIT_TEXTS }),
   {
     kind: 'choice',
     name: 'since',
@@ -132,12 +133,15 @@ function RunError({ error }: { readonly error: string }) {
   );
 }
 
+/** The state and the header of the column already say that the run waits. */
+const waitText = (text: string): string => text.replace(/^Waiting for (.)/, (_start, first: string) => first.toUpperCase());
+
 /** What a run waits for, and when the wait ends without an event. */
 function WaitDetails({ waiting }: { readonly waiting: Waiting }) {
   const endsAt = waiting.at ?? waiting.until;
   return (
     <div className="clip" title={waiting.message}>
-      {waiting.text}
+      {waitText(waiting.text)}
       {endsAt === undefined ? null : (
         <span className="muted">
           {' '}
@@ -275,11 +279,7 @@ export default function RunsPage() {
           )
         }
       />
-      {trigger.isOpen ? (
-        <Suspense>
-          <TriggerDialog onClose={trigger.close} />
-        </Suspense>
-      ) : null}
+      {trigger.isOpen ? <TriggerDialog onClose={trigger.close} /> : null}
     </>
   );
 }

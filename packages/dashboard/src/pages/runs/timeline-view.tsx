@@ -1,6 +1,6 @@
 /** Timeline of a run: a virtualized list with a row per step. */
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { Icon, type IconName } from '../../components/icons.js';
 import { useNow } from '../../components/times/clock.js';
 import { durationText, shortTime } from '../../components/times/formats.js';
@@ -77,7 +77,7 @@ export function TimelineView({ rows, from, to, selectedKey, onSelect, fixed }: T
     rows.findIndex(({ key }) => key === currentKey),
   );
   const moveFocus = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!moveFocus.current) return;
     const row = scroll.current?.querySelector<HTMLElement>(`[data-index="${current}"]`);
     if (!row) return;

@@ -1,11 +1,11 @@
-/** Dialogs that rename, transfer or delete a search index. */
+/** Dialogs that rename, move or delete a search index. */
 import { useState } from 'react';
 import type { SearchIndexEntry } from '../../../../everstep/src/contract/search.js';
 import { path } from '../../api/client.js';
 import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextField } from '../../components/fields.js';
-import { OtherTeamField } from '../../components/teams/team-fields.js';
+import { MoveDialog } from '../../components/teams/move-dialog.js';
 
 export interface IndexDialogProps {
   readonly index: SearchIndexEntry;
@@ -39,36 +39,19 @@ export function RenameDialog({ index, onClose }: IndexDialogProps) {
   );
 }
 
-export function TransferDialog({ index, onClose }: IndexDialogProps) {
-  const [teamId, setTeamId] = useState('');
-  const change = useChange();
-  return (
-    <ConfirmDialog
-      title={`Transfer ${index.name} to a team?`}
-      open
-      onClose={onClose}
-      confirmText="Transfer index"
-      danger
-      disabled={teamId === ''}
-      onConfirm={() =>
-        change({
-          method: 'POST',
-          url: path`/v2/search/${index.id}/transfer`,
-          body: { target_account: teamId },
-          topics: ['account'],
-          account: true,
-          done: `Transferred ${index.name} to the team`,
-        })
-      }
-    >
-      <p>
-        Transfers the index with all its documents; its tokens remain valid. The team gets access immediately, and everyone else
-        loses it. This cannot be undone: an index cannot be transferred back to a personal account.
-      </p>
-      <OtherTeamField ownerId={index.customer_id} value={teamId} onChange={setTeamId} />
-    </ConfirmDialog>
-  );
-}
+export const MoveIndex = ({ index, onClose }: IndexDialogProps) => (
+  <MoveDialog
+    what="index"
+    name={index.name}
+    ownerId={index.customer_id}
+    url={path`/v2/search/${index.id}/transfer`}
+    bodyFor={(teamId) => ({ target_account: teamId })}
+    onClose={onClose}
+  >
+    Its documents and tokens do not change. The team gets access immediately, and everyone else loses it. This cannot be undone:
+    an index cannot be moved back to a personal account.
+  </MoveDialog>
+);
 
 /** Deletes an index. Because this cannot be undone, the user must type its name. */
 export function DeleteDialog({ index, onClose, onDeleted }: IndexDialogProps & { readonly onDeleted: () => void }) {

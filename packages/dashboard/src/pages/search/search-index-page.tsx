@@ -15,12 +15,12 @@ import { Secret } from '../../components/secret.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { AddDocument } from './add-document.js';
-import { DeleteDialog, RenameDialog, TransferDialog } from './index-dialogs.js';
+import { DeleteDialog, MoveIndex, RenameDialog } from './index-dialogs.js';
 import { Namespaces } from './namespaces.js';
 import { TryQuery } from './try-query.js';
 import './search.css';
 
-type OpenDialog = 'add' | 'rename' | 'transfer' | 'reset' | 'delete';
+type OpenDialog = 'add' | 'rename' | 'move' | 'reset' | 'delete';
 
 export default function SearchIndexPage() {
   const { indexId = '' } = useParams({ strict: false });
@@ -61,8 +61,8 @@ export default function SearchIndexPage() {
             <ActionButton disabledReason={disabledReason} onClick={() => setDialog('rename')}>
               Rename
             </ActionButton>
-            <ActionButton disabledReason={disabledReason} onClick={() => setDialog('transfer')}>
-              Transfer
+            <ActionButton disabledReason={disabledReason} onClick={() => setDialog('move')}>
+              Move to team
             </ActionButton>
             <ActionButton variant="danger" disabledReason={disabledReason} onClick={() => setDialog('delete')}>
               Delete
@@ -105,7 +105,7 @@ export default function SearchIndexPage() {
       </div>
       {dialog === 'add' ? <AddDocument indexId={data.id} namespace={namespace} onClose={close} /> : null}
       {dialog === 'rename' ? <RenameDialog index={data} onClose={close} /> : null}
-      {dialog === 'transfer' ? <TransferDialog index={data} onClose={close} /> : null}
+      {dialog === 'move' ? <MoveIndex index={data} onClose={close} /> : null}
       {dialog === 'delete' ? (
         <DeleteDialog
           index={data}

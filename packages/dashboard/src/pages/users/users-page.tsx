@@ -1,5 +1,4 @@
 /** Lists the users of the installation for operators, with actions on each user. */
-import { Menu } from '@base-ui/react/menu';
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useId, useMemo, useState } from 'react';
 import type { RecoveryLink, UserEntry, UserPage } from '../../../../everstep/src/contract/management.js';
@@ -10,6 +9,7 @@ import { sessionQuery, useSession } from '../../api/session.js';
 import { CopyId } from '../../components/copy-id.js';
 import { ConfirmDialog, DialogClose, DialogWindow } from '../../components/dialogs.js';
 import { Icon } from '../../components/icons.js';
+import { MenuButton } from '../../components/menus/menu-button.js';
 import { PageTitle } from '../../components/page-title.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
@@ -127,22 +127,20 @@ interface UserMenuProps {
 
 function UserMenu({ user, onSelect }: UserMenuProps) {
   return (
-    <Menu.Root>
-      <Menu.Trigger className="button button-small" aria-label={`Actions for ${user.email}`}>
-        <Icon name="more" />
-      </Menu.Trigger>
-      <Menu.Portal>
-        <Menu.Positioner sideOffset={4} align="end" className="tooltip-positioner">
-          <Menu.Popup className="popup">
-            {USER_ACTIONS.filter(({ applies }) => applies(user)).map((action) => (
-              <Menu.Item key={action.id} className="popup-item" onClick={() => onSelect(action)}>
-                {action.text}
-              </Menu.Item>
-            ))}
-          </Menu.Popup>
-        </Menu.Positioner>
-      </Menu.Portal>
-    </Menu.Root>
+    <MenuButton
+      className="button button-small"
+      label={`Actions for ${user.email}`}
+      sections={[
+        {
+          entries: USER_ACTIONS.filter(({ applies }) => applies(user)).map((action) => ({
+            text: action.text,
+            onSelect: () => onSelect(action),
+          })),
+        },
+      ]}
+    >
+      <Icon name="more" />
+    </MenuButton>
   );
 }
 

@@ -198,10 +198,10 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
 
   test('an index and an instance are moved to a team', async () => {
     await window.goTo(`search/${indexId}`);
-    await button('Transfer').click();
+    await button('Move to team').click();
     await dialog().getByLabel('Team').selectOption('Shop');
-    await inDialog('Transfer index').click();
-    await showsText('Transferred films to the team');
+    await inDialog('Move index').click();
+    await showsText('Moved films to the team');
     await window.goTo('instance');
     await button('Move to team').click();
     await dialog().getByLabel('Team').selectOption('Shop');
@@ -232,7 +232,7 @@ describe('less common dashboard actions', { skip: opened.kind === 'missing' ? op
       [`repairs/${repair}`],
       ['runs'],
       ['instance', 'Change plan', 'Move to team'],
-      [`search/${indexId}`, 'Add document', 'Transfer', 'Delete'],
+      [`search/${indexId}`, 'Add document', 'Move to team', 'Delete'],
     ];
     for (const [page, ...names] of pages) {
       await own.page.goto(`${instancePath}/${page}`);

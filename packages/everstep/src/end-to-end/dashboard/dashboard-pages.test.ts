@@ -98,7 +98,7 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     await page.getByRole('grid', { name: 'Runs' }).getByRole('link', { name: '/order' }).first().click();
     await page.getByRole('heading', { name: 'Workflow order' }).waitFor();
     await page.getByRole('link', { name: 'Overview', exact: true }).click();
-    await page.getByRole('link', { name: /payment service answered 503/ }).click();
+    await page.getByRole('link', { name: /payment service answered 503 for order 10\d/ }).click();
     await page.waitForURL('**/dead-letters?view=entries&fingerprint=*');
     await page.getByRole('grid').getByRole('row').nth(3).waitFor();
     assert.deepEqual(window.problems, []);

@@ -49,7 +49,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
 
   test('a running run is updated in place', async () => {
     await window.goTo('runs');
-    await rowOf(seeded.waiting).getByText('Waiting for event "approval/5"').waitFor();
+    await rowOf(seeded.waiting).getByText('Event "approval/5"').waitFor();
     await harness.client.notify({ eventId: 'approval/5' });
     await rowOf(seeded.waiting).getByText('Succeeded').waitFor();
   });
@@ -80,7 +80,7 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await window.goTo('runs');
     const { page } = window;
     await page.getByLabel('Waiting for').selectOption('retry');
-    await rowOf(seeded.retrying).getByText('Waiting for retry 1 of 5').waitFor();
+    await rowOf(seeded.retrying).getByText('Retry 1 of 5').waitFor();
     await rowOf(seeded.good).waitFor({ state: 'detached' });
     await becomes(() => window.parameters(), { waits: 'retry' });
     await page.getByRole('button', { name: 'Clear filters' }).click();

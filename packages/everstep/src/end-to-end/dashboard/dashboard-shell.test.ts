@@ -84,6 +84,43 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await showsIn('dark');
   });
 
+  test('menus, dialogs and tooltips are loaded after the rows of a list are shown', async () => {
+    const window = await harness.loggedIn();
+    const { page } = window;
+    await page.addInitScript(`new MutationObserver((_changes, observer) => {
+      if (document.querySelector('.table-row') === null) return;
+      window.shownAt = performance.now();
+      observer.disconnect();
+    }).observe(document, { childList: true, subtree: true })`);
+    for (const list of ['audit', 'users']) {
+      await window.goTo(list);
+      const startOf = (part: string): Promise<number> =>
+        page.evaluate<number>(
+          `performance.getEntriesByType('resource').find(({ name }) => name.includes('/assets/${part}'))?.startTime ?? 0`,
+        );
+      for (const part of ['menu-popup', 'dialog-frame', 'times-popup', 'drawer']) {
+        await becomes(async () => (await startOf(part)) > 0, true, `${part} is loaded`);
+        assert.ok((await startOf(part)) > (await page.evaluate<number>('window.shownAt')), `${list} loads ${part} too early`);
+      }
+    }
+  });
+
+  test('a menu opens with the keyboard at its first entry, and closing it returns the focus', async () => {
+    const { page } = await harness.loggedIn();
+    const focused = () => page.evaluate<string>('document.activeElement.innerText.trim()');
+    const button = page.getByRole('button', { name: email() });
+    for (const key of ['Enter', 'ArrowDown']) {
+      await button.focus();
+      await page.keyboard.press(key);
+      await becomes(focused, 'System', `the entry with the focus after ${key}`);
+      await page.keyboard.press('ArrowDown');
+      await becomes(focused, 'Light');
+      await page.keyboard.press('Escape');
+      await page.getByRole('menu').waitFor({ state: 'detached' });
+      await becomes(() => button.evaluate((element) => element.matches(':focus')), true);
+    }
+  });
+
   test('the first Tab stop skips the navigation', async () => {
     const window = await harness.loggedIn();
     const { page } = window;

@@ -81,6 +81,40 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
     assert.deepEqual(await window.faults(), []);
   });
 
+  test('the count of dead letters is not cut off while their page is open', async () => {
+    const window = await harness.loggedIn();
+    for (const width of [1440, 1366, 1024]) {
+      await window.page.setViewportSize({ width, height: 900 });
+      await window.goTo('dead-letters');
+      const count = window.page.locator('.nav-count');
+      await count.getByText('9 · 3 new').waitFor();
+      assert.equal(await count.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), 0, `at ${width} pixels`);
+    }
+  });
+
+  test('a medium screen shows event ids, places in the code and figures in full', async () => {
+    const window = await harness.loggedIn({ width: 1024, height: 768 });
+    const { page } = window;
+    const isWhole = (selector: string): Promise<boolean> =>
+      page
+        .locator(selector)
+        .first()
+        .evaluate((element) => element.scrollWidth <= element.clientWidth);
+    await window.goTo('events');
+    await page.getByRole('row').filter({ hasText: 'approval/5' }).waitFor();
+    assert.equal(await isWhole('.table-row .copy .clip'), true);
+    await window.goTo('dead-letters');
+    await page.getByRole('row').nth(1).waitFor();
+    assert.equal(await isWhole('.group-place .ends-last'), true);
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await window.goTo('overview');
+    await page.getByText(/^Failed \(\d+\.\d%\)$/).waitFor();
+    assert.equal(
+      await page.locator('.insight-figures dd').evaluateAll((all) => all.every((one) => one.scrollWidth <= one.clientWidth)),
+      true,
+    );
+  });
+
   test('a phone shows the counts of dead letters and of new groups apart', async () => {
     const window = await phone();
     await window.page.getByRole('button', { name: 'Open navigation' }).tap();
@@ -110,20 +144,23 @@ describe('the dashboard on screens of each size', { skip: opened.kind === 'missi
     await plot.waitFor();
     const { x, y, width, height } = (await plot.boundingBox()) ?? assert.fail('no histogram');
     const devtools = await page.context().newCDPSession(page);
+    // At the pace of a finger: after a flick, the browser takes the next tap as the end of the movement and not as a click.
     const touch = async (...points: readonly (readonly [number, number])[]) => {
+      const now = Date.now() / 1000;
       for (const [index, [atX, atY]] of points.entries())
         await devtools.send('Input.dispatchTouchEvent', {
           type: index === 0 ? 'touchStart' : 'touchMove',
           touchPoints: [{ x: atX, y: atY }],
+          timestamp: now + (index - points.length) / 4,
         });
-      await devtools.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+      await devtools.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [], timestamp: now });
     };
     const middle = y + height / 2;
     await touch([x + 4, middle], [x + width / 4, middle], [x + width / 2, middle], [x + width - 4, middle]);
     await page.getByRole('button', { name: 'Show all times' }).waitFor();
     const { from, to } = await window.parameters();
     assert.ok(Number(from) < Number(to));
-    await page.getByRole('button', { name: 'Show all times' }).click();
+    await page.getByRole('button', { name: 'Show all times' }).tap();
     await becomes(() => window.parameters(), { state: 'RUN_FAILED' });
     await touch([x + 40, middle], [x + 42, middle - 60], [x + 42, middle - 200]);
     await becomes(() => page.evaluate<boolean>('window.scrollY > 50'), true);

@@ -58,7 +58,7 @@ describe('dashboard with workers', { skip: opened.kind === 'missing' ? opened.mi
     await row('/order').waitFor();
     await isAccessible('flow-control');
     await isAccessible('runs');
-    await row(workflowRunId).getByText('Waiting for a worker of app shop').waitFor();
+    await row(workflowRunId).getByText('A worker of app shop').waitFor();
     await window.goTo(`runs/${workflowRunId}`);
     await showsText(/No worker for app shop that serves worker:\/\/shop\/order/);
 

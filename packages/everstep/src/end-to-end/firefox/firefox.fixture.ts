@@ -24,8 +24,8 @@ const KEYS: Readonly<Record<string, string>> = {
   Tab: '\uE004',
   Enter: '\uE007',
   Escape: '\uE00C',
-
   Control: '\uE009',
+  ArrowDown: '\uE015',
 };
 
 type Parameters = Readonly<Record<string, unknown>>;
@@ -197,6 +197,27 @@ export class Firefox {
     const actions = [
       { type: 'pointerMove', x: 0, y: 0, origin },
       { type: 'pointerDown', button: 0 },
+      { type: 'pointerUp', button: 0 },
+    ];
+    await this.onPage('input.performActions', { actions: [{ type: 'pointer', id: 'mouse', actions }] });
+  }
+
+  /** Drags over the element, from one part of its width to another: -0.5 is its left end, 0.5 its right end. */
+  async drag(role: string, name: string, from: number, to: number): Promise<void> {
+    const element = await this.find(role, name);
+    const origin = { type: 'element', element };
+    const answer = (await this.call('script.callFunction', {
+      functionDeclaration: '(element) => element.getBoundingClientRect().width',
+      arguments: [element],
+      target: { context: this.context },
+      awaitPromise: false,
+    })) as { readonly result: { readonly value: number } };
+    const at = (part: number): number => Math.round(part * answer.result.value);
+    const actions = [
+      { type: 'pointerMove', x: at(from), y: 0, origin },
+      { type: 'pointerDown', button: 0 },
+      { type: 'pointerMove', x: at((from + to) / 2), y: 0, origin },
+      { type: 'pointerMove', x: at(to), y: 0, origin },
       { type: 'pointerUp', button: 0 },
     ];
     await this.onPage('input.performActions', { actions: [{ type: 'pointer', id: 'mouse', actions }] });

@@ -69,6 +69,32 @@ describe('the dashboard in Firefox', { skip: opened.kind === 'missing' ? opened.
     assert.deepEqual(firefox.problems, []);
   });
 
+  test('dragging over the histogram selects a time', async () => {
+    await firefox.goTo(`${home}runs`);
+    const zoom = 'Runs by creation over time. Arrow keys move, Shift and arrow keys select a range, Enter zooms in.';
+    await firefox.drag('slider', zoom, -0.4, 0.4);
+    await firefox.shows('/[?&]from=.*&to=/.test(location.search)');
+    await firefox.click('button', 'Show all times');
+    await becomes(() => firefox.evaluate<string>('location.search'), '');
+    assert.deepEqual(firefox.problems, []);
+  });
+
+  test('a list is sorted, and a row is opened with the keyboard', async () => {
+    await firefox.goTo(`${home}runs`);
+    const firstRun = () => firefox.evaluate<string>("document.querySelector('.table-row .run-link')?.title ?? ''");
+    const newest = await firstRun();
+    await firefox.click('button', 'Created');
+    await becomes(async () => ['', newest].includes(await firstRun()), false);
+    await firefox.evaluate("document.querySelector('.table-row').focus()");
+    await firefox.press('j');
+    await firefox.press('ArrowDown');
+    await firefox.shows("document.activeElement?.ariaRowIndex === '4'");
+    const third = await firefox.evaluate<string>("document.activeElement.querySelector('.run-link').title");
+    await firefox.press('Enter');
+    await firefox.shows(`location.pathname.endsWith(${JSON.stringify(third)})`);
+    assert.deepEqual(firefox.problems, []);
+  });
+
   test('dead letters are repaired, and the page follows the repair live', async () => {
     await firefox.goTo(`${home}dead-letters`);
     await firefox.click('link', 'Plan repair of all');

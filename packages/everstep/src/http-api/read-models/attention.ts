@@ -42,8 +42,13 @@ export async function attentionOf(
   }
   const query = { instanceId, kind: 'workflow', now } as const;
   const urgent = await reads.deadLetterGroups.needingAttention({ ...query, limit: MAX_GROUPS });
-  for (const { fingerprint, message, entries, firstSeenAt, regressedAt } of urgent)
-    add('dead-letter-group', { subject: fingerprint, text: message, count: entries, since: regressedAt ?? firstSeenAt });
+  for (const { fingerprint, message, latest, entries, firstSeenAt, regressedAt } of urgent)
+    add('dead-letter-group', {
+      subject: fingerprint,
+      text: latest?.message ?? message,
+      count: entries,
+      since: regressedAt ?? firstSeenAt,
+    });
   for (const { key, paused, waiting } of await service.flowControl.list({ instanceId }))
     if (paused && waiting > 0) add('paused-key', { subject: key, count: waiting });
   if (oldestDueAt !== null && now - oldestDueAt > OVERDUE_MS) add('oldest-pending', { count: 1, since: oldestDueAt });

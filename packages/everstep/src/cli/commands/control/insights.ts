@@ -62,7 +62,7 @@ function instanceText(screen: Screen, { totals, workflows, now, attention }: Ins
   ].join('');
 }
 
-const stepText = (name: string | null): string => (name === null ? 'other steps' : name === '' ? 'code between steps' : name);
+const stepText = (name: string | null): string => (name === null ? 'other steps' : name === '' ? 'workflow code' : name);
 
 function workflowText(screen: Screen, { totals, steps, recentFailures, versions }: WorkflowInsights): string {
   return [

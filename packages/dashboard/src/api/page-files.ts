@@ -1,4 +1,4 @@
-import { request } from '../api/client.js';
+import { request } from './client.js';
 
 /** Thrown when the files of a page cannot be loaded because the server does not respond. */
 export class PageFilesUnavailable extends Error {}

@@ -1,0 +1,53 @@
+/** A button that opens a menu. Its popup is loaded after the page. */
+import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react';
+import { later } from '../loading/later.js';
+import type { MenuSection } from './menu-popup.js';
+
+const MenuPopup = later(() => import('./menu-popup.js'));
+
+export interface MenuButtonProps {
+  /** Accessible name, if the button shows only an icon. */
+  readonly label?: string;
+  readonly className: string;
+  readonly align?: 'start' | 'end';
+  readonly sections: readonly MenuSection[];
+  readonly children: ReactNode;
+}
+
+export function MenuButton({ label, className, align = 'end', sections, children }: MenuButtonProps) {
+  const id = useId();
+  const button = useRef<HTMLButtonElement>(null);
+  const [open, setOpen] = useState<'no' | 'by-pointer' | 'by-key'>('no');
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
+    event.preventDefault();
+    setOpen('by-key');
+  };
+  return (
+    <>
+      <button
+        type="button"
+        id={id}
+        ref={button}
+        className={className}
+        aria-label={label}
+        aria-haspopup="menu"
+        aria-expanded={open !== 'no'}
+        // A click without a pointer comes from the keyboard.
+        onClick={({ detail }) => setOpen(detail === 0 ? 'by-key' : 'by-pointer')}
+        onKeyDown={onKeyDown}
+      >
+        {children}
+      </button>
+      {open === 'no' ? null : (
+        <MenuPopup
+          button={button}
+          align={align}
+          sections={sections}
+          startsAtFirst={open === 'by-key'}
+          onClose={() => setOpen('no')}
+        />
+      )}
+    </>
+  );
+}

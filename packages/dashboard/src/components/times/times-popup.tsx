@@ -1,0 +1,55 @@
+/** The popup of the `TimeTooltip`. */
+import { Tooltip } from '@base-ui/react/tooltip';
+import { useEffect, useId } from 'react';
+import { useTimedText } from './clock.js';
+import { exactTime, relativeText } from './formats.js';
+
+export interface ShownTime {
+  readonly unixMs: number;
+  readonly relative: boolean;
+  /** Label of the time, or its text in the row. */
+  readonly of: string;
+}
+
+export interface ShownTimes {
+  readonly anchor: HTMLElement;
+  readonly times: readonly ShownTime[];
+  /** The element with the keyboard focus, which the tooltip describes; null if a pointer opened it. */
+  readonly focused: HTMLElement | null;
+}
+
+interface TimesPopupProps {
+  readonly shown: ShownTimes;
+  readonly onClose: () => void;
+}
+
+export default function TimesPopup({ shown: { anchor, focused, times }, onClose }: TimesPopupProps) {
+  const id = useId();
+  useEffect(() => {
+    focused?.setAttribute('aria-describedby', id);
+    return () => focused?.removeAttribute('aria-describedby');
+  }, [focused, id]);
+  return (
+    <Tooltip.Root open onOpenChange={(open) => (open ? undefined : onClose())}>
+      {/* Inside the main landmark, so that screen readers that navigate by landmark find it. */}
+      <Tooltip.Portal container={document.getElementById('page')}>
+        <Tooltip.Positioner sideOffset={6} className="tooltip-positioner" anchor={anchor}>
+          <Tooltip.Popup className="tooltip" id={id}>
+            {times.map(({ unixMs, relative, of }) => (
+              <div key={`${unixMs} ${of}`} className="tooltip-time">
+                {times.length === 1 ? null : <span className="tooltip-of">{of}</span>}
+                <span>{exactTime(unixMs, 'utc')}</span>
+                <span>{exactTime(unixMs, 'local')} local</span>
+                {relative || times.length > 1 ? null : <Ago unixMs={unixMs} />}
+              </div>
+            ))}
+          </Tooltip.Popup>
+        </Tooltip.Positioner>
+      </Tooltip.Portal>
+    </Tooltip.Root>
+  );
+}
+
+function Ago({ unixMs }: { readonly unixMs: number }) {
+  return <span>{useTimedText((now) => relativeText(unixMs, now))}</span>;
+}
