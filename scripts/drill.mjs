@@ -49,7 +49,7 @@ async function inDashboard(page) {
   await page.getByRole('heading', { name: `Resume ${runs} dead letters` }).waitFor();
   await pause(READ_PLAN_MS);
   await click(page.getByRole('button', { name: /^Resume \d+/ }));
-  const rest = page.getByRole('button', { name: /^Resume the rest/ });
+  const rest = page.getByRole('button', { name: 'Continue', exact: true });
   const done = page.getByText(`Done: ${runs} succeeded of ${runs}.`);
   await rest.or(done).first().waitFor({ timeout: DONE_TIMEOUT_MS });
   if (await rest.isVisible()) await click(rest);
