@@ -1,8 +1,5 @@
 /** Tests in a real browser that a group of dead letters is assigned, snoozed and annotated: with the mouse and with the keyboard. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { openBrowser } from './chromium.fixture.js';
 import { becomes, DashboardHarness, type Window } from './dashboard.fixture.js';
@@ -151,26 +148,5 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
     await page.getByText('Enter a note first').first().waitFor();
     assert.deepEqual((await stored('sku')).notes, []);
     assert.deepEqual(window.problems, []);
-  });
-
-  test('the overview lists eight errors and leads to the others', async () => {
-    const endpoint = createServer((request, response) => response.writeHead(Number(request.url?.slice(1))).end());
-    await once(endpoint.listen(0, '127.0.0.1'), 'listening');
-    const { port } = endpoint.address() as AddressInfo;
-    // Each status is an error of its own.
-    for (const status of [400, 401, 402, 403, 404, 405, 406, 407]) {
-      const { workflowRunId } = await harness.client.trigger(`http://127.0.0.1:${port}/${status}`, { retries: 0 });
-      await harness.ended(workflowRunId);
-    }
-    endpoint.close();
-    const { totals } = await harness.client.dlq.groups();
-    const window = await harness.loggedIn();
-    const { page } = window;
-    const attention = page.getByRole('region', { name: 'What needs attention' });
-    await becomes(() => attention.getByRole('listitem').filter({ hasText: 'dead letter' }).count(), 8);
-    await window.screenshot('attention-1440-light');
-    await attention.getByRole('link', { name: `${totals.needAttention - 8} more errors` }).click();
-    await rowOf(window, '407').waitFor();
-    assert.deepEqual(await window.faults(), []);
   });
 });
