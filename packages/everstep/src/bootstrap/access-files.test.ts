@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { lstat, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -70,12 +71,14 @@ test('keys are rotated even if the files cannot be written, and the error is log
   assert.equal(errors.length, 1);
 });
 
-test('an env file that is a pipe is refused and not replaced', async (t) => {
+test('an env file that is a socket or another special file is refused and not replaced', async (t) => {
   const { dataDir, writeTo } = await listening(t);
-  const envFile = join(dataDir, 'pipe');
-  execFileSync('mkfifo', [envFile]);
+  const envFile = join(dataDir, 'socket');
+  const server = createServer().listen(envFile);
+  t.after(() => server.close());
+  await once(server, 'listening');
   await assert.rejects(writeTo(envFile), { message: `The env file ${envFile} is not writable: it is not a regular file.` });
-  assert.ok((await lstat(envFile)).isFIFO());
+  assert.ok((await lstat(envFile)).isSocket());
 });
 
 test('an env file that is a symbolic link stays one, and the file that it names is written', async (t) => {

@@ -156,7 +156,7 @@ test('a PostgreSQL store and its clock are checked, and its password is not prin
     found('store').some(({ message }) => /no Everstep schema yet/.test(message)),
     JSON.stringify(found('store')),
   );
-  assert.match(found('clock')[0]?.message ?? '', /clock of the database agrees/);
+  assert.match(found('clock')[0]?.message ?? '', /clock of the database matches/);
   const away = await examined({ ...env, EVERSTEP_STORE: 'postgres://user:secret@127.0.0.1:1/none' });
   assert.equal(away('store')[0]?.status, 'problem');
   assert.doesNotMatch(JSON.stringify(away('store')), /secret/);

@@ -127,7 +127,7 @@ export function readInvoke({ destination, headers, body }: BatchItem): OwnedStep
   // The invoked run would speak the protocol of its invoker, which workers do not.
   if (destination.startsWith(WORKER_SCHEME))
     throw new Problem(
-      `${shown(destination)} is a workflow that is served by workers, which @upstash/workflow cannot invoke; trigger it in a step, with a client of @everstep/sdk`,
+      `${shown(destination)} is served by workers, so @upstash/workflow cannot invoke it; trigger it in a step, with a client of @everstep/sdk`,
     );
   const invoke = {
     workflowUrl: urlOf(destination),

@@ -185,7 +185,7 @@ const MISTAKES: readonly (readonly [what: string, read: () => unknown, message: 
       const body = { step: step({ stepType: 'Invoke' }), workflowRunId: 'wfr_1' };
       return submitted(item(body, INVOKE, 'worker://shop/order'));
     },
-    /"?worker:\/\/shop\/order"? is a workflow that workers serve, which @upstash\/workflow cannot invoke/,
+    /"?worker:\/\/shop\/order"? is served by workers, so @upstash\/workflow cannot invoke it/,
   ],
   [
     'an invocation without a run id',
