@@ -1,6 +1,6 @@
 // npm run drill [runs]: records how 500 runs that have failed for three reasons are found and repaired, from the notice of an
 // alert, from the list in the dashboard, and on the command line. Counts clicks and commands, and measures the time at the pace of
-// a person. Build first.
+// a person.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

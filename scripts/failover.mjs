@@ -1,4 +1,4 @@
-// npm run test:failover [parts of names]: servers that Patroni and etcd manage fail over under load. Build first. Without these
+// npm run test:failover [parts of names]: servers that Patroni and etcd manage fail over under load. Without these
 // programs the tests are skipped, with the reason.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// npm run fuzz: sends malformed requests to every operation of a test server, and malformed responses from an endpoint. Build first.
+// npm run fuzz: sends malformed requests to every operation of a test server, and malformed responses from an endpoint.
 import { parseArgs } from 'node:util';
 import { Campaign } from './fuzz/campaign.mjs';
 

@@ -1,4 +1,4 @@
-// npm run screenshots: creates the images in docs/images, in both themes, from the same data each time. Build first.
+// npm run screenshots: creates the images in docs/images, in both themes, from the same data each time.
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from '@everstep/sdk';

@@ -1,4 +1,4 @@
-// npm run soak:history [runs] [seed]: checks the history of many runs over several nodes with faults. Build first.
+// npm run soak:history [runs] [seed]: checks the history of many runs over several nodes with faults.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 

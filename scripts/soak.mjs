@@ -1,5 +1,5 @@
 // npm run soak [rounds] [--via connection]: runs the simulation, the crash tests of workers, and the tests of several nodes and of
-// limits, for longer and at a larger scale. `--via connection` runs only the tests of workers that connect. Build first.
+// limits, for longer and at a larger scale. `--via connection` runs only the tests of workers that connect.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
