@@ -235,7 +235,7 @@ export class Campaign {
     const request = sent ? { n: sent.n, operationId: sent.operationId, damage: sent.kind, bytes: shown(sent.bytes) } : null;
     this.findings.push({ kind, message, request });
     // A campaign can take an hour, and can be stopped before its summary.
-    this.print(`finding: ${kind} at request ${request?.n ?? '-'}: ${message.slice(0, 200)}`);
+    this.print(`finding: ${kind} at request ${request?.n ?? '-'}: ${message.slice(0, 1_000)}`);
   }
 
   summary() {
