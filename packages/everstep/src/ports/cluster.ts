@@ -162,7 +162,7 @@ export interface Cluster {
   notify(change: SharedChange): void;
   /**
    * Notifies other nodes of a change. Resolves when every node with a lease applies it, or after one second without a
-   * response of a node.
+   * response from a node.
    */
   confirm(change: SharedChange): Promise<void>;
   /**
