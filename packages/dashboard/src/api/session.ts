@@ -18,8 +18,8 @@ export const sessionQuery = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
-/** Loads the ways to log in to this server. */
-export const signInWaysQuery = queryOptions({
+/** Loads the sign-in methods of this server. */
+export const signInMethodsQuery = queryOptions({
   queryKey: ['sign-in-ways'],
   queryFn: async () => valueIn(await request<SignInMethods>('/v2/session/ways')),
   staleTime: Number.POSITIVE_INFINITY,

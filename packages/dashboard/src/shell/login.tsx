@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useState } from 'react';
 import type { Failure, Outcome } from '../api/outcome.js';
-import { logIn, logInWithLink, type Session, sessionQuery, signInWaysQuery } from '../api/session.js';
+import { logIn, logInWithLink, type Session, sessionQuery, signInMethodsQuery } from '../api/session.js';
 import { Brand } from '../components/brand.js';
 import { TextField } from '../components/fields.js';
 import { PageTitle } from '../components/page-title.js';
@@ -29,7 +29,7 @@ export default function Login() {
   const [email, setEmail] = useState('');
   const [apiKey, setApiKey] = useState('');
   const [secret, setSecret] = useState(() => SECRET.exec(window.location.hash)?.[1] ?? null);
-  const { data: ways } = useQuery(signInWaysQuery);
+  const { data: methods } = useQuery(signInMethodsQuery);
   const signInError = signInErrorText(search['sign-in-error']);
   const [link, setLink] = useState(takeLinkSecret);
   const [busy, setBusy] = useState(link !== null);
@@ -76,7 +76,7 @@ export default function Login() {
             {signInError}
           </p>
         )}
-        {ways?.sso === true ? (
+        {methods?.sso === true ? (
           <a className="button button-primary" href={`/v2/session/sso?return=${encodeURIComponent(pathAfterLogin(search.to))}`}>
             Sign in with SSO
           </a>

@@ -76,7 +76,7 @@ export class AuditPush {
         maxResponseBytes: MAX_ANSWER_BYTES,
         anyBody: true,
         signed: { kind: 'audit-log', isOwn: false },
-        take: 'forwarded',
+        headerMode: 'forwarded',
       },
       this.stopped.signal,
     );

@@ -3,11 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { headerPair, isJson, length, moment, readBody, wholeNumber } from './arguments.js';
+import { durationMs, headerPair, isJson, readBody, timestampMs, wholeNumber } from './arguments.js';
 import { UsageError } from './exit-codes.js';
 
 test('an instant is Unix ms or a date', () => {
-  const read = moment('--from');
+  const read = timestampMs('--from');
   assert.equal(read('1700000000000'), 1_700_000_000_000);
   assert.equal(read('2026-05-01'), Date.UTC(2026, 4, 1));
   assert.equal(read('2026-05-01T12:30:00Z'), Date.UTC(2026, 4, 1, 12, 30));
@@ -24,7 +24,7 @@ test('a whole number has no sign, point or exponent', () => {
 });
 
 test('a duration has units', () => {
-  const read = length('--age');
+  const read = durationMs('--age');
   assert.deepEqual(['500ms', '30s', '5m', '1d12h', '0s'].map(read), [500, 30_000, 300_000, 129_600_000, 0]);
   for (const bad of ['', '7', 'd', '-1d', '1.5h', '1 d', 'forever']) assert.throws(() => read(bad), UsageError, bad);
 });

@@ -13,7 +13,7 @@ export const wholeNumber =
   };
 
 /** Parses Unix ms, or a date such as 2026-05-01 or 2026-05-01T12:00:00Z (UTC without a time zone). */
-export const moment =
+export const timestampMs =
   (name: string) =>
   (text: string): number => {
     if (/^\d{1,15}$/.test(text)) return Number(text);
@@ -27,7 +27,7 @@ export const moment =
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Parses a duration such as `30s`, `7d` or `1d12h` into ms. */
-export const length =
+export const durationMs =
   (name: string) =>
   (text: string): number => {
     if (!/^(?:\d+(?:ms|[smhd]))+$/.test(text))

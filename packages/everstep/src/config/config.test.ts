@@ -236,7 +236,7 @@ const BAD: readonly [string, Partial<ConfigSources>, RegExp][] = [
   [
     'a database URL with a missing host',
     { env: { EVERSTEP_STORE: 'postgres://u:secret@h1:5432,/db' } },
-    /must have a host.*got "postgres:\/\/\.\.\.@h1:5432,\/db"/,
+    /must list hosts.*got "postgres:\/\/\.\.\.@h1:5432,\/db"/,
   ],
   [
     'a database URL that selects a replica',

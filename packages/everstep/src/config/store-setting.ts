@@ -14,7 +14,7 @@ export function parseStore(text: string, { cwd }: { readonly cwd: string }): Sto
     if (hosts === '') throw new Error('must include a database name, such as postgres://user:password@host:5432/everstep');
     if (hosts.split(',').some((host) => !/^(\[[0-9a-f:.]+\]|[^:[\]]+)(:\d{1,5})?$/i.test(host)))
       throw new Error(
-        'must have a host, with an optional port, between the commas: postgres://user:password@one:5432,two:5432/everstep',
+        'must list hosts separated by commas, each with an optional port, such as postgres://user:password@one:5432,two:5432/everstep',
       );
     const wanted = new URLSearchParams(query).get('target_session_attrs');
     if (wanted !== null && !['read-write', 'primary', 'any'].includes(wanted))

@@ -16,7 +16,13 @@ const messageTo = (
   content: object = { subject: 'Alert: a run failed', text: 'Step: charge' },
 ): Message => ({
   ...{ instanceId: 'qi_1', dialect: 'native', method: 'POST', url: 'mailto:ops@shop.test', headers: {} },
-  ...{ body: Buffer.from(JSON.stringify(content)), timeoutMs: 30_000, maxResponseBytes: 1_000, signed: null, take: 'forwarded' },
+  ...{
+    body: Buffer.from(JSON.stringify(content)),
+    timeoutMs: 30_000,
+    maxResponseBytes: 1_000,
+    signed: null,
+    headerMode: 'forwarded',
+  },
   mail: { id: 'msg_1', to } satisfies MailTarget,
 });
 

@@ -31,7 +31,7 @@ const quietSources: GaugeSources = {
 
 const PLAIN: Message = {
   ...{ instanceId: 'qi_1', dialect: 'native', method: 'POST', url: 'http://app/hook', headers: {}, body: null },
-  ...{ timeoutMs: 1_000, maxResponseBytes: 1_000, signed: null, take: 'exact' },
+  ...{ timeoutMs: 1_000, maxResponseBytes: 1_000, signed: null, headerMode: 'exact' },
 };
 const accepted: MessageOutcome = { kind: 'answered', status: 200, headers: {}, body: new Uint8Array() };
 

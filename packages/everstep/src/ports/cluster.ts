@@ -27,25 +27,25 @@ export type SharedChange =
   /** The workers or the address of a node have changed, or a node has joined. */
   | { readonly kind: 'workers' }
   /** What node `to` has lent to the sending node. */
-  | ({ readonly kind: 'loans'; readonly to: string } & LoanNews)
+  | ({ readonly kind: 'loans'; readonly to: string } & LoanReport)
   /** Any of the above: some notifications may have been lost. */
   | { readonly kind: 'everything' };
 
 /** Identifies a task among those of all nodes. */
 export type TaskOfNode = Pick<TaskReference, 'runKey' | 'slot'>;
 
-/** A task that the gates of its node have let pass, and that another node delivers. */
+/** A task that the gates of its node have admitted, and that another node delivers. */
 export interface Loan extends TaskOfNode {
   /** The node that delivers it. */
   readonly to: string;
 }
 
-export interface LoanNews {
-  /** Their requests were sent. */
+export interface LoanReport {
+  /** Tasks whose requests were sent. */
   readonly sent: readonly TaskOfNode[];
-  /** Their deliveries have ended. */
+  /** Tasks whose deliveries have ended. */
   readonly ended: readonly TaskOfNode[];
-  /** Nothing was sent for them. They were handed back. */
+  /** Tasks that were handed back because nothing was sent for them. */
   readonly returned: readonly TaskOfNode[];
 }
 
@@ -90,7 +90,7 @@ export interface QueuedQuery {
 }
 
 /** Work in progress of a node that is leaving. */
-export interface Kept {
+export interface WorkInProgress {
   /** Tasks whose deliveries are in flight. */
   readonly tasks: readonly Pick<TaskReference, 'runKey' | 'slot'>[];
   /** Instances with limited deliveries in flight. */
@@ -142,7 +142,7 @@ export interface Cluster {
    */
   claimQueued(query: QueuedQuery): Promise<readonly DueTask[]>;
   /**
-   * Hands tasks of this node to another node. `isLent`: the gates of this node have let them pass and count them until the
+   * Hands tasks of this node to another node. `isLent`: the gates of this node have admitted them and count them until the
    * other node reports their end. The gates of the other node do not limit them.
    */
   handOver(tasks: readonly TaskOfNode[], to: string, options?: { readonly isLent?: boolean }): Promise<void>;
@@ -162,7 +162,7 @@ export interface Cluster {
   notify(change: SharedChange): void;
   /**
    * Notifies other nodes of a change. Resolves when every node with a lease applies it, or after one second without a
-   * response of a node.
+   * response from a node.
    */
   confirm(change: SharedChange): Promise<void>;
   /**
@@ -174,7 +174,7 @@ export interface Cluster {
    * Prepares to leave: from now on this node claims nothing, and tasks that it writes are unclaimed. All its claims
    * except `kept` are released, and the other nodes are notified. Call it repeatedly until nothing is kept.
    */
-  release(kept: Kept): Promise<void>;
+  release(kept: WorkInProgress): Promise<void>;
   /** Releases all claims immediately. */
   leave(): Promise<void>;
 }

@@ -62,7 +62,7 @@ export interface Message {
    * `exact`: a header that cannot be sent is an error. `forwarded`: it is omitted, like headers that a step call does
    * not forward.
    */
-  readonly take: 'exact' | 'forwarded';
+  readonly headerMode: 'exact' | 'forwarded';
   /**
    * Settles when the response is recorded or dropped. Until then its bytes count as in memory. Absent: they count
    * only until the message ends.

@@ -135,7 +135,7 @@ export function message(changes: Partial<Message> = {}): Message {
     timeoutMs: 5_000,
     maxResponseBytes: 64 * 1024,
     signed: null,
-    take: 'exact',
+    headerMode: 'exact',
     ...changes,
   };
 }

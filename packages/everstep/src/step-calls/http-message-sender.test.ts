@@ -215,11 +215,11 @@ test("service headers have the dialect's prefix, override those of the message, 
 
 test('a message has the headers of its trace context, unless its own headers contain one', async () => {
   const context = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', tracestate: 'a=1' };
-  for (const take of ['exact', 'forwarded'] as const) {
-    await sendTo(responding(200, {}), { take, trace: { context }, headers: {} });
+  for (const headerMode of ['exact', 'forwarded'] as const) {
+    await sendTo(responding(200, {}), { headerMode, trace: { context }, headers: {} });
     assert.equal(endpoint.received[0]?.headers.traceparent, context.traceparent);
     assert.equal(endpoint.received[0]?.headers.tracestate, context.tracestate);
-    await sendTo(responding(200, {}), { take, trace: { context }, headers: { Traceparent: 'mine' } });
+    await sendTo(responding(200, {}), { headerMode, trace: { context }, headers: { Traceparent: 'mine' } });
     assert.equal(endpoint.received[0]?.headers.traceparent, 'mine');
     assert.equal(endpoint.received[0]?.headers.tracestate, undefined);
   }
@@ -228,7 +228,7 @@ test('a message has the headers of its trace context, unless its own headers con
 test('a message with forwarded headers sends those a step call would send, plus the content type of its body', async () => {
   await sendTo(responding(200, {}), {
     signed: { kind: 'message', isOwn: false },
-    take: 'forwarded',
+    headerMode: 'forwarded',
     serviceHeaders: { Retried: '2' },
     headers: {
       authorization: 'Bearer x',

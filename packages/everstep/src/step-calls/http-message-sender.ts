@@ -75,7 +75,7 @@ export class HttpMessageSender implements MessageSender {
       },
       dialect: DIALECTS[message.dialect],
       userAgent: USER_AGENT,
-      take: message.take,
+      headerMode: message.headerMode,
       trace: message.trace?.context,
     });
     if (!headers.ok) return refused(headers.message);

@@ -34,18 +34,18 @@ export interface MessageHeadersInput {
   readonly serviceHeaders: Readonly<Record<string, string>>;
   readonly dialect: Pick<Dialect, 'spell' | 'reserves'>;
   readonly userAgent: string;
-  readonly take: Message['take'];
+  readonly headerMode: Message['headerMode'];
   readonly trace: TraceContext | undefined;
 }
 
 /** Returns each header once, with case-insensitive names; the later of two wins. Values may be secret and are never shown. */
 export function messageHeaders(input: MessageHeadersInput): MessageHeaders {
-  const { dialect, take } = input;
+  const { dialect, headerMode } = input;
   const sent = new Map<string, readonly [name: string, value: string]>();
   for (const [name, value] of Object.entries(input.headers)) {
     const key = name.toLowerCase();
     const problem = headerProblem(name, value);
-    if (take === 'exact') {
+    if (headerMode === 'exact') {
       if (problem !== null) {
         return {
           ok: false,

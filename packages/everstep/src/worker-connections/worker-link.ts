@@ -330,7 +330,7 @@ export class WorkerLink {
 
   /** Closes the connection if the service drains it and no work is in flight. A draining worker closes the connection itself. */
   private closeIfDrained(): void {
-    if (this.serviceDrains && this.exchanges.size === 0) this.close(CLOSE.goingAway, 'the service stops');
+    if (this.serviceDrains && this.exchanges.size === 0) this.close(CLOSE.goingAway, 'the service is stopping');
   }
 
   private send(frame: OutgoingFrame): void {

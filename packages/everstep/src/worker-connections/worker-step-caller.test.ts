@@ -275,7 +275,7 @@ const NOTICE: FailureNotice = {
 };
 const MESSAGE: Message = {
   ...{ instanceId: 'qi_1', dialect: 'native', method: 'POST', url: URL, headers: {}, timeoutMs: 60_000, maxResponseBytes: 1_000 },
-  ...{ signed: { kind: 'failure-function', isOwn: true }, take: 'forwarded' },
+  ...{ signed: { kind: 'failure-function', isOwn: true }, headerMode: 'forwarded' },
   body: new TextEncoder().encode(JSON.stringify(NOTICE)),
 };
 

@@ -88,7 +88,7 @@ function checkedNames<Name extends string>({ app, workflows, maxConcurrency }: C
 const hostName = (): string | undefined => (typeof process === 'object' ? process.env.HOSTNAME : undefined);
 
 /**
- * Starts the worker of `connect`, for tests with a time of their own. The options must be valid.
+ * Starts the worker of `connect`, for tests with their own clock. The options must be valid.
  *
  * @throws {TypeError} If the base URL is malformed, or the runtime has no WebSocket.
  * @throws {EverstepError} If the base URL or the token is missing.

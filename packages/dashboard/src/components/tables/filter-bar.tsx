@@ -63,7 +63,7 @@ export function FilterBar<Name extends string>({ filters, fields: all, moreField
           Clear filters
         </button>
       ) : null}
-      <ViewMenu any={filters.any} />
+      <ViewMenu isFiltered={filters.any} />
     </search>
   );
 }

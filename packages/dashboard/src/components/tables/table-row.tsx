@@ -18,8 +18,8 @@ export interface Column<Row> {
   /** Minimum window width at which the column is shown. */
   readonly from?: 'medium' | 'wide' | 'full';
   /**
-   * Id of the column that shows this cell below its own where this column is hidden. Without `from`, that is in narrow windows. If
-   * that column is hidden too, the column it is stacked under shows both.
+   * Id of the column whose cell also shows this cell when this column is hidden. Without `from`, it is hidden in narrow windows. If
+   * both columns are hidden, the column that the other one is stacked under shows both cells.
    */
   readonly stackUnder?: string;
   /** Whether it is shown below that cell in wide windows too, and not beside it. */
@@ -96,9 +96,11 @@ export interface TableRowProps<Row> extends CellsProps<Row> {
   readonly tracks: string;
   /** Whether the row is selected; null if rows cannot be selected. */
   readonly selected: boolean | null;
+  /** Whether the row was removed from the list and is only still shown. */
   readonly gone: boolean;
   /** Whether the row has the focus or gets it next. */
   readonly current: boolean;
+  /** Whether a click opens the row. */
   readonly opens: boolean;
   readonly nameOf: (row: Row) => string;
   readonly measure: (element: Element | null) => void;
@@ -134,7 +136,7 @@ function TableRowOf<Row>(props: TableRowProps<Row>): ReactNode {
             checked={selected}
             onClick={({ shiftKey }) => {
               onSelect(index, shiftKey);
-              // The browser has toggled the box, but a range may leave this row as it was.
+              // The browser has toggled the box, but a range may leave this row unchanged.
               renderAgain();
             }}
           />

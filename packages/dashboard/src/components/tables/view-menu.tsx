@@ -10,10 +10,10 @@ import { saveViews, useSavedViews, withoutView, withView } from './saved-views.j
 
 export interface ViewMenuProps {
   /** Whether any filter is set. */
-  readonly any: boolean;
+  readonly isFiltered: boolean;
 }
 
-export function ViewMenu({ any }: ViewMenuProps) {
+export function ViewMenu({ isFiltered }: ViewMenuProps) {
   const id = useId();
   const navigate = useNavigate();
   const location = useRouterState({ select: (state) => state.location });
@@ -22,7 +22,7 @@ export function ViewMenu({ any }: ViewMenuProps) {
   const [name, setName] = useState('');
   const [, , , page = ''] = location.pathname.split('/');
   const views = all.filter((view) => view.page === page);
-  if (!any && views.length === 0) return null;
+  if (!isFiltered && views.length === 0) return null;
   const current = stringifySearch(location.search);
   const open = views.find(({ search }) => search === current);
   return (
@@ -38,7 +38,7 @@ export function ViewMenu({ any }: ViewMenuProps) {
           },
           {
             entries: [
-              ...(any && open === undefined ? [{ text: 'Save this view', onSelect: () => setNaming(true) }] : []),
+              ...(isFiltered && open === undefined ? [{ text: 'Save this view', onSelect: () => setNaming(true) }] : []),
               ...(open === undefined
                 ? []
                 : [{ text: `Delete view ${open.name}`, onSelect: () => saveViews(withoutView(all, open)) }]),

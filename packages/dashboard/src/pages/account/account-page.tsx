@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Redirected } from '../../../../everstep/src/contract/sign-in.js';
 import { useChange } from '../../api/queries.js';
-import { signInWaysQuery, useSession } from '../../api/session.js';
+import { signInMethodsQuery, useSession } from '../../api/session.js';
 import { Card } from '../../components/card.js';
 import { CopyId } from '../../components/copy-id.js';
 import { Facts } from '../../components/facts.js';
@@ -12,7 +12,7 @@ import { Sessions } from './sessions.js';
 
 export default function AccountPage() {
   const { user, is_operator: isOperator } = useSession();
-  const { data: ways } = useQuery(signInWaysQuery);
+  const { data: methods } = useQuery(signInMethodsQuery);
   const [busy, setBusy] = useState(false);
   const change = useChange();
   const link = async () => {
@@ -30,7 +30,7 @@ export default function AccountPage() {
         <Card
           title={user.email}
           actions={
-            ways?.sso === true ? (
+            methods?.sso === true ? (
               <button type="button" className="button button-small" disabled={busy} onClick={() => void link()}>
                 Link SSO
               </button>

@@ -11,7 +11,7 @@ const WINDOWS: Readonly<Record<InsightWindow, string>> = {
   '30d': 'Last 30 days',
   '90d': 'Last 90 days',
 };
-// Object.keys returns the names of the table.
+// The keys of WINDOWS are exactly its declared names.
 const NAMES = Object.keys(WINDOWS) as readonly InsightWindow[];
 const DEFAULT_WINDOW: InsightWindow = '24h';
 

@@ -12,7 +12,7 @@ import { type Column, DataTable } from '../../components/tables/data-table.js';
 import { durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 
-/** Number of runs of the workflow among which those of the schedule are shown. There is no index of runs by schedule. */
+/** Number of latest runs of the workflow that are searched for runs of the schedule. There is no index of runs by schedule. */
 const SEARCHED = 100;
 
 const COLUMNS: readonly Column<FoundRun>[] = [

@@ -55,7 +55,7 @@ export const USER_ACTIONS: readonly UserAction[] = [
     ...{ id: 'grant-operator', text: 'Make operator', done: 'Granted the operator role to' },
     applies: ({ is_operator: is, disabled_time: at }) => !is && at === undefined,
     effect:
-      'Operators set plans and manage all users. You can end the role at any time. To hand over, make another user operator, then end your own role.',
+      'Operators set plans and manage all users. You can end the role at any time. To hand over, make another user an operator, then end your own role.',
     call: ({ id }) => ({ method: 'POST', url: path`/v2/users/${id}/operator` }),
   },
   {

@@ -20,7 +20,7 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
   const { data: instances = [] } = useQuery(instancesQuery);
   const open = useOpenHref();
   const [query, setQuery] = useState('');
-  const [at, setAt] = useState(0);
+  const [position, setPosition] = useState(0);
   const sources = useMemo(
     () => ({
       base: path`/q/${instanceId}`,
@@ -33,15 +33,15 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
     [instanceId, isOperator, instances],
   );
   const commands = commandsFor(query, sources);
-  const current = Math.min(at, commands.length - 1);
+  const current = Math.min(position, commands.length - 1);
   const go = (href: string) => {
     onClose();
     open(href);
   };
   useEffect(() => document.getElementById(`${id}-${current}`)?.scrollIntoView({ block: 'nearest' }), [id, current]);
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'ArrowDown') setAt(Math.min(current + 1, commands.length - 1));
-    else if (event.key === 'ArrowUp') setAt(Math.max(current - 1, 0));
+    if (event.key === 'ArrowDown') setPosition(Math.min(current + 1, commands.length - 1));
+    else if (event.key === 'ArrowUp') setPosition(Math.max(current - 1, 0));
     else if (event.key === 'Enter') {
       const command = commands[current];
       if (command !== undefined) go(command.href);
@@ -68,7 +68,7 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
             value={query}
             onChange={(event) => {
               setQuery(event.target.value);
-              setAt(0);
+              setPosition(0);
             }}
             onKeyDown={onKeyDown}
           />
@@ -83,7 +83,7 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
                 aria-selected={index === current}
                 className="popup-item palette-item"
                 data-highlighted={index === current ? '' : undefined}
-                onPointerMove={() => setAt(index)}
+                onPointerMove={() => setPosition(index)}
                 onClick={() => go(command.href)}
               >
                 <span className="clip">{command.text}</span>

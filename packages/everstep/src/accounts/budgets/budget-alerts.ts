@@ -164,7 +164,7 @@ export class BudgetAlerts {
         timeoutMs: TIMEOUT_MS,
         maxResponseBytes: MAX_ANSWER_BYTES,
         signed: { kind: 'budget-alert', isOwn: false },
-        take: 'forwarded',
+        headerMode: 'forwarded',
       },
       this.stopped.signal,
     );

@@ -43,10 +43,10 @@ function setOf(instance: QueueInstance): OriginSet {
   const { signedOrigins, workflowOrigins = [] } = instance;
   const origins = new Set([...(signedOrigins ?? []), ...workflowOrigins]);
   // Without a workflow there is no endpoint to protect, and receivers with the published SDK expect the signing keys.
-  const isFree = signedOrigins === undefined && workflowOrigins.length === 0;
+  const isUnrestricted = signedOrigins === undefined && workflowOrigins.length === 0;
   // A host that runs workflows belongs to the owner on every port, unless the owner has set origins.
   const hosts = new Set(signedOrigins === undefined ? workflowOrigins.map(hostOf) : []);
-  const made = { all: isFree || origins.has(EVERYWHERE), origins, hosts };
+  const made = { all: isUnrestricted || origins.has(EVERYWHERE), origins, hosts };
   sets.set(instance, made);
   return made;
 }

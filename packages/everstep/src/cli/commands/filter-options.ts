@@ -1,7 +1,7 @@
 /** Options that filter runs and dead letters. They are derived from the tables of filters. */
 import { type Command, Option } from 'commander';
 import { type Filter, type FilterTable, hasOneValue, type RequestFilters } from '../../contract/filters/filter.js';
-import { choice, length, moment, wholeNumber } from '../arguments.js';
+import { choice, durationMs, timestampMs, wholeNumber } from '../arguments.js';
 
 type Parser = (text: string, before: unknown) => unknown;
 
@@ -15,9 +15,9 @@ const unchanged = (text: string): string => text;
 function valueParser(filter: Filter, name: string): (text: string) => unknown {
   switch (filter.kind) {
     case 'time':
-      return moment(name);
+      return timestampMs(name);
     case 'duration':
-      return length(name);
+      return durationMs(name);
     case 'choices':
       return choice(name, filter.values);
     case 'numbers':

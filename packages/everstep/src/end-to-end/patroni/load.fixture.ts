@@ -1,6 +1,6 @@
 /**
- * Load on all nodes while their database fails over: clients that trigger runs, random workflows whose steps witness each other, and
- * readers of long runs.
+ * Load on all nodes while their database fails over: clients that trigger runs, random workflows whose steps record what their code has
+ * seen, and readers of long runs.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -54,7 +54,7 @@ export class Load {
     return load;
   }
 
-  /** Number of runs since the start whose history was checked, with a name for the report of a failure. */
+  /** Numbers of acknowledged runs and checked histories since the start, with the seed that repeats a failure. */
   get summary(): string {
     return `${this.writes.count} acknowledged runs, ${this.witnessed.checked} histories in total (seed ${this.seed})`;
   }

@@ -61,7 +61,7 @@ export interface FailedRequest {
 const RETRY_AFTER = { 'retry-after': '2' };
 
 /**
- * Converts an unavailable store. The commit may have succeeded although its response was lost. A store that rejects a write
+ * Converts the error of an unavailable store. The commit may have succeeded although its response was lost. A store that rejects a write
  * has not performed it, but the operation may have written something before.
  */
 function storeUnavailable(error: StoreUnavailableError, method: string): ApiError {

@@ -28,9 +28,9 @@ import type { WaitingRequests } from './waiting-requests.js';
 /** Statuses of callers that are not or no longer admitted. */
 const REFUSALS: readonly number[] = [400, 401, 403, 404];
 
-/** Returns the owner whose share a body or a large response uses. */
 const EMPTY: ReceivedBody = { length: 0, bytes: () => NO_BODY };
 
+/** Returns the owner whose share a body or a large response uses. */
 function ownerOf(admitted: Admitted, request: FastifyRequest): string {
   switch (admitted.access) {
     case 'open':
@@ -117,7 +117,7 @@ export function createOperationHandler(
     const body = await bodyOf(request, reply, admission);
     const owner = ownerOf(admission.admitted, request);
     const { admitted } = admission;
-    // The turns of an instance are those of its account.
+    // Slices take turns by account, which they find by the instance.
     const turnOf = admitted.access === 'token' ? admitted.caller.instanceId : owner;
     const work = async () => {
       const input = readInput(operation, request, body.bytes(), {

@@ -1,7 +1,7 @@
 /**
  * Session cookie: sending it, reading it, and hiding it from code that records headers.
  * With https the name has the prefix `__Host-`: browsers accept such a cookie from this host only, not from a sibling or
- * parent domain. The secret shows that a session was created over https, and is then valid in that cookie only.
+ * parent domain. The prefix of a secret shows that its session was created over https; such a secret is valid in that cookie only.
  */
 import { LIMITS } from '../../config/limits.js';
 import type { ReceivedHeaders } from '../parameters/prefixed-headers.js';
@@ -31,9 +31,9 @@ const textOf = (cookie: ReceivedHeaders[string]): string => (typeof cookie === '
 export function secretOf({ cookie }: ReceivedHeaders): string | null {
   if (cookie === undefined) return null;
   const parts = textOf(cookie).split(';').map(partOf).filter(isOfSession);
-  const secretIn = (wanted: string, may: (value: string) => boolean): string | null =>
+  const secretIn = (wanted: string, accepts: (value: string) => boolean): string | null =>
     // Browsers send the cookie with the most specific path first.
-    parts.find(({ name, value }) => name === wanted && value !== '' && may(value))?.value ?? null;
+    parts.find(({ name, value }) => name === wanted && value !== '' && accepts(value))?.value ?? null;
   return secretIn(HOST_COOKIE, () => true) ?? secretIn(SESSION_COOKIE, (value) => !HOST_SECRET.test(value));
 }
 

@@ -1,7 +1,7 @@
 /**
- * Accepts the connections of workers: WebSockets at CONNECT_PATH. Until its first frame is accepted, a connection can send
- * only little, for a few seconds. Errors are frames, because clients cannot read the HTTP response to a WebSocket. Cookies
- * are ignored: only the token in the first frame authenticates a worker.
+ * Accepts the connections of workers: WebSockets at CONNECT_PATH. Until its first frame is accepted, a connection has a small
+ * byte limit and a short timeout. Errors are frames, because clients cannot read the HTTP response to a WebSocket. Cookies are
+ * ignored: only the token in the first frame authenticates a worker.
  * Keeps invariant 38.
  */
 import type { IncomingMessage } from 'node:http';
@@ -83,11 +83,11 @@ const SOCKET_OPTIONS = {
   perMessageDeflate: false,
   maxPayload: LIMITS.maxWorkerMessageBytes,
   closeTimeout: LIMITS.workerCloseTimeoutMs,
-  // No subprotocol is defined, and what the client sends is not repeated.
+  // No subprotocol is defined, and what the client requests is not echoed.
   handleProtocols: () => false as const,
 };
 
-/** What is known of a client before it sends anything. */
+/** What is known about a client before it sends anything. */
 interface Client {
   readonly host: string | undefined;
   readonly address: string;
@@ -177,7 +177,7 @@ export class WorkerAcceptor {
   close(): void {
     this.closing = true;
     for (const link of [...this.links]) link.drain();
-    for (const socket of [...this.sockets]) socket.close(CLOSE.goingAway, 'the service stops');
+    for (const socket of [...this.sockets]) socket.close(CLOSE.goingAway, 'the service is stopping');
   }
 
   /** Waits for the first message. `accepted` is called when the worker no longer counts as unaccepted. */
@@ -222,7 +222,7 @@ export class WorkerAcceptor {
     });
   }
 
-  /** Reads the first message and returns the function that connects the worker. Rejects with Rejected. */
+  /** Reads the first message and returns the function that connects the worker. Rejects with WorkerRejection. */
   private async greet(
     sockets: { readonly socket: WebSocket; readonly transport: Socket },
     text: string | null,
@@ -273,9 +273,9 @@ export class WorkerAcceptor {
     }
   }
 
-  /** Counts the connection, and returns the function that ends it. Throws Rejected if a limit is reached. */
+  /** Counts the connection, and returns the function that ends it. Throws WorkerRejection if a limit is reached. */
   private hold({ instanceId }: Caller): () => void {
-    if (this.closing) throw new WorkerRejection('unavailable', 'the service stops', true);
+    if (this.closing) throw new WorkerRejection('unavailable', 'the service is stopping', true);
     try {
       return this.options.held.open(instanceId);
     } catch (error) {

@@ -55,7 +55,7 @@ export function refuseUpgrade(socket: Duplex, refusal: ApiError): void {
  */
 export function serveUpgrades(server: Server, { target, connectionEvent, latestResponse }: UpgradeOptions): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (!(socket instanceof Socket)) throw new TypeError('an HTTP server has another kind of sockets');
+    if (!(socket instanceof Socket)) throw new TypeError('the HTTP server has an unexpected kind of socket');
     socket.on('error', () => socket.destroy());
     const earlier = latestResponse(socket);
     const isBusy = earlier !== undefined && !earlier.writableFinished;

@@ -16,7 +16,7 @@ export interface SharedDailyRuns {
    * counted as started count as taken. `used` is the number of taken runs of the day after this call.
    */
   take(query: RunsOfDay & { readonly max: number }): Promise<{ readonly taken: boolean; readonly used: number }>;
-  /** Returns this number of taken runs that were not started. */
+  /** Releases this number of taken runs, because they were not started. */
   release(query: RunsOfDay): Promise<void>;
   /** Returns the number of taken runs. */
   used(query: Omit<RunsOfDay, 'runs'>): Promise<number>;

@@ -34,7 +34,7 @@ export interface StoreWritesOptions {
 }
 
 /** A result that could not be recorded yet. */
-interface Kept {
+interface KeptResult {
   readonly bytes: number;
   /** The server that was unavailable; null if the whole store was. */
   readonly server: string | null;
@@ -45,7 +45,7 @@ interface Kept {
 export class StoreWrites implements StoreWritesState {
   private readonly options: StoreWritesOptions;
   private readonly listeners = new Set<() => void>();
-  private readonly kept = new Set<Kept>();
+  private readonly kept = new Set<KeptResult>();
   private keptBytes = 0;
   private readonly closedServers = new Set<string>();
   private fault: string | null = null;
@@ -159,7 +159,7 @@ export class StoreWrites implements StoreWritesState {
     this.keptBytes = 0;
   }
 
-  private keep(kept: Kept): boolean {
+  private keep(kept: KeptResult): boolean {
     if (this.stopped || this.keptBytes + kept.bytes > MAX_KEPT_BYTES) return false;
     this.kept.add(kept);
     this.keptBytes += kept.bytes;

@@ -10,7 +10,7 @@
  *
  * Keeps invariant 25.
  */
-import type { LoanNews, TaskOfNode } from '../../ports/cluster.js';
+import type { LoanReport, TaskOfNode } from '../../ports/cluster.js';
 import type { WorkerNodes } from '../../ports/workers.js';
 import { type Delivery, type DeliveryRef, type DeliveryResult, idOf, NOT_MADE } from '../gates/delivery.js';
 import type { GateHolders } from './gate-holders.js';
@@ -40,7 +40,7 @@ interface Lent extends TaskOfNode {
   readonly end: (result: DeliveryResult) => void;
 }
 
-type MutableNews = { -readonly [Kind in keyof LoanNews]: TaskOfNode[] };
+type MutableReport = { -readonly [Kind in keyof LoanReport]: TaskOfNode[] };
 
 export class Loans {
   private readonly deps: LoansDeps;
@@ -48,7 +48,7 @@ export class Loans {
   /** Lenders of the deliveries in flight here. */
   private readonly borrowed = new Map<string, string>();
   /** What to report at the end of the turn, by lender. */
-  private readonly news = new Map<string, MutableNews>();
+  private readonly news = new Map<string, MutableReport>();
   private cancelVerify: (() => void) | null = null;
   private verifying = false;
 
@@ -105,7 +105,7 @@ export class Loans {
   }
 
   /** Called when another node reports on deliveries that this node has lent to it. */
-  received({ sent, ended, returned }: LoanNews): void {
+  received({ sent, ended, returned }: LoanReport): void {
     for (const ref of sent) if (this.lent.has(idOf(ref))) this.deps.sent(ref);
     for (const ref of ended) this.lent.get(idOf(ref))?.end(MADE_ELSEWHERE);
     for (const ref of returned) this.lent.get(idOf(ref))?.end(NOT_MADE);
@@ -172,7 +172,7 @@ export class Loans {
     void this.deps.handOvers.add(delivery, lender).then(() => this.report(lender, 'returned', delivery));
   }
 
-  private report(lender: string, kind: keyof LoanNews, { runKey, slot }: DeliveryRef): void {
+  private report(lender: string, kind: keyof LoanReport, { runKey, slot }: DeliveryRef): void {
     let news = this.news.get(lender);
     if (!news) {
       news = { sent: [], ended: [], returned: [] };

@@ -368,7 +368,7 @@ export class FlowKey {
         releaseSlots(() => {
           if (this.grant !== grant) return;
           this.grant = null;
-          // The starts are made from now on, so a new window starts now.
+          // The granted starts happen from now on, so a new window starts now.
           if (!base && this.window) return this.pump();
           if (!base) this.window = { ...newWindow(deps.clock.now(), granted.granted), made: carried };
           else if (this.window === base) base.granted = granted.granted;

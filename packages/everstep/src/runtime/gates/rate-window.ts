@@ -1,6 +1,6 @@
 /**
  * Starts counted in fixed windows. A window starts with the first start after the previous window has ended. Starts are
- * stored before they are made, so a crash cannot grant them twice.
+ * stored before they happen, so a crash cannot grant them twice.
  *
  * The limit holds as the destination sees it, which counts requests when they arrive. A window is therefore measured from the
  * time at which its first request was sent, with a margin at both ends for requests in transit. If that time is not known

@@ -39,7 +39,7 @@ export async function makeCall(
         maxResponseBytes: maxResponseBytesOf(instanceId, limits),
         // Otherwise a third party could send the signed request that it received to the user's own endpoints.
         signed: originOf(call.url) === originOf(workflowUrl) ? { kind: 'call', isOwn: true } : null,
-        take: 'exact',
+        headerMode: 'exact',
         outcomeRecorded: outcomeRecorded,
       },
       signal,

@@ -152,7 +152,7 @@ export class Callbacks implements FailureCallbackService {
           kind: failureCallback === null ? 'failure-function' : 'failure-callback',
           isOwn: message === undefined && originOf(url) === originOf(run.workflowUrl),
         },
-        take: 'forwarded',
+        headerMode: 'forwarded',
         outcomeRecorded: outcomeRecorded,
       },
       signal,

@@ -150,10 +150,7 @@ async function openDatabase(options: DatabaseOptions): Promise<Database> {
   await primary.ready();
   if (!primary.isKnown) {
     primary.close();
-    throw new StoreOpenError(
-      'unreachable',
-      `${location} cannot be used: none of these servers can be reached and accepts writes.`,
-    );
+    throw new StoreOpenError('unreachable', `${location} cannot be used: none of these servers is reachable and accepts writes.`);
   }
   const database = new Database({ ...options, primary });
   try {

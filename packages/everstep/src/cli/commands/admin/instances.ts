@@ -1,7 +1,7 @@
 /** `everstep admin instances list|get|create|delete|rotate-tokens|move|budget|plan|budget-alert|stats|usage` */
 import type { AdminClient, QueueInstance } from '@everstep/sdk';
 import { Command } from 'commander';
-import { length, wholeNumber } from '../../arguments.js';
+import { durationMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
 import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
@@ -178,7 +178,7 @@ function statsCommand(shell: Shell): Command {
   const command = withAdminConnection(new Command('stats'))
     .description('Show the monthly usage of a queue instance, its budget and its refused requests.')
     .argument('<instanceId>', 'id of the queue instance')
-    .option('--period <length>', 'period, from 1h to 30d (default: 30d)', length('--period'));
+    .option('--period <length>', 'period, from 1h to 30d (default: 30d)', durationMs('--period'));
   return command.action(async (instanceId: string) => {
     const { admin, options } = await openAdmin<StatsOptions>(command, shell);
     const { period } = options;

@@ -1,7 +1,7 @@
 /** `everstep admin tokens list|create|rotate|revoke` */
 import type { InstanceToken, TokenScope } from '@everstep/sdk';
 import { Command } from 'commander';
-import { length } from '../../arguments.js';
+import { durationMs } from '../../arguments.js';
 import { instant, json, type Shell, table } from '../../output.js';
 import { type AdminOptions, openAdmin, withAdminConnection } from './admin-connection.js';
 
@@ -52,7 +52,7 @@ function createCommand(shell: Shell): Command {
       '--scope <scopes...>',
       'one or more scopes: trigger, notify, read-metadata, read, write, connect, or connect:<app>',
     )
-    .option('--expires <duration>', 'lifetime, such as 90d (default: unlimited)', length('--expires'));
+    .option('--expires <duration>', 'lifetime, such as 90d (default: unlimited)', durationMs('--expires'));
   return command.action(async (instanceId: string, name: string) => {
     const { admin, options } = await openAdmin<CreateOptions>(command, shell);
     const { scope: scopes, expires } = options;
@@ -76,7 +76,7 @@ function rotateCommand(shell: Shell): Command {
     .description('Replace a named token and print the new one. The old token stays valid during the overlap.')
     .argument(...INSTANCE_ID)
     .argument(...TOKEN_ID)
-    .option('--overlap <duration>', 'how long the old token stays valid (default: 1d)', length('--overlap'));
+    .option('--overlap <duration>', 'how long the old token stays valid (default: 1d)', durationMs('--overlap'));
   return command.action(async (instanceId: string, tokenId: string) => {
     const { admin, options } = await openAdmin<RotateOptions>(command, shell);
     const token = await admin.tokens.rotate(

@@ -8,7 +8,7 @@ import type {
   QuietHours,
 } from '@everstep/sdk';
 import { Command, Option } from 'commander';
-import { collected, length, wholeNumber } from '../../arguments.js';
+import { collected, durationMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, type Shell, shorten, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
@@ -165,14 +165,14 @@ function putRule(shell: Shell): Command {
     .option('--to <destination>', 'destination to notify; may be repeated', collected)
     .option('--workflow <url>', 'only this workflow')
     .option('--label <label>', 'only runs with this label')
-    .option('--end-after <duration>', 'time without a failure after which the alert ends', length('--end-after'))
+    .option('--end-after <duration>', 'time without a failure after which the alert ends', durationMs('--end-after'))
     .option('--percent <number>', 'share of failed runs, or of the budget', wholeNumber('--percent', 1))
-    .option('--window <duration>', 'window of a failure rate', length('--window'))
+    .option('--window <duration>', 'window of a failure rate', durationMs('--window'))
     .option('--min-runs <number>', 'minimum number of runs in the window', wholeNumber('--min-runs', 1))
     .option('--flow-control-key <key>', 'flow control key, for the kind pending-age')
     .option('--queue <name>', 'queue, for the kind pending-age')
-    .option('--max-age <duration>', 'age of a delivery or of a run', length('--max-age'))
-    .option('--for <duration>', 'how long a schedule is late or a worker is missing', length('--for'))
+    .option('--max-age <duration>', 'age of a delivery or of a run', durationMs('--max-age'))
+    .option('--for <duration>', 'how long a schedule is late or a worker is missing', durationMs('--for'))
     .option('--quiet <hours>', 'quiet hours, such as "22:00-07:00 Europe/Berlin"', quietHours)
     .option('--disabled', 'keep the rule without evaluating it');
   return command.action(async (name: string) => {

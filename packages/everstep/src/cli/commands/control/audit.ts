@@ -1,6 +1,6 @@
 /** `everstep audit export|verify`: the audit log of all accounts, for operators. */
 import { Command } from 'commander';
-import { moment, wholeNumber } from '../../arguments.js';
+import { timestampMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { counted, json, type Shell } from '../../output.js';
 import { type AdminOptions, openAdmin, withAdminConnection } from '../admin/admin-connection.js';
@@ -15,8 +15,8 @@ function exportCommand(shell: Shell): Command {
   const { screen } = shell;
   const command = withAdminConnection(new Command('export'))
     .description('Print the audit log of all accounts as NDJSON, oldest first.')
-    .option('--from <time>', 'entries at or after this time: ISO 8601 or Unix ms', moment('--from'))
-    .option('--to <time>', 'entries at or before this time', moment('--to'))
+    .option('--from <time>', 'entries at or after this time: ISO 8601 or Unix ms', timestampMs('--from'))
+    .option('--to <time>', 'entries at or before this time', timestampMs('--to'))
     .option('--after <seq>', 'entries after the one with this sequence number', wholeNumber('--after', 0));
   return command.action(async () => {
     const { admin, options } = await openAdmin<ExportOptions>(command, shell);

@@ -1,7 +1,7 @@
 /** `everstep settings get|set` */
 import type { InstanceSettings, InstanceSettingsUpdate, RetentionRule } from '@everstep/sdk';
 import { Command } from 'commander';
-import { length, wholeNumber } from '../../arguments.js';
+import { durationMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { duration, json, type Screen, type Shell, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
@@ -17,7 +17,7 @@ const retention =
     let update: RetentionUpdate = {};
     for (const part of text.split(',')) {
       const [key = '', value = ''] = part.split('=').map((side) => side.trim());
-      if (key === 'age') update = { ...update, maxAgeMs: value === 'forever' ? null : length(`${name} age`)(value) };
+      if (key === 'age') update = { ...update, maxAgeMs: value === 'forever' ? null : durationMs(`${name} age`)(value) };
       else if (key === 'count') update = { ...update, maxCount: value === 'all' ? null : wholeNumber(`${name} count`)(value) };
       else throw new UsageError(`${name} must be ${LIMITS_FORMAT}; got "${text}"`);
     }
@@ -107,7 +107,7 @@ function setCommand(shell: Shell): Command {
     .option(
       '--breaker-probe-every <duration>',
       'interval of probe deliveries to a held destination',
-      length('--breaker-probe-every'),
+      durationMs('--breaker-probe-every'),
     )
     .option('--keep-succeeded <limits>', keep('successful runs'), retention('--keep-succeeded'))
     .option('--keep-failed <limits>', keep('failed runs without a dead letter'), retention('--keep-failed'))

@@ -1,7 +1,7 @@
 /** `everstep dlq groups [list|get|acknowledge|resolve]`, and the commands in group-triage.ts. */
 import type { DeadLetterGroup, DeadLetterGroupState } from '@everstep/sdk';
 import { Command } from 'commander';
-import { collected, moment, wholeNumber } from '../../arguments.js';
+import { collected, timestampMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, type Shell, shorten, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
@@ -44,8 +44,8 @@ function listCommand(shell: Shell): Command {
     .description('List groups of dead letters with the same error: regressed groups first, then new ones, then known ones.')
     .option('--state <state>', `groups in this state: ${STATES.join(', ')}; may be repeated`, groupState)
     .option('--workflow-url <url>', 'groups with dead letters of this workflow; may be repeated', collected)
-    .option('--from <instant>', 'groups last seen at or after this time: Unix ms or a date', moment('--from'))
-    .option('--to <instant>', 'groups first seen at or before this time', moment('--to'))
+    .option('--from <instant>', 'groups last seen at or after this time: Unix ms or a date', timestampMs('--from'))
+    .option('--to <instant>', 'groups first seen at or before this time', timestampMs('--to'))
     .option('--kind <kind>', 'groups of runs (workflow, the default) or of plain messages (message)', groupKind)
     .option('--with-empty', 'include groups without remaining dead letters')
     .option('--count <number>', 'maximum number of groups', wholeNumber('--count', 1), DEFAULT_SHOWN)

@@ -1,7 +1,7 @@
 /** `everstep dlq groups assignees|assign|unassign|snooze|unsnooze|note|delete-note` */
 import type { Client, DeadLetterGroup } from '@everstep/sdk';
 import { Command } from 'commander';
-import { length } from '../../arguments.js';
+import { durationMs } from '../../arguments.js';
 import { instant, json, type Shell } from '../../output.js';
 import { open, withConnection } from '../connection-options.js';
 
@@ -32,7 +32,7 @@ const CHANGES: readonly Change[] = [
     name: 'snooze',
     description: 'Snooze a group: until then it needs no attention and raises no alert, unless it regresses.',
     argument: ['duration', 'such as 4h or 7d, at most 90d'],
-    change: ({ dlq }, fingerprint, duration) => dlq.snoozeGroup(fingerprint, Date.now() + length('<duration>')(duration)),
+    change: ({ dlq }, fingerprint, duration) => dlq.snoozeGroup(fingerprint, Date.now() + durationMs('<duration>')(duration)),
     done: ({ snooze }) => `snoozed until ${snooze ? instant(snooze.until) : ''} UTC`,
   },
   {

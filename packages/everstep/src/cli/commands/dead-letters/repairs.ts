@@ -4,7 +4,7 @@ import type { Client, Repair, RepairAction, RepairItem, RepairOverrides, RepairS
 import { Command } from 'commander';
 import { LIMITS } from '../../../config/limits.js';
 import { REPAIR_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
-import { collected, length, wholeNumber } from '../../arguments.js';
+import { collected, durationMs, wholeNumber } from '../../arguments.js';
 import { EXIT, UsageError } from '../../exit-codes.js';
 import { json, type Shell } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
@@ -54,7 +54,7 @@ function overridesOf(command: Command, options: PlanOptions): RepairOverrides {
     key,
     parallelism,
     rate: starts,
-    periodMs: period === undefined ? undefined : length('--set-flow-control period')(period),
+    periodMs: period === undefined ? undefined : durationMs('--set-flow-control period')(period),
   };
   const { retries, retryDelay, labels } = overridesIn(command, OVERRIDES);
   return { retries, retryDelay, labels, ...(hasFilter(flowControl) ? { flowControl } : {}) };
@@ -135,7 +135,7 @@ function startCommand(shell: Shell, finish: (code: number) => void): Command {
       percent,
     )
     .option('--then-continue', 'with --canary: continue automatically if the canary passes')
-    .option('--undo <duration>', 'for a delete: time before anything is deleted (default: 10m)', length('--undo'))
+    .option('--undo <duration>', 'for a delete: time before anything is deleted (default: 10m)', durationMs('--undo'))
     .option('--watch', 'print the progress; exit code 1 if runs failed again, 5 if the repair waits for approval');
   return command.action(async (repairId: string) => {
     const { client, options } = await open<StartOptions>(command, shell);

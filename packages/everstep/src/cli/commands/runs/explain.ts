@@ -1,7 +1,7 @@
 /** `everstep runs explain <id>` */
 import type { RunExplanation } from '@everstep/sdk';
 import { Command } from 'commander';
-import { moment } from '../../arguments.js';
+import { timestampMs } from '../../arguments.js';
 import { json, printable, type Screen, type Shell, styled } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
 
@@ -30,7 +30,7 @@ export function explainCommand(shell: Shell): Command {
   const command = withConnection(new Command('explain'))
     .description('Explain what a run is waiting for.')
     .argument('<runId>', 'id of the run')
-    .option('--created-at <instant>', 'creation time, if several runs share the id (Unix ms)', moment('--created-at'));
+    .option('--created-at <instant>', 'creation time, if several runs share the id (Unix ms)', timestampMs('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<ClientOptions & { readonly createdAt?: number }>(command, shell);
     const explanation = await client.runs.explain(runId, { workflowCreatedAt: options.createdAt });

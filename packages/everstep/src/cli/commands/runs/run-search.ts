@@ -2,7 +2,7 @@
 import type { FoundRun, RunAttempt } from '@everstep/sdk';
 import { Command } from 'commander';
 import { RUN_FILTERS } from '../../../contract/filters/run-filters.js';
-import { moment, wholeNumber } from '../../arguments.js';
+import { timestampMs, wholeNumber } from '../../arguments.js';
 import { duration, instant, json, printable, type Screen, type Shell, shorten, styled, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
 import { filtersOf, withFilters } from '../filter-options.js';
@@ -81,7 +81,7 @@ export function attemptsCommand(shell: Shell): Command {
   const command = withConnection(new Command('attempts'))
     .description('Show every attempt of a run with its request and its response, oldest first.')
     .argument('<runId>', 'id of the run or plain message')
-    .option('--created-at <instant>', 'creation time, if several runs share the id (Unix ms)', moment('--created-at'))
+    .option('--created-at <instant>', 'creation time, if several runs share the id (Unix ms)', timestampMs('--created-at'))
     .option('--step <number>', 'only attempts of the step at this position', wholeNumber('--step', 1));
   return command.action(async (runId: string) => {
     const { client, options } = await open<AttemptOptions>(command, shell);

@@ -2,7 +2,7 @@
 import type { ComparedStep, ForkOptions, RunCheck, RunDifference, RunRelative } from '@everstep/sdk';
 import { Command } from 'commander';
 import { DEAD_LETTER_FILTERS } from '../../../contract/filters/dead-letter-filters.js';
-import { isJson, moment, readBody, wholeNumber } from '../../arguments.js';
+import { isJson, readBody, timestampMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { instant, json, printable, type Screen, type Shell, type Style, shorten, styled, table } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
@@ -68,7 +68,7 @@ export function forkCommand(shell: Shell): Command {
     .option('--result <step=JSON>', 'new result of a kept step or of the step itself; may be repeated', given)
     .option('--id <runId>', 'id of the new run')
     .option('--note <text>', 'reason, shown with the run and in the audit log')
-    .option(...CREATED_AT, moment('--created-at'));
+    .option(...CREATED_AT, timestampMs('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<ForkCommandOptions>(command, shell);
     const { fromStep = 1, input, contentType, result = [], id, note, createdAt } = options;
@@ -108,11 +108,11 @@ export function compareCommand(shell: Shell): Command {
     .description('Compare a run with another run and show the first difference.')
     .argument('<runId>', 'id of the run')
     .argument('[with]', 'id of the other run (default: the last successful run of the same workflow)')
-    .option(...CREATED_AT, moment('--created-at'))
+    .option(...CREATED_AT, timestampMs('--created-at'))
     .option(
       '--with-created-at <instant>',
       'creation time of the other run, if several runs share the id (Unix ms)',
-      moment('--with-created-at'),
+      timestampMs('--with-created-at'),
     );
   return command.action(async (runId: string, other: string | undefined) => {
     const { client, options } = await open<CreatedAt & { readonly withCreatedAt?: number }>(command, shell);
@@ -159,7 +159,7 @@ export function lineageCommand(shell: Shell): Command {
   const command = withConnection(new Command('lineage'))
     .description('List the related runs: those it was created from, and those created from it.')
     .argument('<runId>', 'id of the run')
-    .option(...CREATED_AT, moment('--created-at'));
+    .option(...CREATED_AT, timestampMs('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<CreatedAt>(command, shell);
     const lineage = await client.runs.lineage(runId, { createdAt: options.createdAt });
@@ -188,7 +188,7 @@ export function checkCommand(shell: Shell): Command {
   const command = withConnection(new Command('check'))
     .description('Check whether the current code of the endpoint can replay the run. No step is executed.')
     .argument('<runId>', 'id of the run')
-    .option(...CREATED_AT, moment('--created-at'));
+    .option(...CREATED_AT, timestampMs('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<CreatedAt>(command, shell);
     const check = await client.runs.check(runId, { createdAt: options.createdAt });

@@ -2,7 +2,7 @@
 import type { RunJournal, RunLogEntry, RunOrigin } from '@everstep/sdk';
 import { Command } from 'commander';
 import { CANCEL_FILTERS, RUN_FILTERS } from '../../../contract/filters/run-filters.js';
-import { moment, wholeNumber } from '../../arguments.js';
+import { timestampMs, wholeNumber } from '../../arguments.js';
 import { UsageError } from '../../exit-codes.js';
 import { pageOf } from '../../journal-page.js';
 import { duration, instant, json, printable, type Screen, type Shell, styled, table } from '../../output.js';
@@ -106,7 +106,7 @@ function getCommand(shell: Shell): Command {
   const command = withConnection(new Command('get'))
     .description('Show a run with its steps and failed attempts.')
     .argument('<runId>', 'id of the run')
-    .option('--created-at <instant>', 'creation time, if several runs share the id (Unix ms)', moment('--created-at'));
+    .option('--created-at <instant>', 'creation time, if several runs share the id (Unix ms)', timestampMs('--created-at'));
   return command.action(async (runId: string) => {
     const { client, options } = await open<ClientOptions & { readonly createdAt?: number }>(command, shell);
     const run = await client.runs.get(runId, { workflowCreatedAt: options.createdAt });

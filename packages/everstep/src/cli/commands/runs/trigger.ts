@@ -1,7 +1,7 @@
 /** `everstep trigger <url>` */
 import type { MissingWorker, TriggerOptions } from '@everstep/sdk';
 import { Command } from 'commander';
-import { moment } from '../../arguments.js';
+import { timestampMs } from '../../arguments.js';
 import { EXIT, UsageError } from '../../exit-codes.js';
 import { instant, json, type Shell } from '../../output.js';
 import { type ClientOptions, open, withConnection } from '../connection-options.js';
@@ -24,7 +24,7 @@ export function triggerCommand(shell: Shell, finish: (code: number) => void): Co
     .description('Start a run of the workflow at a URL.')
     .argument('<url>', 'URL of the workflow')
     .option('--run-id <id>', 'id of the run; must be unique among active runs')
-    .option('--not-before <instant>', 'start time: Unix ms or a date; overrides --delay', moment('--not-before'))
+    .option('--not-before <instant>', 'start time: Unix ms or a date; overrides --delay', timestampMs('--not-before'))
     .option('--deduplication-id <id>', 'ignore further triggers with the same id')
     .option('--content-based-deduplication', 'derive the deduplication id from the URL and body')
     .option(

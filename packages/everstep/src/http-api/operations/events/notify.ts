@@ -111,7 +111,7 @@ export const notifyRun = operation({
       case 'too-many-kept':
         throw new ApiError(
           'too-many-events',
-          `run ${shown(workflowRunId)} has reached the limit of stored events (${KEPT_MOST}); let it wait for some of them first`,
+          `run ${shown(workflowRunId)} has reached the limit of stored events (${KEPT_MOST}); make the run wait for some of them first, or send fewer`,
         );
     }
   },

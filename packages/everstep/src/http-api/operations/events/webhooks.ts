@@ -63,7 +63,7 @@ export function webhookResponse(outcome: Awaited<ReturnType<ApiContext['service'
     case 'too-many-kept':
       throw new ApiError(
         'too-many-events',
-        `the run of this webhook has reached the limit of stored events (${KEPT_MOST}); it must wait for some of them first`,
+        `the run of this webhook has reached the limit of stored events (${KEPT_MOST}); make the run wait for some of them first`,
       );
   }
 }

@@ -82,7 +82,7 @@ export async function sendMessage(
         // A long response must not cause the message to be sent again.
         anyBody: true,
         signed: target ? null : { kind: 'message', isOwn: false },
-        take: 'forwarded',
+        headerMode: 'forwarded',
         outcomeRecorded: outcomeRecorded,
       },
       signal,

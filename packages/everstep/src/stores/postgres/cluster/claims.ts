@@ -1,5 +1,5 @@
 /** Claims: which node acts on which task. Keeps invariant 23. */
-import type { ClaimQuery, Kept, Loan, TaskOfNode } from '../../../ports/cluster.js';
+import type { ClaimQuery, Loan, TaskOfNode, WorkInProgress } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
 import { type Database, inForms, type Session, statement, type TransactionSession } from '../connection/connection.js';
@@ -155,7 +155,11 @@ const referenceArrays = (tasks: readonly TaskOfNode[]) =>
   );
 
 /** The node stops claiming and keeps only these tasks and gates. Resolves with true if gates were released. */
-export async function releaseClaims(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
+export async function releaseClaims(
+  session: TransactionSession,
+  nodeId: string,
+  { tasks, gates }: WorkInProgress,
+): Promise<boolean> {
   await session.execute(BEGIN_LEAVING, [nodeId]);
   if (session.engine.isDistributed) return releaseOthers(session, nodeId, { tasks, gates });
   // Gates are released before tasks that were handed over because of them: a node that hands over at the same time sees the

@@ -4,12 +4,12 @@ import type {
   Cluster,
   ClusterEvents,
   GateStatus,
-  Kept,
   Loan,
   NodeStatus,
   QueuedQuery,
   SharedChange,
   TaskOfNode,
+  WorkInProgress,
 } from '../../../ports/cluster.js';
 import type { Log } from '../../../ports/log.js';
 import type { ClusterMember, NodePool, NodeWorkers, PoolChanges } from '../../../ports/node-workers.js';
@@ -32,13 +32,14 @@ import { publishPools, readConnections, readMembers, readPools } from './worker-
 /** Time after which a silent node loses its claims. */
 export const DEFAULT_LEASE_MS = 5_000;
 /** Renewals of a lease within its duration. */
-const BEATS_PER_LEASE = 3;
-/** Delay after the expected end of another node's lease before the node checks whether it has ended. */
-const BURY_AFTER_MS = 20;
-/** The database's time is read again while its error is larger than this: this often at the start, and at each renewal. */
-const WANTED_EXACTNESS_MS = 1;
+const RENEWALS_PER_LEASE = 3;
+/** Delay after the expected end of another node's lease before this node checks whether it has ended. */
+const TAKEOVER_DELAY_MS = 20;
+/** Maximum error of this node's time. While it is larger, the time of the database is read again. */
+const MAX_UNCERTAINTY_MS = 1;
+/** Maximum number of times that it is read, at the start and at each renewal. */
 const SAMPLES_AT_START = 8;
-const SAMPLES_AT_BEAT = 4;
+const SAMPLES_AT_RENEWAL = 4;
 const WORK = 'work';
 
 export interface PostgresClusterOptions {
@@ -53,7 +54,7 @@ export interface PostgresClusterOptions {
   readonly onTakeover?: (nodes: number) => void;
 }
 
-const SILENT: ClusterEvents = { work: () => {}, suspended: () => {}, resumed: () => {}, changed: () => {} };
+const NO_EVENTS: ClusterEvents = { work: () => {}, suspended: () => {}, resumed: () => {}, changed: () => {} };
 
 export class PostgresCluster implements Cluster, NodeWorkers {
   private readonly database: Database;
@@ -61,16 +62,16 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private readonly onTakeover: (nodes: number) => void;
   private readonly lease: NodeLease;
   /** A separate connection, so that the lease does not end because all others are in use. */
-  private readonly heart: Database;
+  private readonly leaseDatabase: Database;
   private readonly exclusive: ExclusiveWork;
   private readonly time = new DatabaseTime();
   private readonly notices: Notices;
   private readonly confirmations = new Confirmations();
-  private events: ClusterEvents = SILENT;
-  private beat: NodeJS.Timeout | undefined;
-  private end: NodeJS.Timeout | undefined;
-  private bury: NodeJS.Timeout | undefined;
-  private beating: Promise<void> | null = null;
+  private events: ClusterEvents = NO_EVENTS;
+  private renewTimer: NodeJS.Timeout | undefined;
+  private expiryTimer: NodeJS.Timeout | undefined;
+  private takeoverTimer: NodeJS.Timeout | undefined;
+  private renewing: Promise<void> | null = null;
   private sampling: Promise<void> | null = null;
   private freeing: Promise<void> | null = null;
   private batches: Pick<BatchWriter, 'settled'> | null = null;
@@ -92,12 +93,12 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     this.exclusive = new ExclusiveWork(database);
     // A response that arrives after the end of the lease is useless.
     const limits = { maxConnections: 1, timeoutMs: leaseMs, idleTransactionMs: leaseMs };
-    this.heart = new Database({ url, log, primary, ...limits, unconfirmed: true });
-    this.lease = new NodeLease({ heart: this.heart, database }, leaseMs, facts);
+    this.leaseDatabase = new Database({ url, log, primary, ...limits, unconfirmed: true });
+    this.lease = new NodeLease({ leaseDatabase: this.leaseDatabase, database }, leaseMs, facts);
     this.notices = new Notices(database, {
       primary,
       log,
-      heard: (payload) => this.heard(payload),
+      received: (payload) => this.received(payload),
       missed: () => {
         this.events.work();
         this.events.changed({ kind: 'everything' });
@@ -146,8 +147,8 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     this.joined = true;
     this.time.learn(await this.lease.join());
     this.events = events;
-    this.watchEnd();
-    this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE);
+    this.watchExpiry();
+    this.renewSoon(this.lease.leaseMs / RENEWALS_PER_LEASE);
     await this.takeOver();
     this.log.info({ node: this.nodeId, leaseMs: this.lease.leaseMs }, 'joined the cluster');
   }
@@ -239,7 +240,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     }
   }
 
-  async release(kept: Kept): Promise<void> {
+  async release(kept: WorkInProgress): Promise<void> {
     this.leaving = true;
     await this.batches?.settled();
     const gates = await this.database.transaction((session) => releaseClaims(session, this.nodeId, kept));
@@ -250,12 +251,12 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     if (this.left) return;
     this.left = true;
     this.leaving = true;
-    for (const timer of [this.beat, this.end, this.bury]) clearTimeout(timer);
-    await Promise.all([this.beating, this.sampling, this.freeing, this.batches?.settled()]);
-    this.events = SILENT;
+    for (const timer of [this.renewTimer, this.expiryTimer, this.takeoverTimer]) clearTimeout(timer);
+    await Promise.all([this.renewing, this.sampling, this.freeing, this.batches?.settled()]);
+    this.events = NO_EVENTS;
     if (this.joined) await this.giveUpLease();
     await this.notices.close();
-    await this.heart.close();
+    await this.leaseDatabase.close();
   }
 
   private async giveUpLease(): Promise<void> {
@@ -272,14 +273,14 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   // ---------------------------------------------------------------- the time
 
   private async sample(max: number): Promise<void> {
-    for (let n = 0; n < max && !this.left && this.time.uncertaintyMs > WANTED_EXACTNESS_MS; n++) {
-      this.time.learn(await readTime(this.heart));
+    for (let n = 0; n < max && !this.left && this.time.uncertaintyMs > MAX_UNCERTAINTY_MS; n++) {
+      this.time.learn(await readTime(this.leaseDatabase));
     }
   }
 
   /** Reads the time separately from the renewals of the lease, which wait for the disk. */
   private sampleSoon(): void {
-    this.sampling ??= this.sample(SAMPLES_AT_BEAT)
+    this.sampling ??= this.sample(SAMPLES_AT_RENEWAL)
       .catch((error: unknown) => this.log.warn({ error: String(error) }, 'could not read the database clock'))
       .finally(() => {
         this.sampling = null;
@@ -288,12 +289,12 @@ export class PostgresCluster implements Cluster, NodeWorkers {
 
   // ---------------------------------------------------------------- the lease
 
-  private beatSoon(afterMs: number): void {
-    clearTimeout(this.beat);
+  private renewSoon(afterMs: number): void {
+    clearTimeout(this.renewTimer);
     if (this.left) return;
-    this.beat = setTimeout(() => {
-      this.beating = this.renew().finally(() => {
-        this.beating = null;
+    this.renewTimer = setTimeout(() => {
+      this.renewing = this.renew().finally(() => {
+        this.renewing = null;
       });
     }, afterMs);
   }
@@ -303,45 +304,46 @@ export class PostgresCluster implements Cluster, NodeWorkers {
       const renewal = await this.lease.renew();
       this.time.learn(renewal);
       if (renewal.renewed) this.renewed(renewal);
-      else await this.joinAnew();
+      else await this.joinAgain();
       this.sampleSoon();
       this.freeLostSoon();
-      this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE);
+      this.renewSoon(this.lease.leaseMs / RENEWALS_PER_LEASE);
     } catch (error) {
       this.log.warn({ error: String(error) }, 'lease renewal failed, retrying');
       // The timer at the end of the lease handles an expired lease.
-      this.beatSoon(this.lease.leaseMs / BEATS_PER_LEASE / 4);
+      this.renewSoon(this.lease.leaseMs / RENEWALS_PER_LEASE / 4);
     }
   }
 
   private renewed({ now, nextEnd }: Renewal): void {
-    this.watchEnd();
+    this.watchExpiry();
     if (this.suspended) {
       this.suspended = false;
       this.log.info({ node: this.nodeId }, 'lease renewed, node starts work again');
       this.events.resumed({ isNewNode: false });
     }
-    clearTimeout(this.bury);
-    if (nextEnd !== null) this.bury = setTimeout(() => void this.takeOver(), Math.max(0, nextEnd - now) + BURY_AFTER_MS);
+    clearTimeout(this.takeoverTimer);
+    if (nextEnd !== null)
+      this.takeoverTimer = setTimeout(() => void this.takeOver(), Math.max(0, nextEnd - now) + TAKEOVER_DELAY_MS);
   }
 
-  private async joinAnew(): Promise<void> {
+  private async joinAgain(): Promise<void> {
     const previousNode = this.nodeId;
     // This comes first, because the claims of this node now belong to other nodes.
     if (!this.suspended) this.events.suspended();
     this.suspended = true;
     this.time.learn(await this.lease.join());
     this.suspended = false;
-    this.watchEnd();
+    this.watchExpiry();
     this.log.warn({ previousNode, node: this.nodeId }, 'lease was taken over, node joined again');
     this.events.resumed({ isNewNode: true });
   }
 
   /** Detects that a lease was not renewed in time, which causes no event. */
-  private watchEnd(): void {
-    clearTimeout(this.end);
+  private watchExpiry(): void {
+    clearTimeout(this.expiryTimer);
     if (this.left) return;
-    this.end = setTimeout(
+    this.expiryTimer = setTimeout(
       () => {
         if (this.lease.isGood || this.suspended || this.left) return;
         this.suspended = true;
@@ -355,16 +357,16 @@ export class PostgresCluster implements Cluster, NodeWorkers {
   private async takeOver(): Promise<void> {
     if (this.left) return;
     try {
-      const buried = await this.lease.removeExpiredNodes();
-      if (buried === 0) return;
-      this.log.warn({ nodes: buried }, 'took over the work of nodes whose lease expired');
-      this.onTakeover(buried);
+      const removed = await this.lease.removeExpiredNodes();
+      if (removed === 0) return;
+      this.log.warn({ nodes: removed }, 'took over the work of nodes whose lease expired');
+      this.onTakeover(removed);
       this.events.work();
       this.events.changed({ kind: 'everything' });
       this.send({ [WORK]: '*', from: this.nodeId, change: { kind: 'everything' } });
     } catch (error) {
       this.log.warn({ error: String(error) }, 'takeover of expired nodes failed, retrying');
-      this.bury = setTimeout(() => void this.takeOver(), this.lease.leaseMs / BEATS_PER_LEASE);
+      this.takeoverTimer = setTimeout(() => void this.takeOver(), this.lease.leaseMs / RENEWALS_PER_LEASE);
     }
   }
 
@@ -391,14 +393,14 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     });
   }
 
-  private heard(payload: string): void {
+  private received(payload: string): void {
     const { work, from, change, ask, to, heard } = readNotice(payload);
     if (work === '*' || work === this.nodeId) this.events.work();
-    if (to === this.nodeId && heard !== undefined && from !== undefined) this.confirmations.heard(heard, from);
+    if (to === this.nodeId && heard !== undefined && from !== undefined) this.confirmations.confirm(heard, from);
     if (!change || from === this.nodeId) return;
-    const taken = Promise.resolve(this.events.changed(change));
+    const applied = Promise.resolve(this.events.changed(change));
     if (ask !== undefined && from !== undefined) {
-      void taken.then(() => this.send({ from: this.nodeId, to: from, heard: ask }));
+      void applied.then(() => this.send({ from: this.nodeId, to: from, heard: ask }));
     }
   }
 }
@@ -412,6 +414,7 @@ interface Notice {
   readonly ask?: number;
   /** The node whose `ask` this notice confirms. */
   readonly to?: string;
+  /** The confirmed `ask`. Nodes of earlier versions use this name. */
   readonly heard?: number;
 }
 

@@ -3,7 +3,7 @@
  * found by plain reads over all servers, which return few rows. The table of nodes is on one server.
  * Keeps invariants 23 and 25.
  */
-import type { ClaimQuery, Kept, QueuedQuery } from '../../../ports/cluster.js';
+import type { ClaimQuery, QueuedQuery, WorkInProgress } from '../../../ports/cluster.js';
 import type { DueTask } from '../../../ports/stores/store.js';
 import { ServerUnavailableError } from '../../../ports/stores/store-unavailable.js';
 import { integer, type Row, text } from '../connection/columns.js';
@@ -91,7 +91,11 @@ const RELEASE_CLAIM = statement(`
   UPDATE task SET claimed_by = NULL, wanted_by = NULL WHERE instance_id = $2 AND run_key = $3 AND slot = $4 AND claimed_by = $1`);
 
 /** Releases what a node that stops does not keep. Returns whether it released gates. */
-export async function releaseOthers(session: TransactionSession, nodeId: string, { tasks, gates }: Kept): Promise<boolean> {
+export async function releaseOthers(
+  session: TransactionSession,
+  nodeId: string,
+  { tasks, gates }: WorkInProgress,
+): Promise<boolean> {
   const kept = new Set(gates);
   // Gates are released first: a node that hands tasks over because of them sees the release.
   const released = (await session.query(GATES_OF, [[nodeId]]))

@@ -64,15 +64,19 @@ export async function readTime(session: Session): Promise<TimeSample> {
 
 export class NodeLease {
   readonly leaseMs: number;
-  private readonly heart: Database;
+  private readonly leaseDatabase: Database;
   private readonly database: Database;
   private readonly facts: NodeFacts;
   private id = '';
   private goodUntil = Number.NEGATIVE_INFINITY;
 
-  /** `heart` is for statements that must not wait for anything else; a takeover from other nodes may take longer. */
-  constructor({ heart, database }: { readonly heart: Database; readonly database: Database }, leaseMs: number, facts: NodeFacts) {
-    this.heart = heart;
+  /** `leaseDatabase` is for statements that must not wait for anything else; a takeover from other nodes may take longer. */
+  constructor(
+    { leaseDatabase, database }: { readonly leaseDatabase: Database; readonly database: Database },
+    leaseMs: number,
+    facts: NodeFacts,
+  ) {
+    this.leaseDatabase = leaseDatabase;
     this.database = database;
     this.leaseMs = leaseMs;
     this.facts = facts;
@@ -93,7 +97,13 @@ export class NodeLease {
   async join(): Promise<TimeSample> {
     const id = `n_${randomBytes(9).toString('base64url')}`;
     const askedAt = performance.now();
-    const [row] = await this.heart.query(JOIN, [id, this.leaseMs, this.facts.host, this.facts.version, this.facts.url ?? null]);
+    const [row] = await this.leaseDatabase.query(JOIN, [
+      id,
+      this.leaseMs,
+      this.facts.host,
+      this.facts.version,
+      this.facts.url ?? null,
+    ]);
     this.id = id;
     this.goodUntil = askedAt + this.leaseMs;
     return { askedAt, answeredAt: performance.now(), now: nowOf(row) };
@@ -102,7 +112,7 @@ export class NodeLease {
   /** Renews the lease. If it was not renewed, another node has taken over from this one. */
   async renew(): Promise<Renewal> {
     const askedAt = performance.now();
-    const [row] = await this.heart.query(RENEW, [this.id, this.leaseMs]);
+    const [row] = await this.leaseDatabase.query(RENEW, [this.id, this.leaseMs]);
     const renewed = row !== undefined && integer(row, 'renewed') > 0;
     this.goodUntil = renewed ? askedAt + this.leaseMs : Number.NEGATIVE_INFINITY;
     const nextEnd = row === undefined || row.next_end === null ? null : integer(row, 'next_end');

@@ -22,7 +22,7 @@ const SCHEMA = statement('SELECT current_schema() AS schema');
 export interface NoticesOptions {
   readonly primary: Primary;
   readonly log: Log;
-  readonly heard: (payload: string) => void;
+  readonly received: (payload: string) => void;
   /** Is called when notices may have been lost before this moment. */
   readonly missed: () => void;
 }
@@ -73,7 +73,7 @@ export class Notices {
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     });
-    client.on('notification', ({ payload }) => this.options.heard(payload ?? ''));
+    client.on('notification', ({ payload }) => this.options.received(payload ?? ''));
     client.on('error', () => this.lost(client));
     client.on('end', () => this.lost(client));
     try {

@@ -302,7 +302,7 @@ export class BatchState {
 
   /** Records a new run. `isMessage`: whether it is a message, which is not found by a run id. */
   runCreated(run: KnownRun, createdAt: number, isMessage: boolean): void {
-    if (this.runs.has(run.runKey)) throw new Error(`there is a run with the key ${run.runKey} already`);
+    if (this.runs.has(run.runKey)) throw new Error(`a run with the key ${run.runKey} already exists`);
     this.runs.set(run.runKey, run);
     const reference = { runKey: run.runKey, workflowRunId: run.workflowRunId, createdAt };
     this.references.set(run.runKey, reference);
@@ -312,7 +312,7 @@ export class BatchState {
   /** Records the end of the run. Throws if it has already ended: a late write must not overwrite the outcome. */
   runEnded(runKey: string): KnownRun {
     const run = this.requireRun(runKey);
-    if (!run.active) throw new Error(`the run ${runKey} has ended already`);
+    if (!run.active) throw new Error(`the run ${runKey} has already ended`);
     run.active = false;
     const key = pairOf(run.instanceId, run.workflowRunId);
     const others = this.activeIds.get(key)?.filter((reference) => reference.runKey !== runKey);

@@ -11,12 +11,12 @@ async function isDone(confirmed: Promise<void>): Promise<boolean> {
 test('a change is confirmed when every requested node has confirmed it, and other confirmations do not count', async () => {
   const confirmations = new Confirmations();
   const { ask, confirmed } = confirmations.of(['a', 'b']);
-  confirmations.heard(ask, 'a');
-  confirmations.heard(ask, 'a');
-  confirmations.heard(ask, 'c');
-  confirmations.heard(ask + 1, 'b');
+  confirmations.confirm(ask, 'a');
+  confirmations.confirm(ask, 'a');
+  confirmations.confirm(ask, 'c');
+  confirmations.confirm(ask + 1, 'b');
   assert.equal(await isDone(confirmed), false);
-  confirmations.heard(ask, 'b');
+  confirmations.confirm(ask, 'b');
   assert.equal(await isDone(confirmed), true);
 });
 

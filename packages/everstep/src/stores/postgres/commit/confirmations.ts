@@ -34,7 +34,7 @@ export class Confirmations {
     return { ask, confirmed };
   }
 
-  heard(ask: number, nodeId: string): void {
+  confirm(ask: number, nodeId: string): void {
     const asked = this.asked.get(ask);
     asked?.missing.delete(nodeId);
     if (asked?.missing.size === 0) this.end(ask);

@@ -51,7 +51,7 @@ export const isShardReplaced = (error: unknown): boolean =>
  * - 53300: too many connections.
  * - 57P01, 57P02, 57P03, 57P05: shutdown, crash of another server process, starting up, idle session.
  */
-const AWAY_STATES = /^(08...|25P0[34]|28...|3D000|53300|57P0[1-5])$/;
+const UNREACHABLE_STATES = /^(08...|25P0[34]|28...|3D000|53300|57P0[1-5])$/;
 /**
  * SQLSTATEs with which the server reports that it temporarily cannot write. It has rolled the transaction back.
  *
@@ -89,11 +89,11 @@ export const isLate = (error: Error): boolean => error.message.startsWith('Query
 export function isOutage(error: Error): boolean {
   const state = sqlStateOf(error);
   if (state === null) return false;
-  return AWAY_STATES.test(state) || isRefusal(error) || (state === INTERNAL_ERROR && LOST_SERVER.test(error.message));
+  return UNREACHABLE_STATES.test(state) || isRefusal(error) || (state === INTERNAL_ERROR && LOST_SERVER.test(error.message));
 }
 
 /** Network error codes of Node. */
-const AWAY_CODES: ReadonlySet<string> = new Set([
+const UNREACHABLE_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'ECONNABORTED',
@@ -109,28 +109,28 @@ const AWAY_CODES: ReadonlySet<string> = new Set([
 /** TLS error codes: for example, the certificate of the server has expired. Until that is fixed no request is possible. */
 const TLS_CODES = /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED)/;
 /** Messages of the library, which has no codes for them. */
-const AWAY_WORDS =
+const UNREACHABLE_MESSAGES =
   /^(Connection terminated|timeout e|Query read timeout|Client has encountered a connection error|Client was closed|The server does not support SSL|There was an error establishing an SSL)/;
 
-function saysAway(error: Error): boolean {
+function meansUnreachable(error: Error): boolean {
   const state = sqlStateOf(error);
-  if (state !== null) return AWAY_STATES.test(state);
-  if ('code' in error && typeof error.code === 'string' && (AWAY_CODES.has(error.code) || TLS_CODES.test(error.code)))
+  if (state !== null) return UNREACHABLE_STATES.test(state);
+  if ('code' in error && typeof error.code === 'string' && (UNREACHABLE_CODES.has(error.code) || TLS_CODES.test(error.code)))
     return true;
-  if (error instanceof AggregateError) return error.errors.some((cause) => cause instanceof Error && saysAway(cause));
-  return AWAY_WORDS.test(error.message);
+  if (error instanceof AggregateError) return error.errors.some((cause) => cause instanceof Error && meansUnreachable(cause));
+  return UNREACHABLE_MESSAGES.test(error.message);
 }
 
 /** Converts the error if it means that the store cannot be reached or rejects writes. */
 export function storeErrorOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailableError) return error;
-  if (saysAway(error)) return awayError(error);
+  if (meansUnreachable(error)) return unreachableError(error);
   const state = sqlStateOf(error) ?? '';
   const [, reason] = REFUSALS.find(([states]) => states.test(state)) ?? [];
   return reason === undefined ? error : new StoreRefusesWritesError(reason, { cause: error });
 }
 
-function awayError(error: Error): StoreUnavailableError {
+function unreachableError(error: Error): StoreUnavailableError {
   return new StoreUnavailableError(error.message || 'the database cannot be reached', { cause: error });
 }
 

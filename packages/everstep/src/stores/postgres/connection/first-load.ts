@@ -98,7 +98,7 @@ async function begin(client: pg.Client, location: string): Promise<void> {
   if ((schemas[0]?.schema ?? null) === null)
     throw new StoreOpenError(
       'not-empty',
-      `${location} has no schema that is in the search path of the URL or its user: create it first.`,
+      `${location} has none of the schemas in the search path of the URL or the user. Create one first.`,
     );
   const { rows: locks } = await client.query<{ had: boolean }>(
     'SELECT pg_try_advisory_lock($1, hashtext(current_schema())) AS had',

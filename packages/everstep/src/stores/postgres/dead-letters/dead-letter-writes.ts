@@ -113,7 +113,7 @@ export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {
       case 'add-dead-letter': {
         const { entry, group } = write;
         if (state.requireRun(entry.runKey).instanceId !== entry.instanceId)
-          throw new Error(`the run ${entry.runKey} and its dead letter are of different instances`);
+          throw new Error(`the run ${entry.runKey} and its dead letter belong to different instances`);
         if (this.isTaking(entry)) flush();
         this.add(entry, group);
         this.runs.deadLetterAdded(entry.runKey);

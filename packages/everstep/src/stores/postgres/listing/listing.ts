@@ -143,7 +143,7 @@ export interface Candidates {
 
 const limited = (page: Page<unknown>): number => {
   if (!Number.isSafeInteger(page.limit) || page.limit < 1)
-    throw new RangeError(`a page has at least one item, not ${page.limit}`);
+    throw new RangeError(`limit must be a whole number of 1 or more, not ${page.limit}`);
   return page.limit + 1;
 };
 

@@ -125,7 +125,8 @@ export class Retention {
   /** Removes as many runs as one short transaction can; returns their number. */
   async remove(query: RemovalQuery): Promise<number> {
     const { endedBefore, keepNewest, limit, state } = query;
-    if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`at least one run is removed at a time, not ${limit}`);
+    if (!Number.isSafeInteger(limit) || limit < 1)
+      throw new RangeError(`limit must be a whole number of 1 or more, not ${limit}`);
     if (endedBefore === null && keepNewest === null) return 0;
     const rows = state === 'deadLetter' ? ENTRIES : RUNS;
     for (;;) {

@@ -101,8 +101,8 @@ export class OwnServer {
     await client.connect();
     try {
       await client.query(`SELECT pg_backup_start('base', true)`);
-      const left = [join(this.data, 'postmaster.pid'), join(this.data, 'pg_wal')];
-      await cp(this.data, base, { recursive: true, filter: (source) => !left.includes(source) });
+      const excluded = [join(this.data, 'postmaster.pid'), join(this.data, 'pg_wal')];
+      await cp(this.data, base, { recursive: true, filter: (source) => !excluded.includes(source) });
       const { rows } = await client.query<{ label: string }>('SELECT labelfile AS label FROM pg_backup_stop()');
       await writeFile(join(base, 'backup_label'), rows[0]?.label ?? '');
       await mkdir(join(base, 'pg_wal'));

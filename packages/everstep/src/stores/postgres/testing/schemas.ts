@@ -24,7 +24,7 @@ const CLEAR = `
 DO $$
 DECLARE one record; filled boolean;
 BEGIN
-  -- The triggers of the audit log forbid it to everybody else.
+  -- In other roles, the triggers of the audit log prevent deletions.
   SET LOCAL session_replication_role = replica;
   FOR one IN SELECT relname FROM pg_class
     WHERE relkind IN ('r', 'p') AND NOT relispartition

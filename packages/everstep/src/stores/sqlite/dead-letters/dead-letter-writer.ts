@@ -76,7 +76,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     const { runs, tenants, deadLetterOrder, groups } = this.parts;
     const run = runs.require(entry.runKey);
     const tenant = tenants.findOrCreate(entry.instanceId);
-    if (run.tenant !== tenant) throw new Error(`the run ${entry.runKey} belongs to another instance than its dead letter`);
+    if (run.tenant !== tenant) throw new Error(`the run ${entry.runKey} and its dead letter belong to different instances`);
     const listedAt = deadLetterOrder.listedAt(entry.createdAt);
     const inserted = this.insertEntry.run(
       entry.dlqId,
@@ -95,7 +95,7 @@ export class DeadLetterWriter implements Applier<WriteOf<'dead-letter'>> {
     );
     const seq = Number(inserted.lastInsertRowid);
     deadLetterOrder.added(seq, listedAt);
-    if (this.linkRun.run(seq, run.seq).changes !== 1) throw new Error(`the run ${entry.runKey} has a dead letter already`);
+    if (this.linkRun.run(seq, run.seq).changes !== 1) throw new Error(`the run ${entry.runKey} already has a dead letter`);
     this.index(tenant, seq, 'add');
     if (group) groups.entryAdded(entry.instanceId, group, entry.responseStatus, entry.createdAt);
   }

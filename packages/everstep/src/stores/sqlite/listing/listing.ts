@@ -79,7 +79,7 @@ function seqAt(position: string): number {
 
 /** Returns one page of `rows`, and where the next page continues. */
 export function pageOf<Item>(rows: Iterable<number>, limit: number, read: (seq: number) => Item): Listing<Item> {
-  if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`a page has at least one item, not ${limit}`);
+  if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`limit must be a whole number of 1 or more, not ${limit}`);
   const items: Item[] = [];
   let last = 0;
   for (const seq of rows) {

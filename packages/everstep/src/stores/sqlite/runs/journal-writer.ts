@@ -82,7 +82,7 @@ export class JournalWriter implements Applier<WriteOf<'journal'>> {
     const run = this.parts.runs.require(runKey);
     const isInOrder = step.stepId === step.index + 1;
     if (!(isInOrder && run.stepsInOrder) && this.selectWithId.get(...stepWithId(run.seq, step.stepId)))
-      throw new Error(`step ${step.stepId} of the run ${runKey} is recorded already`);
+      throw new Error(`step ${step.stepId} of the run ${runKey} is already recorded`);
     run.stepsInOrder &&= isInOrder;
     const columns = stepColumnsOf(step);
     this.insertStep.run(run.seq, ...STEP_COLUMNS.map((name) => columns[name]), step.out, checksumOf(step.out));

@@ -121,7 +121,8 @@ export class Retention {
   /** Removes runs, oldest first, in one short transaction for each block; returns their number. */
   async remove(query: RemovalQuery): Promise<number> {
     const { instanceId, state, endedBefore, keepNewest, limit } = query;
-    if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError(`at least one run is removed at a time, not ${limit}`);
+    if (!Number.isSafeInteger(limit) || limit < 1)
+      throw new RangeError(`limit must be a whole number of 1 or more, not ${limit}`);
     const tenant = this.parts.tenants.find(instanceId);
     if (tenant === null || (endedBefore === null && keepNewest === null)) return 0;
     const rows = this.rowsOf(instanceId, tenant, state);

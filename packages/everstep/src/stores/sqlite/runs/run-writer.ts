@@ -115,7 +115,7 @@ export class RunWriter implements Applier<WriteOf<'run'>> {
     const error = outcome.status === 'failed' ? outcome.error : null;
     const { changes } = this.updateEnded.run(outcome.status, completedAt, result, error, seq);
     // A late write must not overwrite the outcome of a run.
-    if (changes !== 1) throw new Error(`the run ${runKey} has ended already`);
+    if (changes !== 1) throw new Error(`the run ${runKey} has already ended`);
     runs.remember(runKey, { ...entry, active: false });
     facets.remove(tenant, statusFacet(kind, 'active'), seq);
     facets.add(tenant, statusFacet(kind, outcome.status), seq);

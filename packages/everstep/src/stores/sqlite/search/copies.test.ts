@@ -52,7 +52,7 @@ test('an aborted copy rejects, and so does a copy in progress when the documents
   const ended = assert.rejects(documents.copyTo({ indexId: target.indexId, file: copy }), /the copy was aborted/);
   await documents.endCopy({ file: copy });
   await ended;
-  const closed = assert.rejects(documents.copyTo({ indexId: target.indexId, file: `${copy}.2` }), /the documents are closed/);
+  const closed = assert.rejects(documents.copyTo({ indexId: target.indexId, file: `${copy}.2` }), /the document store is closed/);
   await documents.close();
   await closed;
 });

@@ -206,7 +206,7 @@ export class DocumentHost implements EmbeddedDocuments {
   }
 
   private file(indexId: string): IndexFile {
-    if (this.closed) throw new Error('the documents are closed');
+    if (this.closed) throw new Error('the document store is closed');
     const path = this.pathOf(indexId);
     const file = this.files.get(indexId) ?? new IndexFile(path ?? ':memory:');
     this.stored.delete(indexId);

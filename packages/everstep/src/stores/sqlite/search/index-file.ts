@@ -168,7 +168,7 @@ export class IndexFile {
 
   /** Aborts all copies. Resolves when none is in progress. */
   async endCopies(): Promise<void> {
-    for (const { end } of this.copies) end.abort(new Error('the documents are closed'));
+    for (const { end } of this.copies) end.abort(new Error('the document store is closed'));
     await Promise.all([...this.copies].map(({ settled }) => settled));
   }
 

@@ -33,7 +33,7 @@ class DocumentThread {
 
   /** Calls a method of the thread and returns its reply. */
   async ask<Name extends MethodName>(method: Name, query: QueryOf<Name>): Promise<ResultOf<Name>> {
-    if (this.closed) throw new Error('the documents are closed');
+    if (this.closed) throw new Error('the document store is closed');
     return (await this.send({ method, query } as RequestWithoutNumber)) as ResultOf<Name>;
   }
 

@@ -8,7 +8,7 @@ export const FACET = Object.freeze({
   runFlowControlKey: 5,
   runId: 6,
 
-  /** The state of the failure function, or NO_STATE: every dead letter has one, so together they are all entries. */
+  /** State of the failure function, or NO_STATE. Every dead letter has one of these values, so together they cover all entries. */
   deadLetterState: 17,
   deadLetterUrl: 18,
   deadLetterLabel: 19,
@@ -22,7 +22,7 @@ export const FACET = Object.freeze({
   deadLetterQueue: 25,
   deadLetterUrlGroup: 26,
   deadLetterSchedule: 27,
-  /** Response status in digits; entries of versions before messages have none. */
+  /** Response status in digits; entries from versions without messages have none. */
   deadLetterResponseStatus: 28,
   /** Fingerprint of the group. */
   deadLetterFingerprint: 29,
@@ -49,7 +49,7 @@ export const NO_STATE = '';
 export type RunKind = 'workflow' | 'message';
 
 /**
- * Returns the state of a run, or of the failure function of a dead letter, as the index has it. It includes the kind, which
+ * Returns the state of a run, or of the failure function of a dead letter, as it is stored in the index. It includes the kind, which
  * distinguishes messages.
  */
 export const stateValue = (kind: RunKind, state: string): string => (kind === 'workflow' ? state : `message ${state}`);
