@@ -170,7 +170,7 @@ export const RepairEntry = Type.Object(
     overrides: RepairOverrides,
     state: RepairState,
     createdAt: unixMs('Time when the repair was planned'),
-    createdBy: textOrNull('Email of the user, or name of the token, that planned the repair. Null when unknown.'),
+    createdBy: textOrNull('Email of the user, or id and name of the token, that planned the repair. Null when unknown.'),
     startedAt: orNull(unixMs('Time when the repair was started')),
     endedAt: orNull(unixMs('Time when the repair was completed, stopped or aborted')),
     undoUntil: orNull(unixMs('For `delete`: earliest time when entries are deleted')),

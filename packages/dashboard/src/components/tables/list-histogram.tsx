@@ -8,6 +8,7 @@ import { TimeHistogram } from '../charts/time-histogram.js';
 import { Icon } from '../icons.js';
 import { countText, oneOf, quantity } from '../times/formats.js';
 import { TimeText } from '../times/time-text.js';
+import { UrlText } from '../url-text.js';
 import type { FilterState } from './filters.js';
 
 /** A field whose values can be counted. Its filter has the same values. */
@@ -105,7 +106,8 @@ function TopValues<Name extends string>({ of, query, filters, fields }: ListHist
                 title={`${text}: ${quantity(count, oneOf(what))}`}
                 onClick={() => filters.set(field.parameter, parameterOf(value, field.isList === true))}
               >
-                <span className="clip">{shortened(text)}</span> <span className="muted">{countText(count)}</span>
+                {text.includes('://') ? <UrlText url={text} /> : <span className="clip">{shortened(text)}</span>}{' '}
+                <span className="muted">{countText(count)}</span>
               </button>
             );
           })}

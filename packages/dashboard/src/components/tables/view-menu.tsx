@@ -29,6 +29,7 @@ export function ViewMenu({ isFiltered }: ViewMenuProps) {
     <>
       <MenuButton
         className="button button-quiet"
+        align="start"
         sections={[
           {
             entries: views.map((view) => ({

@@ -41,6 +41,9 @@ export function bytesText(bytes: number): string {
 }
 const shortened = (value: number): string => (value < 10 ? value.toFixed(1).replace(/\.0$/, '') : String(Math.round(value)));
 
+/** The user's time zone, such as `Europe/Berlin`. */
+export const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 const two = (value: number): string => String(value).padStart(2, '0');
 
 /** Formats a time in the user's time zone or in UTC: 2026-11-22 01:02:03 */

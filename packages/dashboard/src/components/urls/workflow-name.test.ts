@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { partsOfUrl, workflowName } from './workflow-name.js';
+import { isWorkflowUrl, partsOfUrl, workflowName } from './workflow-name.js';
 
 test('a workflow is named after the last part of its path', () => {
   assert.equal(workflowName('https://shop.example/api/order'), 'order');
@@ -19,4 +19,10 @@ test('the path and the host of a URL are shown apart', () => {
   assert.deepEqual(partsOfUrl('http://127.0.0.1:3000/order?a=1'), { path: '/order?a=1', host: '127.0.0.1:3000' });
   assert.deepEqual(partsOfUrl('worker://shop/order'), { path: '/order', host: 'worker://shop' });
   assert.deepEqual(partsOfUrl('https://shop.example/'), { path: '', host: 'shop.example' });
+});
+
+test('workflows have http, https and worker URLs', () => {
+  for (const url of ['http://127.0.0.1:3000/order', ' https://shop.example ', 'worker://shop/order'])
+    assert.ok(isWorkflowUrl(url), url);
+  for (const url of ['', 'order', 'ftp://shop.example', 'https://']) assert.ok(!isWorkflowUrl(url), url);
 });

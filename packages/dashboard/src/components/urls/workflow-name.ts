@@ -1,4 +1,7 @@
-/** Short names of workflows. A workflow is identified by its URL, whose path distinguishes it from others. */
+/** URLs and short names of workflows. A workflow is identified by its URL, whose path distinguishes it from others. */
+
+/** Returns whether the text looks like the URL of a workflow. The server validates it. */
+export const isWorkflowUrl = (text: string): boolean => /^(?:https?|worker):\/\/[^\s/]/.test(text.trim());
 
 export interface UrlParts {
   /** Path with its query, such as `/order`; '' for the root and for text that is not a URL. */

@@ -7,6 +7,7 @@ import { useInstanceId, usePermissions } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { ErrorView } from '../../components/errors/error-view.js';
+import { actorName } from '../../components/people/actor-name.js';
 import { ErrorState, Skeleton } from '../../components/states.js';
 import { countText, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -115,7 +116,7 @@ function GroupDetails({ group }: { readonly group: DeadLetterGroup }) {
                 <dt>Acknowledged</dt>
                 <dd>
                   <TimeText unixMs={group.acknowledgedAt} style="relative" />
-                  {group.acknowledgedBy === null ? null : ` by ${group.acknowledgedBy}`}
+                  {group.acknowledgedBy === null ? null : ` by ${actorName(group.acknowledgedBy)}`}
                 </dd>
               </div>
             )}

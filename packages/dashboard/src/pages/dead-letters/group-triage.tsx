@@ -6,6 +6,7 @@ import { usePermissions } from '../../api/instances.js';
 import { useApi, useChange } from '../../api/queries.js';
 import { ActionButton } from '../../components/action-button.js';
 import { SelectField, TextArea } from '../../components/fields.js';
+import { actorName } from '../../components/people/actor-name.js';
 import { useNow } from '../../components/times/clock.js';
 import { countText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -33,7 +34,7 @@ function useGroupChange({ fingerprint }: DeadLetterGroup) {
 function By({ at, by }: { readonly at: number; readonly by: string }) {
   return (
     <span className="field-hint">
-      <TimeText unixMs={at} style="relative" /> by {by}
+      <TimeText unixMs={at} style="relative" /> by {actorName(by)}
     </span>
   );
 }
@@ -167,7 +168,7 @@ function Notes({ group }: GroupProps) {
                 variant="quiet"
                 disabledReason={readOnly}
                 busy={busy}
-                aria-label={`Delete note by ${note.by}`}
+                aria-label={`Delete note by ${actorName(note.by)}`}
                 onClick={() => send(path`notes/${note.noteId}`, { method: 'DELETE' }, 'Deleted the note')}
               >
                 Delete
@@ -207,7 +208,7 @@ export function GroupTriageLines({ group }: GroupProps) {
         <span className="group-where group-note">
           <span className="group-note-text">“{newest.text}”</span>
           <span>
-            {newest.by}, <TimeText unixMs={newest.at} style="relative" of="Note" />
+            {actorName(newest.by)}, <TimeText unixMs={newest.at} style="relative" of="Note" />
             {noteCount > 1 ? ` · ${countText(noteCount)} notes` : ''}
           </span>
         </span>

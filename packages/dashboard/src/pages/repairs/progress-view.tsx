@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { useInstanceId } from '../../api/instances.js';
 import { KeptHeight } from '../../components/kept-height.js';
+import { actorName } from '../../components/people/actor-name.js';
 import { useNow } from '../../components/times/clock.js';
 import { countText, durationText, exactTime, quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
@@ -138,7 +139,7 @@ function Facts({ repair }: { readonly repair: RepairEntry }) {
       )}
       <div>
         <dt>Planned by</dt>
-        <dd>{createdBy ?? <span className="muted">unknown</span>}</dd>
+        <dd>{createdBy === null ? <span className="muted">unknown</span> : actorName(createdBy)}</dd>
       </div>
       {startedAt === null ? null : (
         <div>

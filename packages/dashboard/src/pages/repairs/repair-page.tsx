@@ -7,6 +7,7 @@ import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
 import { useApi } from '../../api/queries.js';
 import { PageTitle } from '../../components/page-title.js';
+import { actorName } from '../../components/people/actor-name.js';
 import { EmptyState, ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { PlanView } from './plan-view.js';
@@ -75,7 +76,7 @@ export default function RepairPage() {
         lead={
           <>
             {toAll} · planned <TimeText unixMs={data.createdAt} style="relative" />
-            {data.createdBy === null ? '' : ` by ${data.createdBy}`}
+            {data.createdBy === null ? '' : ` by ${actorName(data.createdBy)}`}
           </>
         }
         actions={<RepairStateBadge state={data.state} />}

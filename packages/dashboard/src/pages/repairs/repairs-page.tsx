@@ -6,6 +6,7 @@ import { path } from '../../api/client.js';
 import { useInstanceId } from '../../api/instances.js';
 import { type CursorPage, useCursorList } from '../../api/lists.js';
 import { PageTitle } from '../../components/page-title.js';
+import { actorName } from '../../components/people/actor-name.js';
 import { EmptyState } from '../../components/states.js';
 import type { Column } from '../../components/tables/data-table.js';
 import { FilterBar, type FilterField } from '../../components/tables/filter-bar.js';
@@ -64,7 +65,7 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
         <span className="muted">unknown</span>
       ) : (
         <div className="clip" title={createdBy}>
-          {createdBy}
+          {actorName(createdBy)}
         </div>
       ),
   },

@@ -62,6 +62,7 @@ export function StepPanel({ journal, row }: StepPanelProps) {
   // If the panel was opened while the step was running, the result appears below the attempts.
   const missing = journal.workflowState === 'RUN_STARTED' ? 'not yet' : '–';
   const notYet = seen && step === undefined ? <span className="muted">{missing}</span> : null;
+  const endedAt = step?.completedAt ?? (row.state === 'failed' ? row.to : null);
   /** Placeholder for a value that steps of these types get later. */
   const of = (...types: readonly string[]) => (types.includes(row.type) ? notYet : null);
   const attemptsPart = (
@@ -80,8 +81,8 @@ export function StepPanel({ journal, row }: StepPanelProps) {
           ['Position', row.stepId],
           ['Kept', row.kept ? 'From the run that this run continues; the step did not run again' : null],
           ['Planned', row.kept ? null : <TimeText key="planned" unixMs={row.from} />],
-          ['Recorded', step === undefined ? notYet : <TimeText key="recorded" unixMs={step.completedAt} />],
-          ['Duration', step === undefined ? notYet : row.kept ? null : durationText(step.completedAt - step.createdAt)],
+          [row.state === 'failed' ? 'Failed' : 'Recorded', endedAt === null ? notYet : <TimeText key="ended" unixMs={endedAt} />],
+          ['Duration', endedAt === null ? notYet : row.kept ? null : durationText(endedAt - (step?.createdAt ?? row.from))],
           ['Due', task?.dueAt !== undefined ? <TimeText key="next" unixMs={task.dueAt} style="relative" /> : seen ? '–' : null],
           ['Sleep duration', known.sleepFor === undefined ? null : durationText(known.sleepFor)],
           ['Sleeps until', known.sleepUntil === undefined ? null : <TimeText key="until" unixMs={known.sleepUntil} />],

@@ -4,9 +4,9 @@ import { useChange } from '../../api/queries.js';
 import { ConfirmDialog } from '../../components/dialogs.js';
 import { TextArea, TextField } from '../../components/fields.js';
 import { NO_OVERRIDES, OverrideFields, overrideHeaders, overridesIn } from '../../components/run-overrides.js';
+import { isWorkflowUrl } from '../../components/urls/workflow-name.js';
 import { ScheduleTimes, useScheduleTimes } from './schedule-times.js';
 
-const isUrl = (text: string): boolean => /^https?:\/\/[^\s/]/.test(text);
 const isJson = (text: string): boolean => {
   try {
     JSON.parse(text);
@@ -31,7 +31,7 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
       open
       onClose={onClose}
       confirmText="Create schedule"
-      disabled={!isUrl(url) || !preview.ok || !bodyValid}
+      disabled={!isWorkflowUrl(url) || !preview.ok || !bodyValid}
       onConfirm={() =>
         change({
           method: 'POST',
@@ -50,7 +50,13 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
         })
       }
     >
-      <TextField label="Workflow URL" mono placeholder="https://app.example.com/order" value={url} onChange={setUrl} />
+      <TextField
+        label="Workflow URL"
+        mono
+        placeholder="https://app.example.com/order or worker://shop/order"
+        value={url}
+        onChange={setUrl}
+      />
       <ScheduleTimes times={times} />
       <TextArea
         label="Run payload (JSON, optional)"

@@ -11,7 +11,7 @@ import { PageTitle } from '../../components/page-title.js';
 import { RunLink } from '../../components/run-link.js';
 import { ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
 import { StatusBadge } from '../../components/status-badge.js';
-import { durationText } from '../../components/times/formats.js';
+import { durationText, LOCAL_ZONE } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { WorkflowUrl } from '../../components/url-text.js';
 import { workflowName } from '../../components/urls/workflow-name.js';
@@ -91,22 +91,24 @@ export default function SchedulePage() {
         lead={<CopyId value={scheduleId} what="schedule id" />}
         actions={<ScheduleActions schedule={schedule} />}
       />
-      <div className="schedule-columns">
-        <Card title="Details">
-          <Facts facts={facts} />
-        </Card>
-        <Card title={`Next runs (your time zone, ${Intl.DateTimeFormat().resolvedOptions().timeZone})`}>
-          <Fires schedule={schedule} />
+      <div className="stack">
+        <div className="schedule-columns">
+          <Card title="Details">
+            <Facts facts={facts} />
+          </Card>
+          <Card title={`Next runs (your time zone, ${LOCAL_ZONE})`}>
+            <Fires schedule={schedule} />
+          </Card>
+        </div>
+        <ScheduleRuns schedule={schedule} />
+        <Card title="Run payload">
+          {schedule.bodyBase64 === undefined ? (
+            <JsonView text={schedule.body ?? ''} label="Body" />
+          ) : (
+            <p className="muted">Binary payload</p>
+          )}
         </Card>
       </div>
-      <ScheduleRuns schedule={schedule} />
-      <Card title="Run payload">
-        {schedule.bodyBase64 === undefined ? (
-          <JsonView text={schedule.body ?? ''} label="Body" />
-        ) : (
-          <p className="muted">Binary payload</p>
-        )}
-      </Card>
     </>
   );
 }

@@ -2,11 +2,11 @@
 import { useId, useState } from 'react';
 import { TextField } from '../../components/fields.js';
 import { useNow } from '../../components/times/clock.js';
+import { LOCAL_ZONE } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { type Fires, nextFires } from './next-fires.js';
 
 const MAX_SHOWN = 3;
-const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export interface ScheduleTimesState {
   readonly cron: string;

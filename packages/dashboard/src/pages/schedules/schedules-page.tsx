@@ -14,6 +14,7 @@ import { FilterBar, type FilterField } from '../../components/tables/filter-bar.
 import { useFilters } from '../../components/tables/filters.js';
 import { usePageAction } from '../../components/tables/page-action.js';
 import { WholeListView } from '../../components/tables/whole-list-view.js';
+import { LOCAL_ZONE } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { UrlText } from '../../components/url-text.js';
 import { CreateSchedule } from './create-schedule.js';
@@ -111,7 +112,7 @@ export default function SchedulesPage() {
     <>
       <PageTitle
         title="Schedules"
-        lead="A schedule starts runs of a workflow at the times of a cron expression."
+        lead={`A schedule starts runs of a workflow at the times of a cron expression. Times of runs are in your time zone (${LOCAL_ZONE}).`}
         actions={
           <ActionButton variant="primary" disabledReason={readOnly} onClick={create.open}>
             New schedule

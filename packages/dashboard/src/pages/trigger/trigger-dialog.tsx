@@ -13,7 +13,8 @@ import { NO_OVERRIDES, OverrideFields, overrideHeaders, overridesIn } from '../.
 import { RUN_STATES } from '../../components/run-state.js';
 import { exactTime, prettyJson } from '../../components/times/formats.js';
 import { toastFailure } from '../../components/toasts.js';
-import { contentTypeOf, isWorkflowUrl } from './trigger-form.js';
+import { isWorkflowUrl } from '../../components/urls/workflow-name.js';
+import { contentTypeOf } from './trigger-form.js';
 
 const RECENT_RUNS = 50;
 const RECENT_PAYLOADS = 20;

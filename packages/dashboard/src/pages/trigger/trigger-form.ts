@@ -1,8 +1,5 @@
 /** What the fields of the trigger dialog mean. */
 
-/** Returns whether the text looks like the URL of a workflow. The server validates it. */
-export const isWorkflowUrl = (text: string): boolean => /^(?:https?|worker):\/\/[^\s/]/.test(text.trim());
-
 /** Returns the content type of a payload; null if there is no payload. */
 export function contentTypeOf(body: string): 'application/json' | 'text/plain' | null {
   if (body === '') return null;

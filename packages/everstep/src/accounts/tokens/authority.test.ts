@@ -30,7 +30,13 @@ test('an issued token identifies its instance and access, and contains the claim
   assert.deepEqual(claims, { iss: 'Everstep', sub: 'qi_1', region: EUROPE, access: 'read-only', iat: NOW / 1000 });
   assert.equal(authority.recall(token, EUROPE), undefined, 'a token is not cached before it is verified');
   const verdict = await authority.verify(token, EUROPE);
-  const caller = { actor: `token ${jti}`, instanceId: 'qi_1', region: EUROPE, access: 'read-only', scopes: ['read'] };
+  const caller = {
+    actor: `token ${jti} (read-only token)`,
+    instanceId: 'qi_1',
+    region: EUROPE,
+    access: 'read-only',
+    scopes: ['read'],
+  };
   assert.deepEqual(verdict, { ok: true, caller });
   assert.deepEqual(authority.recall(token, EUROPE), verdict);
 });

@@ -11,7 +11,7 @@ import type { KnownInstances } from './known-instances.js';
 import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
 import { RecentTokens } from './recent-tokens.js';
 import { readSignedToken } from './signed-tokens.js';
-import { accessOf, scopesOf } from './token-scopes.js';
+import { accessOf, permanentTokenName, scopesOf, tokenActor } from './token-scopes.js';
 
 const REMEMBERED_TOKENS = 10_000;
 const USE_NOTED_EVERY_MS = 10 * 60_000;
@@ -88,7 +88,7 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
     const { tokenId, instanceId, name, scopes, expiresAt } = record;
     const instance = await instances.find(instanceId);
     if (!instance) return null;
-    const actor = `token ${tokenId} (${name})`;
+    const actor = tokenActor(tokenId, name);
     const caller: Caller = Object.freeze({ actor, instanceId, region: instance.region, access: accessOf(scopes), scopes });
     if (before === changes) verified.set(token, { tokenId, caller, until, expiresAt });
     noteUse(tokenId);
@@ -110,7 +110,8 @@ export function createTokenCallers(options: TokenCallersOptions): TokenCallers {
     if (keyAt(keys, record.createdAt) !== read.key) return null;
     if (instance?.region !== region) return null;
     const scopes = scopesOf(access);
-    const caller: Caller = Object.freeze({ actor: `token ${tokenId}`, instanceId, region, access, scopes });
+    const actor = tokenActor(tokenId, permanentTokenName(access));
+    const caller: Caller = Object.freeze({ actor, instanceId, region, access, scopes });
     if (before === changes) verified.set(token, { tokenId, caller, until, expiresAt: null });
     return caller;
   }

@@ -6,7 +6,7 @@ import type { AccountService, NewToken, Principal, TokenView } from '../account-
 import { findVisibleInstance } from '../instances/visible-instance.js';
 import type { Authority } from './authority.js';
 import { hashOfToken, NAMED_TOKEN_PREFIX } from './named-token.js';
-import { scopesOf } from './token-scopes.js';
+import { permanentTokenName, scopesOf } from './token-scopes.js';
 
 type TokenPart = Pick<AccountService, 'listTokens' | 'createToken' | 'rotateToken' | 'revokeToken'>;
 
@@ -19,7 +19,7 @@ async function viewsOf({ accounts }: AccountRules, instanceId: string): Promise<
   const [permanent, named] = [await accounts.listTokens({ instanceId }), await accounts.listNamedTokens({ instanceId })];
   const views = permanent.map(
     ({ tokenId, access, createdAt, revokedAt }): TokenView => ({
-      ...{ tokenId, instanceId, name: `${access} token`, isPermanent: true, scopes: scopesOf(access), createdBy: null },
+      ...{ tokenId, instanceId, name: permanentTokenName(access), isPermanent: true, scopes: scopesOf(access), createdBy: null },
       ...{ createdAt, expiresAt: null, revokedAt, lastUsedAt: null },
     }),
   );

@@ -21,5 +21,11 @@ export function connectProblem(scopes: readonly TokenScope[], app: string): stri
 /** Returns the scopes of a token that only has an access. */
 export const scopesOf = (access: TokenRecord['access']): readonly TokenScope[] => [access === 'read-write' ? 'write' : 'read'];
 
+/** Name of the permanent tokens of an instance, for lists, the audit log and the author of a change. */
+export const permanentTokenName = (access: TokenRecord['access']): string => `${access} token`;
+
+/** Identifies a token in the audit log and as the author of a change. */
+export const tokenActor = (tokenId: string, name: string): string => `token ${tokenId} (${name})`;
+
 export const accessOf = (scopes: readonly TokenScope[]): TokenRecord['access'] =>
   scopes.includes('write') ? 'read-write' : 'read-only';

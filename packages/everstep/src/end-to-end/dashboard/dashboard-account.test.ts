@@ -121,6 +121,7 @@ describe('account pages', { skip }, () => {
     await dialog().getByText('Next runs in your time zone').waitFor();
     await window.screenshot('account-schedule-dialog');
     await dialog().getByRole('button').last().click();
+    await showsText('Times of runs are in your time zone (Europe/Berlin).');
     await row('30 6 1 1 *').click();
     await window.page.getByRole('heading', { level: 1, name: /^Schedule / }).waitFor();
     await button('Run now').click();

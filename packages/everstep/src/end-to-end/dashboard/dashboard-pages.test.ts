@@ -70,6 +70,10 @@ describe('dashboard pages', { skip: opened.kind === 'missing' ? opened.missing :
     await becomes(() => histogram.getByRole('status').innerText(), '9 runs.');
     assert.ok((await window.parameters()).from);
     await page.getByRole('button', { name: 'Top values' }).click();
+    await page
+      .getByRole('region', { name: 'Top values' })
+      .getByRole('button', { name: /^\/order/ })
+      .waitFor();
     await page.getByLabel('Field').selectOption('label');
     await window.screenshot('histogram');
     assert.deepEqual(await window.faults(), []);

@@ -255,6 +255,14 @@ describe('run pages', { skip: opened.kind === 'missing' ? opened.missing : false
     await stepOf('charge').click();
     const panel = page.getByRole('complementary', { name: 'Step charge' });
     await panel.getByText('Attempt 1').waitFor();
+    const fact = (name: string) =>
+      panel
+        .locator('dl > div')
+        .filter({ has: page.getByText(name, { exact: true }) })
+        .first()
+        .locator('dd');
+    assert.match(await fact('Failed').innerText(), /^\d\d:\d\d:\d\d$/);
+    assert.match(await fact('Duration').innerText(), /^[\d.]+ m?s$/);
     await panel.getByText('POST').waitFor();
     await panel.getByText('Response', { exact: true }).waitFor();
     await panel.getByText('Reconstructed from the input and the journal').waitFor();

@@ -191,7 +191,11 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     const { page } = window;
     await window.goTo('runs?state=RUN_FAILED');
     await page.getByRole('button', { name: 'Views' }).click();
-    await page.getByRole('menuitem', { name: 'Save this view' }).click();
+    const save = page.getByRole('menuitem', { name: 'Save this view' });
+    const navigation = (await page.getByRole('navigation').first().boundingBox()) ?? assert.fail();
+    const { x = 0 } = (await save.boundingBox()) ?? assert.fail();
+    assert.ok(x >= navigation.x + navigation.width, 'the menu does not cover the navigation');
+    await save.click();
     await page.getByRole('dialog').getByLabel('Name').fill('All failed');
     await page.getByRole('button', { name: 'Save view' }).click();
     await window.goTo('runs');

@@ -149,4 +149,17 @@ describe('triage of dead letters', { skip: opened.kind === 'missing' ? opened.mi
     assert.deepEqual((await stored('sku')).notes, []);
     assert.deepEqual(window.problems, []);
   });
+
+  test('what a token has changed names the token, without its id', async () => {
+    for await (const { fingerprint, message } of harness.client.dlq.allGroups())
+      if (message.includes('Cannot read properties')) await harness.client.dlq.addGroupNote(fingerprint, 'The stock is empty.');
+    const window = await harness.loggedIn();
+    await window.goTo('dead-letters');
+    const row = rowOf(window, 'Cannot read properties');
+    await row.getByText('The stock is empty.').waitFor();
+    assert.match(await row.innerText(), /\bread-write token, (just now|\d+ s ago)/);
+    await row.click();
+    await card(window).getByRole('button', { name: 'Delete note by read-write token' }).waitFor();
+    await card(window).getByText('by read-write token').waitFor();
+  });
 });

@@ -54,7 +54,7 @@ test('the access log contains the id, route, caller and address, but no URL', as
     ],
   );
   assert.equal(lines[0]?.details.requestId, 'req-2');
-  assert.match(String(lines[0]?.details.caller), /^token \S+$/);
+  assert.match(String(lines[0]?.details.caller), /^token \S+ \(read-write token\)$/);
   const text = JSON.stringify(lines);
   for (const word of [harness.token, 'a-secret-run', 'nothing-there', apiKeyOf('dev')]) assert.ok(!text.includes(word), word);
 });

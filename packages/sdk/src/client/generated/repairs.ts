@@ -106,7 +106,7 @@ export interface Repair {
   readonly state: RepairState;
   /** Time when the repair was planned, in Unix milliseconds. */
   readonly createdAt: number;
-  /** Email of the user, or name of the token, that planned the repair. Null when unknown. */
+  /** Email of the user, or id and name of the token, that planned the repair. Null when unknown. */
   readonly createdBy: string | null;
   /** Time when the repair was started, in Unix milliseconds. */
   readonly startedAt: number | null;

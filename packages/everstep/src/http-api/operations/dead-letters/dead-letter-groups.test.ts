@@ -99,7 +99,7 @@ test('acknowledging and resolving a group is audited; a new failure makes it reg
   const acknowledged = await mark(fingerprint, 'acknowledge');
   assert.equal(acknowledged.status, 200);
   assert.equal(acknowledged.body.state, 'known');
-  assert.match(acknowledged.body.acknowledgedBy ?? '', /^token \S+$/);
+  assert.match(acknowledged.body.acknowledgedBy ?? '', /^token \S+ \(read-write token\)$/);
   assert.ok(acknowledged.body.acknowledgedAt);
   const resolved = (await mark(fingerprint, 'resolve')).body;
   assert.ok(resolved.resolvedAt);
