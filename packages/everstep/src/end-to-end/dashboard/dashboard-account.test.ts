@@ -128,8 +128,7 @@ describe('account pages', { skip }, () => {
     await inDialog('Run now').click();
     await dialogClosed();
     await card('Details').getByRole('link').waitFor();
-    const runs = window.page.getByRole('grid', { name: 'Runs of this schedule' });
-    await runs.getByRole('row').nth(1).waitFor();
+    await window.page.getByRole('grid', { name: 'Runs of this schedule' }).getByRole('row').nth(1).waitFor();
     await button('Edit').click();
     await dialog().getByLabel('Cron expression').fill('45 7 2 2 *');
     await dialog().getByLabel('Run payload').fill('{"id": 43}');
