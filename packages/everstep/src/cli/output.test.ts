@@ -29,10 +29,10 @@ test('colors are used only on terminals', () => {
 });
 
 test('a path is shown relative inside the working directory and absolute elsewhere', () => {
-  const paths = ['/work/app/data/x.json', '/work/app', '/var/lib/x.json', '/work', '/work/app/..data'];
+  const paths = ['/srv/app/data/x.json', '/srv/app', '/var/lib/x.json', '/srv', '/srv/app/..data'];
   assert.deepEqual(
-    paths.map((path) => shownPath(path, '/work/app')),
-    ['data/x.json', '.', '/var/lib/x.json', '/work', '..data'],
+    paths.map((path) => shownPath(path, '/srv/app')),
+    ['data/x.json', '.', '/var/lib/x.json', '/srv', '..data'],
   );
 });
 

@@ -11,7 +11,13 @@ import { AuditExportLine, AuditLogPage, AuditVerification } from '../../contract
 import { ApiError } from '../../contract/error-codes.js';
 import { type ApiContext, accountOperation, linesOf, type Operation, respond } from '../operation.js';
 import { Cursor, UnixMs } from '../parameters/values.js';
-import { type AuditPosition, hasWords, MAX_AUDIT_SEARCHED, matchingAudit } from '../read-models/audit-search.js';
+import {
+  type AuditPosition,
+  type AuditSearch,
+  hasWords,
+  MAX_AUDIT_SEARCHED,
+  matchingAudit,
+} from '../read-models/audit-search.js';
 import type { Reads } from '../read-models/reads.js';
 import { RawBody } from '../requests/raw-body.js';
 import { presentAudit } from './presenters.js';
@@ -63,7 +69,7 @@ const listAuditLogs = accountOperation({
   responses: { 200: AuditLogPage },
   errors: ['bad-parameter', 'bad-cursor', 'forbidden'],
   async handle({ query }, context, principal) {
-    const { accounts, reads, cursors } = context;
+    const { accounts, reads, cursors, slices } = context;
     const { all = false, count: limit = LIMITS.auditPageDefault, q = '' } = query;
     if (all) await requireOperator(context, principal);
     const words = q
@@ -76,12 +82,13 @@ const listAuditLogs = accountOperation({
     const visible = all ? null : (await accounts.accountsOf(principal)).map(({ accountId }) => accountId);
     const read = (page: AuditPosition) =>
       all ? reads.auditEntries.listAudit({ accountIds: null, ...page }) : accounts.auditLog(principal, page);
-    const { entries, next } = await matchingAudit(
+    const search: AuditSearch = {
       read,
-      { after, limit },
-      (entry) => hasWords(entry, words),
-      words.length > 0 ? MAX_AUDIT_SEARCHED : limit,
-    );
+      matches: (entry) => hasWords(entry, words),
+      maxSearched: words.length > 0 ? MAX_AUDIT_SEARCHED : limit,
+      runSlice: (work) => slices.run(principal.user.userId, work),
+    };
+    const { entries, next } = await matchingAudit(search, { after, limit });
     return respond(200, {
       cursor: next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null }),
       auditlogs: entries.map((entry) => presentAudit(entry, visible)),

@@ -5,6 +5,9 @@ import type { AuditEntry } from '../../ports/stores/account-store.js';
 /** Maximum number of entries that one request searches for words. */
 export const MAX_AUDIT_SEARCHED = 5 * LIMITS.auditPageMax;
 
+/** Number of entries that one slice of work reads and compares: some 10 ms. */
+const SEARCHED_AT_ONCE = 200;
+
 export interface AuditPosition {
   /** Id of the entry after which the page starts; null: the newest. */
   readonly after: string | null;
@@ -26,25 +29,33 @@ export function hasWords({ actor, action, subject, address, details, request }: 
   return words.every((word) => lower.some((text) => text.includes(word)));
 }
 
+export interface AuditSearch {
+  readonly read: (position: AuditPosition) => Promise<readonly AuditEntry[]>;
+  readonly matches: (entry: AuditEntry) => boolean;
+  readonly maxSearched: number;
+  /** Runs a part of the search when other work has had its turn. */
+  readonly runSlice: <Result>(work: () => Promise<Result>) => Promise<Result>;
+}
+
 /** Reads entries until `limit` match or `maxSearched` were searched. */
 export async function matchingAudit(
-  read: (place: AuditPosition) => Promise<readonly AuditEntry[]>,
+  { read, matches, maxSearched, runSlice }: AuditSearch,
   { after: start, limit }: AuditPosition,
-  matches: (entry: AuditEntry) => boolean,
-  maxSearched: number,
 ): Promise<AuditPage> {
   const entries: AuditEntry[] = [];
   let after = start;
   for (let searched = 0; ; ) {
-    const size = Math.min(maxSearched - searched, LIMITS.auditPageMax);
-    // One entry more than searched reveals whether there are others.
-    const found = await read({ after, limit: size + 1 });
-    for (const entry of found.slice(0, size)) {
+    const size = Math.min(maxSearched - searched, SEARCHED_AT_ONCE);
+    const found = await runSlice(async () => {
+      // One entry more than searched reveals whether there are others.
+      const page = await read({ after, limit: size + 1 });
+      return page.map((entry) => ({ entry, isMatch: matches(entry) }));
+    });
+    for (const [index, { entry, isMatch }] of found.slice(0, size).entries()) {
       searched++;
       after = entry.auditId;
-      if (matches(entry)) entries.push(entry);
-      const isLast = entry === found.at(-1);
-      if (entries.length === limit) return { entries, next: isLast ? null : after };
+      if (isMatch) entries.push(entry);
+      if (entries.length === limit) return { entries, next: index === found.length - 1 ? null : after };
     }
     if (found.length <= size) return { entries, next: null };
     if (searched >= maxSearched) return { entries, next: after };
