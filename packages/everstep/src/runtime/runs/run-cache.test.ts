@@ -33,11 +33,12 @@ const newRun = (instanceId = 'qi_1') =>
     { now: 1_800_000_000_000 + made++, random: { bytes: (count) => new Uint8Array(count) }, publicUrl: '' },
   ).run;
 
+const CLOCK = { endOfTurn: (fire: () => void) => void setImmediate(fire) };
 const LIMITS = { maxRuns: 100, maxBytes: 1_000_000 };
 
 test('runs with a delivery in flight are kept, however many there are, and others are not', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
-  const cache = new RunCache(store, LIMITS);
+  const cache = new RunCache(store, CLOCK, LIMITS);
   const busy = Array.from({ length: 80 }, () => cache.add(newRun(), PAYLOAD));
   for (const entry of busy) entry.deliveries = 1;
   for (let i = 0; i < 1000; i++) cache.add(newRun(), PAYLOAD);
@@ -60,7 +61,7 @@ test('a state that is older than that of the store is dropped, even while it is 
     },
     loadPayload: async () => PAYLOAD,
   };
-  const cache = new RunCache(slow, LIMITS);
+  const cache = new RunCache(slow, CLOCK, LIMITS);
   const early = cache.load(run.key);
   // Another process decides on the run after it was read here.
   version = 4;
@@ -92,7 +93,7 @@ function keepEvent(cache: RunCache, entry: CachedRun, eventId: string, bytes: nu
 
 test('runs with many bytes are removed, those of the account with the most bytes first', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
-  const cache = new RunCache(store, LIMITS, ownersOf('hog1', 'quiet1'));
+  const cache = new RunCache(store, CLOCK, LIMITS, ownersOf('hog1', 'quiet1'));
   const quiet = Array.from({ length: 20 }, () => cache.add(newRun('quiet1'), PAYLOAD));
   for (const entry of quiet) keepEvent(cache, entry, 'small', 1_000);
   const hogs = Array.from({ length: 20 }, () => cache.add(newRun('hog1'), PAYLOAD));
@@ -106,7 +107,7 @@ test('runs with many bytes are removed, those of the account with the most bytes
 
 test('if there are too many runs, those of the account with the most runs are removed', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
-  const cache = new RunCache(store, LIMITS, ownersOf('hog1', 'quiet1'));
+  const cache = new RunCache(store, CLOCK, LIMITS, ownersOf('hog1', 'quiet1'));
   const quiet = Array.from({ length: 20 }, () => cache.add(newRun('quiet1'), PAYLOAD));
   for (let i = 0; i < 1_000; i++) cache.add(newRun('hog1'), PAYLOAD);
   assert.equal(cache.size, 100);
@@ -116,7 +117,7 @@ test('if there are too many runs, those of the account with the most runs are re
 
 test('the weight of a run changes with every decision on it', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
-  const cache = new RunCache(store, LIMITS);
+  const cache = new RunCache(store, CLOCK, LIMITS);
   const entry = cache.add(newRun(), PAYLOAD);
   for (const bytes of [10, 1_000, 100]) {
     keepEvent(cache, entry, 'paid', bytes);
@@ -134,7 +135,7 @@ test('the weight of a run changes with every decision on it', async () => {
 
 test('a run that was just read is not removed, however full the cache is', async () => {
   const store = await openSqliteStore({ file: ':memory:' });
-  const cache = new RunCache(store, LIMITS);
+  const cache = new RunCache(store, CLOCK, LIMITS);
   const busy = Array.from({ length: 5 }, () => cache.add(newRun(), PAYLOAD));
   for (const entry of busy) {
     entry.deliveries = 1;
@@ -143,5 +144,40 @@ test('a run that was just read is not removed, however full the cache is', async
   assert.ok(cache.weight > LIMITS.maxBytes);
   const entry = cache.add(newRun(), PAYLOAD);
   assert.equal(cache.peek(entry.run.key), entry);
+  await store.close();
+});
+
+test('decisions on many runs of a small account end, although the cache is full of runs of other accounts', async () => {
+  const store = await openSqliteStore({ file: ':memory:' });
+  const runs = Array.from({ length: 20 }, () => newRun('small1'));
+  const stored = new Map(runs.map((run) => [run.key, run]));
+  const reading = {
+    ...store,
+    loadRun: async ({ runKey }: { readonly runKey: string }) => stored.get(runKey) ?? null,
+    loadPayload: async () => PAYLOAD,
+  };
+  const names = Array.from({ length: 20 }, (_, index) => `other${index}x1`);
+  const cache = new RunCache(reading, CLOCK, LIMITS, ownersOf('small1', ...names));
+  // Each account has an equal part of the cache, and all runs of the others are in use.
+  for (const name of names) for (let run = 0; run < 5; run++) cache.add(newRun(name), PAYLOAD).deliveries = 1;
+  let reads = 0;
+  const decideOn = async (runKey: string, index: number): Promise<boolean> => {
+    // The readers are at different points, so that between reading a run and deciding on it, others read theirs.
+    for (let hop = 0; hop < index % 5; hop++) await Promise.resolve();
+    for (;;) {
+      if (++reads > 10_000) return false;
+      const entry = await cache.load(runKey);
+      if (entry === null || cache.peek(runKey) !== entry) continue;
+      // The decision is not durable before the end of the turn.
+      entry.uncommitted++;
+      return true;
+    }
+  };
+  const decided = await Promise.all(runs.map(({ key }, index) => decideOn(key, index)));
+  assert.ok(decided.every(Boolean), `not decided after ${reads} reads`);
+  assert.equal(reads, runs.length);
+  for (const { key } of runs) (cache.peek(key) ?? assert.fail()).uncommitted = 0;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(cache.size <= LIMITS.maxRuns + 4, `${cache.size} runs are kept after the turn`);
   await store.close();
 });

@@ -9,6 +9,7 @@
  */
 import type { Run, RunPayload } from '../../engine/runs/run.js';
 import type { CommitUnit } from '../../engine/writes.js';
+import type { Clock } from '../../ports/clock.js';
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { Store } from '../../ports/stores/store.js';
 import { EMPTY_JOURNAL, type HoldState } from './holds.js';
@@ -57,11 +58,12 @@ interface AccountRuns {
 
 /** Number of runs of an account that are checked to find one that is not in use. */
 const CHECKED = 64;
-/** Number of recently added runs that are kept, because a caller that has just read one is about to use it. */
+/** Number of recently added runs that are kept, because a caller that has just added one is about to use it. */
 const LATEST_KEPT = 4;
 
 export class RunCache {
   private readonly store: Store;
+  private readonly clock: Pick<Clock, 'endOfTurn'>;
   private readonly limits: RunCacheLimits;
   private readonly owners: InstanceOwners;
   private readonly entries = new Map<string, CachedRun>();
@@ -69,12 +71,19 @@ export class RunCache {
   /** The account for which each run is counted. The instance may belong to another account by now. */
   private readonly accountOf = new Map<string, string>();
   private readonly latest: CachedRun[] = [];
+  /**
+   * Runs that were read in this turn of the event loop. They are not removed before it ends, because their readers have not
+   * continued yet. Otherwise many readers at once would remove each other's runs and read them again, forever and without
+   * leaving the turn.
+   */
+  private readonly readNow = new Set<CachedRun>();
   private bytes = 0;
   /** Reads in progress. A read that was removed from here started too early: its result may be out of date. */
   private readonly loading = new Map<string, { readonly entry: Promise<CachedRun | null> }>();
 
-  constructor(store: Store, limits: RunCacheLimits, owners: InstanceOwners = ONE_OWNER) {
+  constructor(store: Store, clock: Pick<Clock, 'endOfTurn'>, limits: RunCacheLimits, owners: InstanceOwners = ONE_OWNER) {
     this.store = store;
+    this.clock = clock;
     this.limits = limits;
     this.owners = owners;
   }
@@ -92,7 +101,13 @@ export class RunCache {
   }
 
   /** Adds a run. Without a body, the payload is read when it is sent. */
-  add(run: Run, { forwardHeaders, contentType, body }: StartPayload): CachedRun {
+  add(run: Run, payload: StartPayload): CachedRun {
+    const entry = this.put(run, payload);
+    this.shrink();
+    return entry;
+  }
+
+  private put(run: Run, { forwardHeaders, contentType, body }: StartPayload): CachedRun {
     const entry: CachedRun = {
       run,
       durable: run,
@@ -113,7 +128,6 @@ export class RunCache {
     this.join(entry);
     this.latest.push(entry);
     if (this.latest.length > LATEST_KEPT) this.latest.shift();
-    this.shrink();
     return entry;
   }
 
@@ -204,7 +218,19 @@ export class RunCache {
     if (!isLatest()) return this.load(runKey);
     if (run?.status !== 'active' || payload === null) return null;
     const { body, ...headers } = payload;
-    return this.entries.get(runKey) ?? this.add(run, body.length > KEPT_PAYLOAD_BYTES ? headers : payload);
+    return this.entries.get(runKey) ?? this.addRead(run, body.length > KEPT_PAYLOAD_BYTES ? headers : payload);
+  }
+
+  private addRead(run: Run, payload: StartPayload): CachedRun {
+    const entry = this.put(run, payload);
+    if (this.readNow.size === 0)
+      this.clock.endOfTurn(() => {
+        this.readNow.clear();
+        this.shrink();
+      });
+    this.readNow.add(entry);
+    this.shrink();
+    return entry;
   }
 
   private join(entry: CachedRun): void {
@@ -245,13 +271,17 @@ export class RunCache {
     }
   }
 
+  private isNeeded(entry: CachedRun): boolean {
+    return entry.uncommitted > 0 || entry.deliveries > 0 || this.readNow.has(entry) || this.latest.includes(entry);
+  }
+
   /** Removes the least recently used run. A run in use moves behind the others. */
   private removeOne({ runs }: AccountRuns): boolean {
     const max = Math.min(CHECKED, runs.size);
     let checked = 0;
     for (const [runKey, entry] of runs) {
       if (++checked > max) return false;
-      if (entry.uncommitted > 0 || entry.deliveries > 0 || this.latest.includes(entry)) this.used(runKey, entry);
+      if (this.isNeeded(entry)) this.used(runKey, entry);
       else {
         this.drop(runKey);
         return true;

@@ -62,7 +62,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const deps = runtimeDeps(options);
     const { store, clock, limits, owners, writes, cluster, isDeleted, context, observer, traces } = deps;
     this.deps = deps;
-    const cache = new RunCache(store, { maxRuns: LIMITS.maxCachedRuns, maxBytes: LIMITS.maxCachedRunBytes }, owners);
+    const cache = new RunCache(store, clock, { maxRuns: LIMITS.maxCachedRuns, maxBytes: LIMITS.maxCachedRunBytes }, owners);
     this.cache = cache;
     this.live = new LiveChanges({ clock, cluster, runOf: (runKey) => this.hintOf(runKey) });
     const observing: DurableWatcher = {
