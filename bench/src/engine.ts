@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { launch, processId, stop, untilReady } from './child-process.js';
 import { type BenchDatabase, openDatabase } from './database.js';
 import { createEngineClient, type EngineClient } from './engine-client.js';
-import { CHECKPOINT_VARIABLE, type Options, type Sdk, type Transport } from './options.js';
+import { CHECKPOINT_VARIABLE, type ChangedServer, type Options, type Sdk, type Transport } from './options.js';
 import type { WorkerReady } from './worker.js';
 
 export const SERVICE_BIN = fileURLToPath(new URL('../../packages/everstep/dist/cli/bin.js', import.meta.url));
@@ -68,9 +68,11 @@ function workerEnv(
   return { ...names('QSTASH_URL', 'QSTASH_TOKEN'), ...keys };
 }
 
+const UNCHANGED: ChangedServer = { against: null, settings: {} };
+
 export type EngineOptions = Pick<Options, 'verify' | 'limitS' | 'sdk' | 'via' | 'checkpoint' | 'store' | 'nodes' | 'database'>;
 
-export async function startEngine(options: EngineOptions): Promise<Engine> {
+export async function startEngine(options: EngineOptions, changed: ChangedServer = UNCHANGED): Promise<Engine> {
   const { verify, limitS, sdk, via, store, nodes, checkpoint, database: given } = options;
   const directory = mkdtempSync(join(tmpdir(), 'everstep-bench-'));
   const children: ChildProcess[] = [];
@@ -94,8 +96,8 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       const logFile = join(directory, `service-${index}.log`);
       const addresses = { EVERSTEP_PORT: '0', EVERSTEP_DATA_DIR: dataDir(index), EVERSTEP_ENV_FILE: envFile };
       const service = launch({
-        args: [QUIET_NODE, ...PROFILE, SERVICE_BIN, 'dev'],
-        env: { EVERSTEP_DEMO: '0', ...addresses, ...shared },
+        args: [QUIET_NODE, ...PROFILE, changed.against ?? SERVICE_BIN, 'dev'],
+        env: { EVERSTEP_DEMO: '0', ...addresses, ...shared, ...changed.settings },
         logFile,
       });
       children.push(service);

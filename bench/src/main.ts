@@ -2,6 +2,7 @@
 import { type Engine, startEngine } from './engine.js';
 import { memoryOf } from './meter.js';
 import { type Measurable, type Options, parseOptions, USAGE, UsageError } from './options.js';
+import { comparePairs } from './pairs.js';
 import { writeTable } from './table.js';
 import { type Report, WORK } from './workloads.js';
 
@@ -41,6 +42,10 @@ async function measured(options: Measurable): Promise<Report> {
 async function bench(options: Options): Promise<number> {
   const { workload: w } = options;
   if (w === 'table') return writeTable(options, measured);
+  if (w === 'pairs') {
+    console.log(JSON.stringify(await comparePairs(options)));
+    return 0;
+  }
   const one: Measurable = { ...options, workload: w };
   const { verify, sdk, via, store, nodes, checkpoint } = one;
   const which = store === 'embedded' ? { via, store } : { via, store, nodes };

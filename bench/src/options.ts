@@ -1,6 +1,6 @@
 /** Command line of the benchmark: a workload and `--name value` pairs. */
 
-export const WORKLOADS = ['W1', 'W2', 'W3', 'W4', 'W5', 'memory', 'waiting', 'limited', 'connected', 'table'] as const;
+export const WORKLOADS = ['W1', 'W2', 'W3', 'W4', 'W5', 'memory', 'waiting', 'limited', 'connected', 'table', 'pairs'] as const;
 export type Workload = (typeof WORKLOADS)[number];
 
 export const SDKS = ['everstep', 'upstash'] as const;
@@ -15,6 +15,14 @@ export type Transport = (typeof TRANSPORTS)[number];
 
 /** Environment variable of the worker: the number of steps that it reports together. */
 export const CHECKPOINT_VARIABLE = 'EVERSTEP_BENCH_CHECKPOINT';
+
+/** How the second server of `pairs` differs. */
+export interface ChangedServer {
+  /** Path of the `bin.js` of another build; null: this build. */
+  readonly against: string | null;
+  /** Environment variables. */
+  readonly settings: Readonly<Record<string, string>>;
+}
 
 export interface Options {
   readonly workload: Workload;
@@ -41,14 +49,15 @@ export interface Options {
   readonly checkpoint: number;
   /** Whether the embedded store is measured beside PostgreSQL, and single steps beside a checkpoint. */
   readonly beside: boolean;
+  readonly changed: ChangedServer;
   /** Maximum duration of a run, and of draining a backlog. At most the longest wait for a result that the API allows. */
   readonly limitS: number;
 }
 
 /** Options of a single measurement. */
-export type Measurable = Options & { readonly workload: Exclude<Workload, 'table'> };
+export type Measurable = Options & { readonly workload: Exclude<Workload, 'table' | 'pairs'> };
 
-export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n] [--concurrency n] [--repeat n] [--warmup n] [--steps n[,n...]] [--verify 0|1] [--limit seconds] [--sdk everstep|upstash] [--store embedded|postgres] [--nodes n] [--via http|connection] [--checkpoint n] [--out path]
+export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n] [--concurrency n] [--repeat n] [--warmup n] [--steps n[,n...]] [--verify 0|1] [--limit seconds] [--sdk everstep|upstash] [--store embedded|postgres] [--nodes n] [--via http|connection] [--checkpoint n] [--out path] [--settings NAME=value[,NAME=value...]] [--against path]
 
   W1      throughput: runs of 5 steps in a row, 64 in flight
   W2      latency: one run of 5 steps at a time
@@ -61,6 +70,8 @@ export const USAGE = `usage: npm run bench -- <${WORKLOADS.join('|')}> [--runs n
   connected  memory of the service for each of 500 connected workers that do nothing
   table   W1 to W5 over HTTP and over a connection, memory, and both again on databases of several sizes; writes
           <out>.md and <out>.json (bench-results)
+  pairs   W1 in turn on this server and on one with other settings (--settings) or of another build (--against <its bin.js>):
+          how much more CPU time and time the second one needs
 
 With --via connection the worker opens a connection to the service, which does not need the worker's address. The figures over HTTP
 are measured after it and printed beside its own, under "http"; --beside 0 leaves them out.
@@ -86,13 +97,26 @@ function positive(name: string, text: string): number {
   return Number(text);
 }
 
+function settingsIn(text: string | undefined): Readonly<Record<string, string>> {
+  const pairs = text?.split(',').map((pair) => {
+    const equals = pair.indexOf('=');
+    if (equals < 1) throw new UsageError(`--settings must be NAME=value pairs; got "${pair}"`);
+    return [pair.slice(0, equals), pair.slice(equals + 1)] as const;
+  });
+  return Object.fromEntries(pairs ?? []);
+}
+
 export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): Options {
   const [workload, ...rest] = args;
   if (!isWorkload(workload)) throw new UsageError(`the workload must be one of ${WORKLOADS.join(', ')}`);
   const values = new Map<string, string>();
   for (let i = 0; i < rest.length; i += 2) {
     const [flag = '', value] = rest.slice(i, i + 2);
-    if (!/^--(runs|concurrency|repeat|warmup|steps|verify|limit|sdk|store|nodes|beside|via|out|checkpoint)$/.test(flag))
+    if (
+      !/^--(runs|concurrency|repeat|warmup|steps|verify|limit|sdk|store|nodes|beside|via|out|checkpoint|against|settings)$/.test(
+        flag,
+      )
+    )
       throw new UsageError(`unknown option "${flag}"`);
     if (value === undefined) throw new UsageError(`${flag} requires a value`);
     values.set(flag.slice(2), value);
@@ -128,6 +152,7 @@ export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): O
     checkpoint,
     database: store === 'postgres' ? database : null,
     beside: beside === '1',
+    changed: { against: values.get('against') ?? null, settings: settingsIn(values.get('settings')) },
     runs: number('runs'),
     concurrency: number('concurrency'),
     repeat: number('repeat') ?? 1,

@@ -13,7 +13,7 @@ const MEMORY_SAMPLE_RUNS = 10_000;
 const SETTLE_MS = 3_000;
 
 /** Calls `work` `count` times with bounded concurrency. */
-async function inFlight(count: number, concurrency: number, work: () => Promise<void>): Promise<void> {
+export async function inFlight(count: number, concurrency: number, work: () => Promise<void>): Promise<void> {
   let started = 0;
   const lane = async (): Promise<void> => {
     while (started < count) {
@@ -36,7 +36,7 @@ const cpuOf = ({ cpuServer, cpuWorker, cpuDatabase }: Cost) => ({
   ...(cpuDatabase === null ? {} : { cpuDatabase }),
 });
 const diskOf = ({ flushes, writtenMB }: Cost) => ({ flushes, writtenMB });
-const shortRun = (engine: Engine) => (): Promise<void> => engine.run('seq', STEPS_PER_RUN);
+export const shortRun = (engine: Engine) => (): Promise<void> => engine.run('seq', STEPS_PER_RUN);
 
 async function throughput(engine: Engine, options: Options): Promise<Report> {
   const { runs = 3_000, concurrency = 64, warmup = Math.min(500, runs) } = options;

@@ -57,6 +57,12 @@ test('every alert has a section on the page about alerts, and every section has 
   }
 });
 
+test('the Grafana dashboard shows every metric, except the labels of the process', () => {
+  const shown = targets.map(({ expr }) => expr).join(' ');
+  const missing = Object.keys(METRICS).filter((name) => !new RegExp(`\\b${name}(?:_bucket)?\\b`).test(shown));
+  assert.deepEqual(missing, ['everstep_info']);
+});
+
 test('panels have unique ids and do not overlap', () => {
   assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
   const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>

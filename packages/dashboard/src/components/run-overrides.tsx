@@ -1,4 +1,4 @@
-/** Settings in which new runs differ from the failed runs they replace. Empty fields keep the original settings. */
+/** Settings of new runs. Empty fields keep the defaults, or the settings of the failed runs that the new ones replace. */
 import { useId } from 'react';
 
 export interface OverrideTexts {
@@ -72,13 +72,19 @@ const labelsIn = (text: string): string[] =>
 interface FieldText {
   readonly label: string;
   readonly hint: string;
+  /** Hint if the new run replaces a failed run. */
+  readonly replacing?: string;
   readonly number?: { readonly min: number; readonly max?: number };
 }
 const FIELDS: Readonly<Record<keyof OverrideTexts, FieldText>> = {
   retries: { label: 'Retries', hint: 'Per step. 0 disables retries.', number: { min: 0, max: 100 } },
   retryDelay: { label: 'Retry delay', hint: 'In ms. “retried” is the number of retries so far: 1000 * (1 + retried)' },
-  labels: { label: 'Labels', hint: 'Comma-separated. They replace the current labels.' },
-  flowControlKey: { label: 'Flow control key', hint: 'Leave empty to keep the current key.' },
+  labels: { label: 'Labels', hint: 'Comma-separated.', replacing: 'Comma-separated. They replace the current labels.' },
+  flowControlKey: {
+    label: 'Flow control key',
+    hint: 'Shares its limits with all runs that have the key.',
+    replacing: 'Leave empty to keep the current key.',
+  },
   parallelism: { label: 'Parallelism', hint: 'Max requests in progress for the key.', number: { min: 1 } },
   rate: { label: 'Max starts per period', hint: 'For the key.', number: { min: 1 } },
   periodSeconds: { label: 'Period (seconds)', hint: 'Period of the max starts. Default: 1.', number: { min: 1 } },
@@ -93,19 +99,27 @@ const ORDER = [
   'periodSeconds',
 ] as const satisfies readonly (keyof OverrideTexts)[];
 
+const TITLES = {
+  'new-run': 'Run settings',
+  'replacing-run': 'Settings for the new run',
+  'replacing-runs': 'Settings for the new runs',
+} as const;
+
 export interface OverrideFieldsProps {
+  /** What the settings are for: a run or runs without settings yet, or ones that replace failed runs. */
+  readonly of: keyof typeof TITLES;
   readonly texts: OverrideTexts;
   readonly onChange: (texts: OverrideTexts) => void;
 }
 
-export function OverrideFields({ texts, onChange }: OverrideFieldsProps) {
+export function OverrideFields({ of, texts, onChange }: OverrideFieldsProps) {
   const id = useId();
   return (
     <details className="overrides">
-      <summary>Settings for the new runs</summary>
+      <summary>{TITLES[of]}</summary>
       <div className="overrides-fields">
         {ORDER.map((name) => {
-          const { label, hint, number } = FIELDS[name];
+          const { label, hint, replacing = hint, number } = FIELDS[name];
           return (
             <div key={name} className="field">
               <label className="field-label" htmlFor={`${id}-${name}`}>
@@ -121,7 +135,7 @@ export function OverrideFields({ texts, onChange }: OverrideFieldsProps) {
                 onChange={(event) => onChange({ ...texts, [name]: event.target.value })}
               />
               <span id={`${id}-${name}-hint`} className="field-hint">
-                {hint}
+                {of === 'new-run' ? hint : replacing}
               </span>
             </div>
           );

@@ -197,7 +197,7 @@ describe('client commands', () => {
     assert.match((await everstep('dlq', 'groups')).stdout, new RegExp(`${group.fingerprint} +new +\\d+ .*set to fail`));
     assert.match(
       (await everstep('dlq', 'groups', 'get', group.fingerprint)).stdout,
-      /First seen .* UTC[\s\S]*Error: .*set to fail/,
+      /First seen .* UTC[\s\S]*Message pattern: .*set to fail[\s\S]*failed:\n {2}.*set to fail/,
     );
     const marked = await everstep('dlq', 'groups', 'acknowledge', group.fingerprint);
     assert.equal(marked.stdout, `${group.fingerprint} acknowledged\n`);

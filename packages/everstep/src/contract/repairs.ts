@@ -224,7 +224,7 @@ export const RepairEntry = Type.Object(
           description: `Entries by workflow, highest count first. At most ${LIMITS.repairPlanRows} workflows.`,
         }),
         groups: Type.Array(Type.Object({ fingerprint: Type.String(), message: Type.String(), count: Type.Integer() }, CLOSED), {
-          description: `Entries by error, highest count first. At most ${LIMITS.repairPlanRows} errors.`,
+          description: `Entries by error, highest count first, with the newest message of each error. At most ${LIMITS.repairPlanRows} errors.`,
         }),
         oldestAt: orNull(unixMs('Time of the oldest failure')),
         newestAt: orNull(unixMs('Time of the newest failure')),

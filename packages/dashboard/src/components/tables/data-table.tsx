@@ -25,6 +25,7 @@ import { InTable } from './in-table.js';
 import { useRowFocus } from './row-focus.js';
 import { useOpenHref } from './row-link.js';
 import { useRowReturn } from './row-return.js';
+import { type SortedRows, useSortedRows } from './sorted-rows.js';
 import { type Column, isColumnShown, shownIn, TableRow } from './table-row.js';
 import { type Selection, useTableSelection } from './table-selection.js';
 
@@ -47,6 +48,8 @@ export interface DataTableProps<Row> {
   readonly estimatedHeight?: number;
   /** Called shortly before the last rows come into view. */
   readonly onEnd?: () => void;
+  /** Whether `rows` are all rows of the list, so that columns can sort them. Default: true. */
+  readonly isWhole?: boolean;
   /** Shown below the rows. */
   readonly foot?: ReactNode;
 }
@@ -60,12 +63,23 @@ const rowOf = ({ target }: { readonly target: EventTarget }): HTMLElement | null
   target instanceof Element ? target.closest<HTMLElement>('.table-row') : null;
 const indexOf = (row: HTMLElement): number => Number(row.dataset.index);
 
-function SortButton<Row>({ column: { header, sort } }: { readonly column: Column<Row> }) {
+interface SortButtonProps {
+  readonly header: string;
+  readonly sort: Column<never>['sort'];
+}
+
+function SortButton({ header, sort }: SortButtonProps) {
   if (sort === undefined) return header;
+  const { direction, onReverse } = sort;
   return (
-    <button type="button" className="table-sort" title="Reverse the order" onClick={sort.onReverse}>
+    <button
+      type="button"
+      className="table-sort"
+      title={direction === null ? 'Sort by this column' : 'Change the order'}
+      onClick={onReverse}
+    >
       {header}
-      <Icon name={sort.direction === 'descending' ? 'down' : 'up'} />
+      {direction === null ? null : <Icon name={direction === 'descending' ? 'down' : 'up'} />}
     </button>
   );
 }
@@ -74,28 +88,30 @@ interface ColumnHeaderProps<Row> {
   readonly column: Column<Row>;
   /** Sortable columns that are stacked under this one, whose buttons are beside its header. */
   readonly stacked: readonly Column<Row>[];
+  readonly sortOf: SortedRows<Row>['sortOf'];
 }
 
-function ColumnHeader<Row>({ column, stacked }: ColumnHeaderProps<Row>) {
-  const sorted = [column, ...stacked].find(({ sort }) => sort);
+function ColumnHeader<Row>({ column, stacked, sortOf }: ColumnHeaderProps<Row>) {
+  const sorted = [column, ...stacked].map((candidate) => sortOf(candidate)?.direction).find((direction) => direction);
   return (
     <div
       role="columnheader"
       className="clip table-title"
       data-align={column.align}
       data-stacked={stacked.length === 0 ? undefined : ''}
-      aria-sort={sorted?.sort?.direction}
+      aria-sort={sorted ?? undefined}
     >
-      <SortButton column={column} />
-      {stacked.map((each) => (
-        <SortButton key={each.id} column={each} />
+      <SortButton header={column.header} sort={sortOf(column)} />
+      {stacked.map((hidden) => (
+        <SortButton key={hidden.id} header={hidden.header} sort={sortOf(hidden)} />
       ))}
     </div>
   );
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, rows, idOf, nameOf = idOf, hrefOf, onOpen, selection, gone, estimatedHeight = 34, onEnd, foot } = props;
+  const { label, columns, idOf, nameOf = idOf, hrefOf, onOpen, selection, gone, estimatedHeight = 34, onEnd, foot } = props;
+  const { rows, sortOf } = useSortedRows({ columns, rows: props.rows, idOf, isWhole: props.isWhole ?? true });
   const windowWidth = useWindowWidth();
   const body = useRef<HTMLDivElement>(null);
   const tableId = useId();
@@ -211,8 +227,12 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               <ColumnHeader
                 key={column.id}
                 column={column}
+                sortOf={sortOf}
                 stacked={columns.filter(
-                  (candidate) => candidate.sort && candidate !== column && shownIn(candidate, columns, windowWidth) === column,
+                  (candidate) =>
+                    (candidate.sort ?? sortOf(candidate)?.direction) &&
+                    candidate !== column &&
+                    shownIn(candidate, columns, windowWidth) === column,
                 )}
               />
             ))}

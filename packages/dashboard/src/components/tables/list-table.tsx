@@ -108,6 +108,7 @@ export function ListTable<Row>({ list, what, empty, ...table }: ListTableProps<R
       {...table}
       list={list}
       what={what}
+      isWhole={!list.hasMore}
       {...(list.moreFailure === null ? { onEnd: list.loadMore } : {})}
       shownAside={
         list.searchedBackTo === null || !list.hasMore ? null : (

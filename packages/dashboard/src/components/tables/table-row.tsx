@@ -26,8 +26,10 @@ export interface Column<Row> {
   readonly stackBelow?: boolean;
   /** Prefix of the cell there, such as `until`. */
   readonly stackPrefix?: string;
-  /** Present if the rows can be sorted by the column. */
-  readonly sort?: { readonly direction: 'ascending' | 'descending'; readonly onReverse: () => void };
+  /** Present if the list has the order of this column. `direction` is null while another column sorts the rows. */
+  readonly sort?: { readonly direction: 'ascending' | 'descending' | null; readonly onReverse: () => void };
+  /** Value by which the rows can be sorted once all of them are loaded; null is last. */
+  readonly sortBy?: (row: Row) => string | number | null;
   /** Whether the cell is the link of a row with an address. Such a cell contains no other links or buttons. */
   readonly isLink?: boolean;
 }

@@ -34,6 +34,7 @@ const COLUMNS: readonly Column<AlertEntry>[] = [
   {
     id: 'state',
     header: 'State',
+    sortBy: ({ endedAt }) => (endedAt === undefined ? 1 : 0),
     width: '104px',
     cell: ({ endedAt }) =>
       endedAt === undefined ? <StatusBadge tone="bad">Open</StatusBadge> : <StatusBadge tone="quiet">Ended</StatusBadge>,
@@ -72,6 +73,7 @@ const COLUMNS: readonly Column<AlertEntry>[] = [
   {
     id: 'count',
     header: 'Count',
+    sortBy: ({ occurrences }) => occurrences,
     width: '76px',
     align: 'right',
     from: 'medium',
@@ -80,6 +82,7 @@ const COLUMNS: readonly Column<AlertEntry>[] = [
   {
     id: 'opened',
     header: 'Opened',
+    sortBy: ({ openedAt }) => openedAt,
     width: '118px',
     stackUnder: 'summary',
     cell: ({ openedAt }) => <TimeText unixMs={openedAt} of="Opened" />,
@@ -87,6 +90,7 @@ const COLUMNS: readonly Column<AlertEntry>[] = [
   {
     id: 'ended',
     header: 'Ended',
+    sortBy: ({ endedAt = null }) => endedAt,
     width: '118px',
     from: 'wide',
     cell: ({ endedAt }) =>

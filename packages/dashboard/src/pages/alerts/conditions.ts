@@ -32,7 +32,13 @@ export const KINDS: Readonly<Record<Kind, { readonly text: string; readonly fiel
     fields: [
       WORKFLOW,
       { name: 'label', label: 'Label (optional)', type: 'text', initial: '' },
-      { name: 'endAfterMs', label: 'Ends without failures for (minutes)', type: 'minutes', initial: '15' },
+      {
+        name: 'endAfterMs',
+        label: 'Ends without failures for (minutes)',
+        type: 'minutes',
+        unit: 'min without failures end it',
+        initial: '15',
+      },
     ],
   },
   'error-group': { text: 'New or regressed error', fields: [WORKFLOW] },

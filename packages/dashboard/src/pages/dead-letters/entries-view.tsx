@@ -35,7 +35,7 @@ const read = ({ cursor, messages }: DeadLetterPage): CursorPage<DeadLetterEntry>
 const idOf = ({ dlqId }: DeadLetterEntry): string => dlqId;
 const nameOf = ({ workflowRunId }: DeadLetterEntry): string => `dead letter of run ${workflowRunId}`;
 
-/** Dead letters are sorted by the time of the failure only, because that is the only order with an index. */
+/** The server sorts dead letters by the time of the failure only, because that is the only order with an index. */
 const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] => [
   {
     id: 'at',
@@ -48,6 +48,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] 
   {
     id: 'error',
     header: 'Error',
+    sortBy: ({ error }) => error,
     width: 'minmax(0, 6fr)',
     isLink: true,
     cell: ({ error, responseStatus, deletionAt }) => (
@@ -69,6 +70,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<DeadLetterEntry>[] 
   {
     id: 'run',
     header: 'Run',
+    sortBy: ({ workflowUrl }) => workflowUrl,
     width: 'minmax(0, 4fr)',
     stackUnder: 'error',
     cell: ({ workflowRunId, workflowUrl }) => (

@@ -100,7 +100,7 @@ export function EntryActions({ entry, onRun, onDeleted }: EntryActionsProps) {
           Run <span className="mono">{entry.workflowRunId}</span>
         </p>
         {last === 'resume' ? <CompatibilityCheck entry={entry} enabled={open === 'resume'} /> : null}
-        {last === 'delete' ? null : <OverrideFields texts={texts} onChange={setTexts} />}
+        {last === 'delete' ? null : <OverrideFields of="replacing-run" texts={texts} onChange={setTexts} />}
       </ConfirmDialog>
     </>
   );

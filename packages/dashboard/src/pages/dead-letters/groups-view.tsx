@@ -63,6 +63,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
   {
     id: 'state',
     header: 'State',
+    sortBy: ({ state }) => state,
     width: '108px',
     stackUnder: 'error',
     cell: ({ state, acknowledgedAt, needsAttention, count }) => (
@@ -103,6 +104,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
   {
     id: 'count',
     header: 'Count',
+    sortBy: ({ count }) => count,
     width: '76px',
     align: 'right',
     cell: ({ count, total }) => (
@@ -124,6 +126,7 @@ const COLUMNS: readonly Column<DeadLetterGroup>[] = [
   {
     id: 'seen',
     header: 'Seen',
+    sortBy: ({ lastSeenAt }) => lastSeenAt,
     width: '140px',
     from: 'full',
     stackUnder: 'error',

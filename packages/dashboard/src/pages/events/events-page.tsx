@@ -44,7 +44,13 @@ export default function EventsPage() {
     idOf,
   });
   const columns: readonly Column<EventWaiter>[] = [
-    { id: 'event', header: 'Event', width: 'minmax(0, 3fr)', cell: ({ eventId }) => <CopyId value={eventId} what="event id" /> },
+    {
+      id: 'event',
+      header: 'Event',
+      sortBy: ({ eventId }) => eventId,
+      width: 'minmax(0, 3fr)',
+      cell: ({ eventId }) => <CopyId value={eventId} what="event id" />,
+    },
     {
       id: 'run',
       header: 'Waiting run',
@@ -63,6 +69,7 @@ export default function EventsPage() {
     {
       id: 'workflow',
       header: 'Workflow',
+      sortBy: ({ workflowUrl }) => workflowUrl,
       width: 'minmax(0, 3fr)',
       from: 'full',
       stackUnder: 'run',
@@ -72,6 +79,7 @@ export default function EventsPage() {
     {
       id: 'since',
       header: 'Waiting since',
+      sortBy: ({ since }) => since,
       width: '118px',
       stackUnder: 'event',
       stackPrefix: 'since',
@@ -80,6 +88,7 @@ export default function EventsPage() {
     {
       id: 'until',
       header: 'Times out',
+      sortBy: ({ deadlineAt }) => deadlineAt,
       width: '118px',
       from: 'full',
       stackUnder: 'event',

@@ -28,6 +28,7 @@ const COLUMNS: readonly Column<FlowControlEntry>[] = [
   {
     id: 'key',
     header: 'Key',
+    sortBy: ({ flowControlKey }) => flowControlKey,
     width: 'minmax(0, 3fr)',
     isLink: true,
     cell: ({ flowControlKey, isPinnedParallelism, isPinnedRate }) => (
@@ -40,7 +41,14 @@ const COLUMNS: readonly Column<FlowControlEntry>[] = [
       </div>
     ),
   },
-  { id: 'waiting', header: 'Waiting', width: '84px', align: 'right', cell: ({ waitListSize }) => countText(waitListSize) },
+  {
+    id: 'waiting',
+    header: 'Waiting',
+    sortBy: ({ waitListSize }) => waitListSize,
+    width: '84px',
+    align: 'right',
+    cell: ({ waitListSize }) => countText(waitListSize),
+  },
   {
     id: 'parallelism',
     header: 'Parallelism',

@@ -34,14 +34,23 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
   {
     id: 'host',
     header: 'Host',
+    sortBy: ({ host }) => host,
     width: 'minmax(0, 2fr)',
     from: 'medium',
     cell: (node) => <div className="clip">{node.host}</div>,
   },
-  { id: 'version', header: 'Version', width: '92px', from: 'medium', cell: (node) => node.version },
+  {
+    id: 'version',
+    header: 'Version',
+    sortBy: ({ version }) => version,
+    width: '92px',
+    from: 'medium',
+    cell: (node) => node.version,
+  },
   {
     id: 'started',
     header: 'Started',
+    sortBy: ({ startedAt }) => startedAt,
     width: '118px',
     stackUnder: 'node',
     cell: (node) => <TimeText unixMs={node.startedAt} of="Started" />,
@@ -61,12 +70,21 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
   {
     id: 'runs',
     header: 'Deliveries',
+    sortBy: ({ runsClaimed }) => runsClaimed,
     width: '96px',
     align: 'right',
     from: 'medium',
     cell: (node) => countText(node.runsClaimed),
   },
-  { id: 'gates', header: 'Instances', width: '92px', align: 'right', from: 'full', cell: (node) => countText(node.gates) },
+  {
+    id: 'gates',
+    header: 'Instances',
+    sortBy: ({ gates }) => gates,
+    width: '92px',
+    align: 'right',
+    from: 'full',
+    cell: (node) => countText(node.gates),
+  },
 ];
 
 export default function NodesPage() {

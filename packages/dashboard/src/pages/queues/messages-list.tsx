@@ -66,6 +66,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<MessageEvent>[] => 
   {
     id: 'url',
     header: 'Destination',
+    sortBy: ({ url }) => url,
     width: 'minmax(0, 4fr)',
     cell: ({ url, method }) => (
       <div className="message-to" title={`${method} ${url}`}>
@@ -104,7 +105,14 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<MessageEvent>[] => 
     stackUnder: 'url',
     cell: ({ createdAt }) => <TimeText unixMs={createdAt} />,
   },
-  { id: 'time', header: 'Updated', width: '118px', stackUnder: 'url', cell: ({ time }) => <TimeText unixMs={time} /> },
+  {
+    id: 'time',
+    header: 'Updated',
+    sortBy: ({ time }) => time,
+    width: '118px',
+    stackUnder: 'url',
+    cell: ({ time }) => <TimeText unixMs={time} />,
+  },
 ];
 
 export function MessagesList() {

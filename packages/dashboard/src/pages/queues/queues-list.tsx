@@ -54,6 +54,7 @@ export function QueuesList() {
     {
       id: 'name',
       header: 'Queue',
+      sortBy: ({ name }) => name,
       width: 'minmax(0, 3fr)',
       cell: ({ name }) => (
         <div className="clip mono" title={name}>
@@ -61,10 +62,11 @@ export function QueuesList() {
         </div>
       ),
     },
-    { id: 'lag', header: 'Waiting', width: '80px', align: 'right', cell: ({ lag }) => countText(lag) },
+    { id: 'lag', header: 'Waiting', sortBy: ({ lag }) => lag, width: '80px', align: 'right', cell: ({ lag }) => countText(lag) },
     {
       id: 'parallelism',
       header: 'Parallelism',
+      sortBy: ({ parallelism }) => parallelism,
       width: '96px',
       align: 'right',
       from: 'medium',
@@ -73,6 +75,7 @@ export function QueuesList() {
     {
       id: 'updated',
       header: 'Updated',
+      sortBy: ({ updatedAt }) => updatedAt,
       width: '118px',
       from: 'wide',
       cell: ({ updatedAt }) => <TimeText unixMs={updatedAt} />,

@@ -84,7 +84,7 @@ export default function NewRepairPage() {
                 </label>
               ))}
             </fieldset>
-            {action === 'delete' ? null : <OverrideFields texts={texts} onChange={setTexts} />}
+            {action === 'delete' ? null : <OverrideFields of="replacing-runs" texts={texts} onChange={setTexts} />}
             {failure === null ? null : <FailureNotice failure={failure} />}
             <div className="line">
               <ActionButton submits variant="primary" disabledReason={permissions.readOnly} busy={busy}>

@@ -1,8 +1,10 @@
 /** View of a plan: its effects, the included dead letters, the compatibility check, and the form that starts it. */
+import type { ReactNode } from 'react';
 import type { RepairEntry } from '../../../../everstep/src/contract/repairs.js';
 import { EmptyState, Skeleton } from '../../components/states.js';
 import { countText, durationText } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
+import { UrlText } from '../../components/url-text.js';
 import { CheckSample } from './check-sample.js';
 import { Covered } from './covered-list.js';
 import { consequences } from './repair-text.js';
@@ -85,14 +87,22 @@ export function PlanView({ repair }: { readonly repair: RepairEntry }) {
             <h3>By workflow</h3>
             <Shares
               total={counts.total}
-              rows={plan.workflows.map(({ workflowUrl, count }) => ({ id: workflowUrl, name: workflowUrl, count }))}
+              rows={plan.workflows.map(({ workflowUrl, count }) => ({
+                id: workflowUrl,
+                name: <UrlText url={workflowUrl} />,
+                count,
+              }))}
             />
             {plan.groups.length === 0 ? null : (
               <>
                 <h3>By error</h3>
                 <Shares
                   total={counts.total}
-                  rows={plan.groups.map(({ fingerprint, message, count }) => ({ id: fingerprint, name: message, count }))}
+                  rows={plan.groups.map(({ fingerprint, message, count }) => ({
+                    id: fingerprint,
+                    name: <span className="mono">{message}</span>,
+                    count,
+                  }))}
                 />
               </>
             )}
@@ -129,7 +139,7 @@ function OverrideSentence({ overrides }: { readonly overrides: RepairEntry['over
 
 interface Share {
   readonly id: string;
-  readonly name: string;
+  readonly name: ReactNode;
   readonly count: number;
 }
 
@@ -140,7 +150,7 @@ function Shares({ rows, total }: { readonly rows: readonly Share[]; readonly tot
       {rows.map(({ id, name, count }) => (
         <li key={id}>
           <span className="share-line">
-            <span className="share-name mono">{name}</span>
+            <span className="share-name">{name}</span>
             <strong className="numeric">{countText(count)}</strong>
           </span>
           <span className="share-bar" aria-hidden="true" style={{ width: `${Math.max(1, (count / total) * 100)}%` }} />

@@ -36,7 +36,13 @@ const read = ({ cursor, repairs }: RepairPage): CursorPage<RepairEntry> => ({
 const idOf = ({ repairId }: RepairEntry): string => repairId;
 
 const COLUMNS: readonly Column<RepairEntry>[] = [
-  { id: 'state', header: 'State', width: '184px', cell: ({ state }) => <RepairStateBadge state={state} /> },
+  {
+    id: 'state',
+    header: 'State',
+    sortBy: ({ state }) => state,
+    width: '184px',
+    cell: ({ state }) => <RepairStateBadge state={state} />,
+  },
   { id: 'what', header: 'Repair', width: 'minmax(0, 2fr)', isLink: true, cell: (repair) => titleOf(repair) },
   {
     id: 'progress',
@@ -72,6 +78,7 @@ const COLUMNS: readonly Column<RepairEntry>[] = [
   {
     id: 'at',
     header: 'Planned',
+    sortBy: ({ createdAt }) => createdAt,
     width: '110px',
     stackUnder: 'what',
     cell: ({ createdAt }) => <TimeText unixMs={createdAt} style="relative" />,

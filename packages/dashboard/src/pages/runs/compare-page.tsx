@@ -1,4 +1,4 @@
-/** Compares two runs of a workflow: their first difference and all steps side by side. */
+/** Compares two runs of a workflow: their first differences and all steps side by side. */
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import type { RunComparison } from '../../../../everstep/src/contract/run-tools.js';
@@ -153,7 +153,7 @@ function Comparison({ comparison }: { readonly comparison: RunComparison }) {
           No differences: both runs have the same input, steps, results and outcome.
         </p>
       ) : (
-        <Card title="First difference">
+        <Card title={differences.length === 1 ? 'First difference' : 'First difference of each kind'}>
           <div className="stack">
             {differences.map((difference) => (
               <section key={difference.kind} className="stack" aria-label={`Difference: ${DIFFERENCE_NAMES[difference.kind]}`}>

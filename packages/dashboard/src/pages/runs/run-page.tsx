@@ -13,7 +13,8 @@ import { Labels } from '../../components/labels.js';
 import { PageTitle } from '../../components/page-title.js';
 import { RunStateBadge, WaitingBadge } from '../../components/run-state.js';
 import { ErrorState, FailureNotice, Skeleton } from '../../components/states.js';
-import { durationText, quantity } from '../../components/times/formats.js';
+import { DurationText } from '../../components/times/duration-text.js';
+import { quantity } from '../../components/times/formats.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { useWindowWidth } from '../../components/times/window-width.js';
 import { WorkflowUrl } from '../../components/url-text.js';
@@ -123,7 +124,7 @@ function Run({ journal, failure, loadMore }: RunProps) {
               ['Workflow', <WorkflowUrl key="url" url={journal.workflowUrl} />],
               ['Created', <TimeText key="created" unixMs={createdAt} style="exact" />],
               ['Ended', completedAt === null ? notEnded : <TimeText key="ended" unixMs={completedAt} style="exact" />],
-              ['Duration', completedAt === null ? notEnded : durationText(completedAt - createdAt)],
+              ['Duration', <DurationText key="duration" from={createdAt} to={completedAt} />],
               ['Labels', journal.labels.length === 0 ? null : <Labels key="labels" labels={journal.labels} />],
               ['Flow control key', journal.flowControlKey],
               ['Retries', String(journal.maxRetries)],

@@ -26,8 +26,7 @@ import { type CountedField, ListHistogram } from '../../components/tables/list-h
 import { type ListOrder, useListOrder } from '../../components/tables/list-order.js';
 import { ListTable } from '../../components/tables/list-table.js';
 import { usePageAction } from '../../components/tables/page-action.js';
-import { useNow } from '../../components/times/clock.js';
-import { durationText } from '../../components/times/formats.js';
+import { DurationText } from '../../components/times/duration-text.js';
 import { TimeText } from '../../components/times/time-text.js';
 import { WorkflowLink } from '../../components/urls/workflow-link.js';
 import { BulkActions } from './bulk/bulk-actions.js';
@@ -118,11 +117,6 @@ const read = ({ runs, cursor, searchedUntil }: RunSearchPage): CursorPage<FoundR
   searchedBackTo: searchedUntil,
 });
 
-function Duration({ run }: { readonly run: FoundRun }) {
-  const now = useNow();
-  return <>{durationText(Math.max(0, (run.workflowRunCompletedAt ?? now) - run.workflowRunCreatedAt))}</>;
-}
-
 function RunError({ error }: { readonly error: string }) {
   const { where, what } = splitError(error);
   return (
@@ -152,11 +146,12 @@ function WaitDetails({ waiting }: { readonly waiting: Waiting }) {
   );
 }
 
-/** The columns. Runs are sorted by their creation only, because that is the only order with an index. */
+/** The columns. The server sorts runs by their creation only, because that is the only order with an index. */
 const columnsOf = (sort: ListOrder['sort']): readonly Column<FoundRun>[] => [
   {
     id: 'state',
     header: 'State',
+    sortBy: ({ workflowState }) => workflowState,
     width: '108px',
     cell: ({ waiting, workflowState }) => (waiting === undefined ? <RunStateBadge state={workflowState} /> : <WaitingBadge />),
   },
@@ -169,6 +164,7 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<FoundRun>[] => [
   {
     id: 'workflow',
     header: 'Workflow',
+    sortBy: ({ workflowUrl }) => workflowUrl,
     width: 'minmax(0, 5fr)',
     from: 'wide',
     stackUnder: 'run',
@@ -201,7 +197,15 @@ const columnsOf = (sort: ListOrder['sort']): readonly Column<FoundRun>[] => [
     stackUnder: 'run',
     cell: (run) => <TimeText unixMs={run.workflowRunCreatedAt} />,
   },
-  { id: 'took', header: 'Duration', width: '84px', align: 'right', stackUnder: 'run', cell: (run) => <Duration run={run} /> },
+  {
+    id: 'took',
+    header: 'Duration',
+    sortBy: ({ workflowRunCreatedAt, workflowRunCompletedAt: at = Date.now() }) => at - workflowRunCreatedAt,
+    width: '84px',
+    align: 'right',
+    stackUnder: 'run',
+    cell: ({ workflowRunCreatedAt: from, workflowRunCompletedAt: to = null }) => <DurationText from={from} to={to} />,
+  },
 ];
 
 /** Waits that end without a change of the run, which no live hint names: the delivery gets a slot or a worker. */

@@ -74,7 +74,7 @@ export function CreateSchedule({ onClose }: { readonly onClose: () => void }) {
         value={scheduleId}
         onChange={setScheduleId}
       />
-      <OverrideFields texts={settings} onChange={setSettings} />
+      <OverrideFields of="new-run" texts={settings} onChange={setSettings} />
     </ConfirmDialog>
   );
 }

@@ -36,6 +36,7 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
   {
     id: 'destination',
     header: 'Workflow',
+    sortBy: ({ destination }) => destination,
     width: 'minmax(0, 4fr)',
     isLink: true,
     cell: ({ destination, scheduleId }) => (
@@ -61,6 +62,7 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
   {
     id: 'next',
     header: 'Next run',
+    sortBy: ({ nextScheduleTime = null }) => nextScheduleTime,
     width: '118px',
     stackUnder: 'destination',
     cell: ({ nextScheduleTime }) =>
@@ -69,6 +71,7 @@ const COLUMNS: readonly Column<ScheduleEntry>[] = [
   {
     id: 'last',
     header: 'Last start',
+    sortBy: ({ lastScheduleTime = null }) => lastScheduleTime,
     width: '118px',
     from: 'full',
     stackUnder: 'next',

@@ -25,6 +25,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'name',
     header: 'Index',
+    sortBy: ({ name }) => name,
     width: 'minmax(0, 3fr)',
     isLink: true,
     cell: ({ name }) => (
@@ -36,6 +37,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'documents',
     header: 'Documents',
+    sortBy: ({ stats }) => stats?.document_count ?? null,
     width: '112px',
     align: 'right',
     cell: ({ stats }) => (stats === undefined ? '…' : countText(stats.document_count)),
@@ -43,6 +45,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'namespaces',
     header: 'Namespaces',
+    sortBy: ({ stats }) => stats?.namespace_count ?? null,
     width: '112px',
     align: 'right',
     from: 'medium',
@@ -51,6 +54,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'disk',
     header: 'On disk',
+    sortBy: ({ stats }) => stats?.disk_size ?? null,
     width: '96px',
     align: 'right',
     from: 'medium',
@@ -59,6 +63,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'created',
     header: 'Created',
+    sortBy: ({ creation_time: at }) => at,
     width: '118px',
     from: 'medium',
     cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,

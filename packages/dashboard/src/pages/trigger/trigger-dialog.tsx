@@ -113,7 +113,7 @@ export default function TriggerDialog({ onClose }: { readonly onClose: () => voi
         onChange={setBody}
       />
       <TextField label="Run id (optional)" mono placeholder="Generated if empty" value={runId} onChange={setRunId} />
-      <OverrideFields texts={settings} onChange={setSettings} />
+      <OverrideFields of="new-run" texts={settings} onChange={setSettings} />
     </ConfirmDialog>
   );
 }

@@ -53,6 +53,7 @@ export default function UsersPage() {
     {
       id: 'email',
       header: 'Email',
+      sortBy: ({ email }) => email,
       width: 'minmax(0, 3fr)',
       cell: ({ email }) => (
         <div className="clip" title={email}>
@@ -64,6 +65,7 @@ export default function UsersPage() {
     {
       id: 'created',
       header: 'Created',
+      sortBy: ({ creation_time: at }) => at,
       width: '118px',
       from: 'medium',
       cell: ({ creation_time: at }) => <TimeText unixMs={at * 1000} />,

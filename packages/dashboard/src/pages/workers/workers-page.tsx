@@ -39,6 +39,7 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
   {
     id: 'app',
     header: 'App',
+    sortBy: ({ app }) => app,
     width: 'minmax(0, 3fr)',
     cell: ({ app }) => (
       <div className="clip mono" title={app}>
@@ -56,6 +57,7 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
   {
     id: 'host',
     header: 'Host',
+    sortBy: ({ host = null }) => host,
     width: 'minmax(0, 3fr)',
     from: 'medium',
     cell: ({ host, workerId, sdk, nodeId }) => (
@@ -67,6 +69,7 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
   {
     id: 'version',
     header: 'Version',
+    sortBy: ({ version = null }) => version,
     width: '92px',
     from: 'full',
     stackUnder: 'host',
@@ -82,6 +85,7 @@ const COLUMNS: readonly Column<WorkerEntry>[] = [
   {
     id: 'load',
     header: 'In flight',
+    sortBy: ({ inFlight }) => inFlight,
     width: '104px',
     align: 'right',
     from: 'medium',

@@ -74,6 +74,9 @@ describe('an incident in the dashboard', { skip: opened.kind === 'missing' ? ope
     await page.getByRole('heading', { name: 'Resume 500 dead letters' }).waitFor();
     await page.getByText('750 recorded steps are kept and not run again.').waitFor();
     await page.getByText('20 compatible').waitFor();
+    const included = page.getByRole('region', { name: 'Included in this repair' });
+    await included.getByText(/payment service answered 503 for order \d+/).waitFor();
+    await included.getByText('/checkout', { exact: true }).waitFor();
     const rate = page.getByLabel('Max starts per second', { exact: true });
     await rate.fill('2');
     await page.getByRole('form').getByText('4 min 10 s').waitFor();

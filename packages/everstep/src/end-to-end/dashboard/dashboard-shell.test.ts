@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openBrowser } from './chromium.fixture.js';
 import { becomes, DashboardHarness } from './dashboard.fixture.js';
+import { sent } from './dashboard-account.fixture.js';
 
 const opened = await openBrowser();
 
@@ -67,6 +68,29 @@ describe('dashboard layout', { skip: opened.kind === 'missing' ? opened.missing 
     await here.page.getByRole('menuitem', { name: 'Log out everywhere' }).click();
     await here.page.getByLabel('Email').waitFor();
     await elsewhere.page.getByLabel('Email').waitFor();
+  });
+
+  test('a click on a header sorts the rows, and the order is kept in the URL', async () => {
+    for (const queueName of ['mail', 'invoices']) await sent(harness, 'POST', '/v2/queues', { queueName, parallelism: 1 });
+    const window = await harness.loggedIn();
+    await window.goTo('queues');
+    const heading = () => window.page.getByRole('button', { name: 'Queue', exact: true });
+    const row = (text: string) => window.page.getByRole('row').filter({ hasText: text });
+    const names = () => window.page.getByRole('grid', { name: 'Queues' }).locator('.table-row .mono').allInnerTexts();
+    await row('invoices').waitFor();
+    const sorted = (await names()).toSorted();
+    assert.ok(sorted.length > 1);
+    await heading().click();
+    await becomes(async () => String(await names()), String(sorted));
+    await heading().click();
+    await becomes(async () => String(await names()), String(sorted.toReversed()));
+    await window.page.reload();
+    await row('invoices').waitFor();
+    assert.equal(String(await names()), String(sorted.toReversed()));
+    assert.match(window.page.url(), /sort=-name/);
+    assert.deepEqual(await window.findings(), []);
+    await heading().click();
+    await becomes(async () => new URL(window.page.url()).searchParams.get('sort'), null);
   });
 
   test('the theme follows the system until the user selects one', async () => {

@@ -66,6 +66,7 @@ export interface CanaryGroup {
 export interface RepairPlan {
   /** The most frequent workflows, ordered by count. */
   readonly workflows: readonly { readonly workflowUrl: string; readonly count: number }[];
+  /** The most frequent errors, ordered by count. `message`: that of the newest entry of the group when planning ended. */
   readonly groups: readonly { readonly fingerprint: string; readonly message: string; readonly count: number }[];
   /** Times when the first and the last of the runs failed, Unix ms. */
   readonly oldestAt: number | null;

@@ -81,7 +81,7 @@ export class Freezing {
     const groups = await Promise.all(
       fingerprints.map(async ([fingerprint, count]) => {
         const group = await store.deadLetterGroups.find({ instanceId, fingerprint, now: now() });
-        return { fingerprint, message: group?.message ?? '', count };
+        return { fingerprint, message: group?.latest?.message ?? group?.message ?? '', count };
       }),
     );
     const plan: RepairPlan = {

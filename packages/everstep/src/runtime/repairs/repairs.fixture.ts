@@ -12,6 +12,8 @@ export const FAST: StartSettings = { ratePerSecond: 1_000, canary: null, undoMs:
 /** Endpoints with two steps. The second step fails permanently while they are broken. */
 export class Endpoints {
   broken: (url: string) => boolean = () => true;
+  /** Message of the error of a run. */
+  message: (runId: string) => string = () => 'broken';
   /** Ids of the finished runs. */
   readonly finished: string[] = [];
   readonly respond = ({ request, workflowUrl }: StepCall): StepReply => {
@@ -24,7 +26,7 @@ export class Endpoints {
         kind: 'failed',
         base,
         done,
-        error: { name: 'Error', message: 'broken' },
+        error: { name: 'Error', message: this.message(request.run.id) },
         retry: { kind: 'never' },
       };
     this.finished.push(request.run.id);

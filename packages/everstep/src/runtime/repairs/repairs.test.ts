@@ -66,6 +66,20 @@ test('a plan freezes the matching entries and describes them', async () => {
   });
 });
 
+test('a plan names each error by its newest message, with the ids that the group masks', async () => {
+  const endpoints = new Endpoints();
+  let failures = 0;
+  endpoints.message = () => `order ${4_700 + ++failures} is missing`;
+  await withRuntime(new ScriptedCaller(endpoints.respond), async (bench) => {
+    await failRuns(bench, { [A]: 3 });
+    const { groups } = (await plan(bench, 'resume')).repair.plan;
+    assert.deepEqual(
+      groups.map(({ count, message }) => [count, message]),
+      [[3, 'Error: order 4703 is missing']],
+    );
+  });
+});
+
 test('a canary covers all workflows, and the repair waits for continue when it has passed', async () => {
   await withFailed({ [A]: 20, [B]: 2, [C]: 2 }, async (bench, endpoints) => {
     const planned = await plan(bench, 'resume');

@@ -63,7 +63,7 @@ export function groupText(screen: Screen, group: DeadLetterGroup): string {
     } ${answered}.\n`,
     `First seen ${instant(group.firstSeenAt)} UTC, last seen ${instant(group.lastSeenAt)} UTC.\n`,
     ...marks,
-    `Error: ${printable(group.message)}\n`,
+    `Message pattern: ${printable(group.message)}\n`,
     latest
       ? `Newest dead letter: ${group.exampleDlqId ?? '-'}\n${failureText(screen, { ...latest, thrown: latest.source ? { source: latest.source } : {} })}`
       : '',
