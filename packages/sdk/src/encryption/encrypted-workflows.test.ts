@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
 import { createEndpoint, type ServeOptions } from '../endpoint.js';
 import { FakeService, progress, successOf, task } from '../executor/fake-service.fixture.js';
+import type { HookFailure } from '../hooks/workflow-hooks.js';
 import type { FailedReply, PlannedStep, StepReply } from '../protocol.js';
 import { decryptAll, sealBody, sealValue } from './envelope.js';
 import { payloadEncryption } from './payload-encryption.js';
@@ -154,7 +155,9 @@ describe('a value that cannot be decrypted', () => {
         const payload = { body: { encoding: 'utf8', data: 'null' }, contentType: 'application/json', headers: {} } as const;
         const advance = [...service.tasks.values()].find(({ slot }) => slot === 0) ?? assert.fail();
         const request = { ...service.request(advance), input: payload };
-        const endpoint = createEndpoint(code, { encryption: reader });
+        const retries: boolean[] = [];
+        const hooks = [{ runFailed: ({ willRetry }: HookFailure) => void retries.push(willRetry) }];
+        const endpoint = createEndpoint(code, { encryption: reader, hooks });
         for (const attempt of [1, 2]) {
           const reply = failed(await service.send(endpoint, request));
           assert.deepEqual(
@@ -164,7 +167,7 @@ describe('a value that cannot be decrypted', () => {
           );
           assert.match(reply.error.message, message);
         }
-        assert.deepEqual(seen, []);
+        assert.deepEqual([seen, retries], [[], [true, true]]);
       }
       const service = await upToLast();
       await service.drive(endpointOf(code));
