@@ -20,16 +20,19 @@ function run(command, args, { cwd = directory, env = process.env } = {}) {
 }
 
 const APP = `import { createServer } from 'node:http';
-import { Client, serve, type WorkflowHandler } from '@everstep/sdk';
+import { Client, serve, type Workflow, type WorkflowHandler } from '@everstep/sdk';
+import { payloadEncryption } from '@everstep/sdk/encryption';
 import { toNodeHandler } from '@everstep/sdk/node';
 import * as protocol from '@everstep/sdk/protocol';
 import * as testing from '@everstep/sdk/testing';
-const workflow: WorkflowHandler = serve<{ n: number }, number>(async (context) => context.run('double', () => context.payload.n * 2));
+const encryption = payloadEncryption({ keys: ['${'A'.repeat(43)}='] });
+const code: Workflow<{ n: number }, number> = async (context) => context.run('double', () => context.payload.n * 2);
+const workflow: WorkflowHandler = serve(code, { encryption });
 const handler = toNodeHandler(workflow);
 const server = createServer((request, response) => void handler(request, response)).listen(0, '127.0.0.1', async () => {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the server is not listening');
-  const client = new Client({ baseUrl: String(process.env.EVERSTEP_URL), token: String(process.env.EVERSTEP_TOKEN) });
+  const client = new Client({ baseUrl: String(process.env.EVERSTEP_URL), token: String(process.env.EVERSTEP_TOKEN), encryption });
   const ended = await client.trigger(\`http://127.0.0.1:\${address.port}/\`, { body: { n: 21 }, waitForResult: '60s' });
   console.log('result' in ended ? ended.result : JSON.stringify(ended), typeof protocol, typeof testing.startTestService);
   process.exit();

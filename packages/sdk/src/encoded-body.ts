@@ -33,6 +33,9 @@ export function bytesOf(body: EncodedBody): Uint8Array {
   return bytes;
 }
 
+/** Returns the bytes of a body in base64. */
+export const base64Of = (body: EncodedBody): string => (body.encoding === 'base64' ? body.data : base64(bytesOf(body)));
+
 /** Returns the body as text. Bytes that are not UTF-8 are replaced. */
 export const textOf = (body: EncodedBody): string => (body.encoding === 'utf8' ? body.data : lenientUtf8.decode(bytesOf(body)));
 

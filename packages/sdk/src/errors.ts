@@ -21,9 +21,17 @@ export class RetryAfterError extends Error {
   }
 }
 
-/** The payload of the trigger is not valid for this workflow. Fails the run without retries. */
+/** A payload or another value is malformed or damaged, or the schema rejects it. Fails the run without retries. */
 export class PayloadError extends NonRetryableError {
   override readonly name: string = 'PayloadError';
+}
+
+/**
+ * A value cannot be decrypted at the moment, for example because its key is missing in this process. The attempt fails and is
+ * retried. Workflow code does not see this error.
+ */
+export class DecryptionError extends Error {
+  override readonly name: string = 'DecryptionError';
 }
 
 /** The recorded steps differ from the steps that the code requests. */

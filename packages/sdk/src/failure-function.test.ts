@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { sealText } from './encryption/envelope.js';
+import { payloadEncryption } from './encryption/payload-encryption.js';
 import { createEndpoint, type EndpointRequest, type EndpointResponse, type ServeOptions } from './endpoint.js';
 import { NonRetryableError, RetryAfterError } from './errors.js';
 import { FakeService, post } from './executor/fake-service.fixture.js';
@@ -101,6 +103,33 @@ describe('a failure function receives', () => {
     assert.equal((await received({ sourceBody: base64('{') })).payload, '{');
     const { payload } = await received({ sourceBody: '/wA=' });
     assert.deepEqual(payload, new Uint8Array([255, 0]));
+  });
+});
+
+describe('a failure function of an encrypted workflow', () => {
+  const encryption = payloadEncryption({ keys: [Buffer.alloc(32, 1).toString('base64')] });
+  const sealed = sealText(encryption, '{"order":7}');
+
+  it('receives the decrypted payload, also if the payload caused the failure', async () => {
+    const sourceBody = base64(sealed);
+    assert.deepEqual((await received({ sourceBody }, { encryption })).payload, { order: 7 });
+    const schema = { '~standard': { validate: () => ({ issues: [{ message: 'bad' }] }) } };
+    assert.deepEqual((await received({ sourceBody }, { encryption, schema })).payload, { order: 7 });
+    const strict = { ...encryption, requireEncrypted: true };
+    assert.deepEqual((await received({}, { encryption: strict })).payload, { order: 7 }, 'the payload is not encrypted');
+  });
+
+  it('receives a damaged payload as it is', async () => {
+    const damaged = sealed.slice(0, -3) + sealed.slice(-2);
+    assert.deepEqual((await received({ sourceBody: base64(damaged) }, { encryption })).payload, JSON.parse(damaged));
+  });
+
+  it('is called again later if the key is missing', async () => {
+    const other = payloadEncryption({ keys: [Buffer.alloc(32, 2).toString('base64')] });
+    const endpoint = createEndpoint(() => 1, { encryption: other, failureFunction: () => assert.fail('must not be called') });
+    const response = await endpoint.handle(asMessage({ ...notice, sourceBody: base64(sealed) }));
+    assert.equal(response.status, 500);
+    assert.match(response.body, /DecryptionError: the payload cannot be decrypted/);
   });
 });
 

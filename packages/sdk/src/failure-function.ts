@@ -1,5 +1,7 @@
 /** The failure function: the service calls it when a run has failed permanently. */
 import { bytesOf, encodedBody, textOf } from './encoded-body.js';
+import { type EncryptionOptions, openPayload } from './encryption/envelope.js';
+import { DecryptionError } from './errors.js';
 import { headersOf, type PayloadOptions, withPayload } from './payload.js';
 import { type FailureNotice, parseJson, type RunInput } from './protocol.js';
 
@@ -41,6 +43,7 @@ export type FailureFunction<Payload> = (failure: RunFailure<Payload>) => unknown
 /** The notice that a failure function receives. It always contains an error. */
 type FunctionNotice = FailureNotice & { readonly error: string };
 
+type ReadOptions<Payload> = PayloadOptions<Payload> & EncryptionOptions;
 type Shape = Readonly<Record<string, unknown>>;
 const isShape = (value: unknown): value is Shape => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isTexts = (value: unknown): value is readonly string[] =>
@@ -83,13 +86,16 @@ function thrownMessage(response: string): string | null {
   }
 }
 
-async function payloadOf<Payload>(input: RunInput, options: PayloadOptions<Payload>): Promise<Payload> {
+async function payloadOf<Payload>(input: RunInput, options: ReadOptions<Payload>): Promise<Payload> {
+  let { body } = input;
   try {
-    return await withPayload(input, options, (payload) => payload);
-  } catch {
+    body = openPayload(options.encryption, body);
+    return await withPayload({ ...input, body }, options, (payload) => payload);
+  } catch (error) {
+    // The failure function is called again later.
+    if (error instanceof DecryptionError) throw error;
     // Without a content type, any body is accepted.
-    const { contentType: _unsure, ...asItCame } = input;
-    return withPayload<Payload, Payload>(asItCame, {}, (payload) => payload);
+    return withPayload<Payload, Payload>({ body, headers: input.headers }, {}, (payload) => payload);
   }
 }
 
@@ -97,7 +103,7 @@ async function payloadOf<Payload>(input: RunInput, options: PayloadOptions<Paylo
 export async function callFailureFunction<Payload>(
   notice: FunctionNotice,
   failureFunction: FailureFunction<Payload>,
-  options: PayloadOptions<Payload>,
+  options: ReadOptions<Payload>,
 ): Promise<void> {
   const input = inputOf(notice);
   const response = textOf({ encoding: 'base64', data: notice.body });

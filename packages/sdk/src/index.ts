@@ -44,9 +44,10 @@ export {
 export type { FlowControlSettings, ListOrder, RunOverrides, SingleRecoverOptions, TriggerOptions } from './client/settings.js';
 export type { LogFields, Workflow, WorkflowContext } from './context.js';
 export type { Duration, Instant } from './duration.js';
+export type { EncryptionOptions, PayloadCipher } from './encryption/envelope.js';
 export type { Endpoint, EndpointRequest, EndpointResponse, ServeOptions, WorkflowEndpoint } from './endpoint.js';
 export { createEndpoint } from './endpoint.js';
-export { EverstepError, NonRetryableError, PayloadError, RetryAfterError } from './errors.js';
+export { DecryptionError, EverstepError, NonRetryableError, PayloadError, RetryAfterError } from './errors.js';
 export type { CheckpointOptions } from './executor/checkpoint.js';
 export type { FailureFunction, RunFailure } from './failure-function.js';
 export type { HookFailure, HookRun, HookStep, WorkflowHooks } from './hooks/workflow-hooks.js';

@@ -1,5 +1,6 @@
 /** A workflow with its options, independent of the transport that its requests arrive on. */
 import type { Workflow } from './context.js';
+import { type EncryptionOptions, openPayload } from './encryption/envelope.js';
 import { describeError, retryAdvice } from './errors.js';
 import { checkReplay } from './executor/check.js';
 import { type CheckpointOptions, checkpointOf } from './executor/checkpoint.js';
@@ -24,7 +25,7 @@ export interface HoldOptions {
 }
 
 /** Options of a workflow that do not depend on the transport. */
-export interface WorkflowOptions<Payload> extends PayloadOptions<Payload> {
+export interface WorkflowOptions<Payload> extends PayloadOptions<Payload>, EncryptionOptions {
   /**
    * Maximum number of retries of a step or of the code between steps. It can only lower the number that the run was
    * triggered with.
@@ -115,7 +116,7 @@ export function createServedWorkflow<Payload, Result>(
   /** Public URL of the workflow if the app knows it; otherwise the URL that the service called. */
   publicUrl?: string,
 ): ServedWorkflow {
-  const { retries, failureFunction } = options;
+  const { retries, failureFunction, encryption } = options;
   checkRetries(retries);
   const log = options.verbose === true ? console.log : options.verbose === false ? undefined : options.verbose;
   let worker: string | undefined;
@@ -125,7 +126,8 @@ export function createServedWorkflow<Payload, Result>(
     // The input is present whenever a run starts here. A request without it uses only a held execution.
     if (!input) throw new Error('the request has no input');
     const url = publicUrl ?? run.workflowUrl;
-    return withPayload(input, options, (payload) => workflow(contextOf(execution, run, input, payload, url)));
+    const opened = { ...input, body: openPayload(encryption, input.body) };
+    return withPayload(opened, options, (payload) => workflow(contextOf(execution, run, input, { payload, url, encryption })));
   }
   const executor = new Executor({
     body: runCode,
@@ -139,6 +141,7 @@ export function createServedWorkflow<Payload, Result>(
     failureFunction: failureFunction !== undefined,
     sourceLines: options.sourceLines ?? readsSourceLines(),
     checkpoint: checkpointOf(options.checkpoint),
+    ...(encryption ? { encryption } : {}),
   });
 
   return {

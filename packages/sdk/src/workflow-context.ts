@@ -1,6 +1,7 @@
 /** The context of a workflow function: validates what the code requests, and requests it as steps. */
 import type { WorkflowContext } from './context.js';
 import { type Duration, durationMs, instantMs } from './duration.js';
+import { openValue, type PayloadCipher, sealBody } from './encryption/envelope.js';
 import { describeError, NonRetryableError } from './errors.js';
 import type { Execution } from './executor/execution.js';
 import { headersOf } from './payload.js';
@@ -43,20 +44,28 @@ function eventContentOf(data: unknown): Extract<EventContent, { kind: 'data' }> 
   return content ? { kind: 'data', ...content } : { kind: 'data', body: { encoding: 'utf8', data: '' } };
 }
 
+/** What the context contains besides the run. */
+export interface ContextParts<Payload> {
+  readonly payload: Payload;
+  readonly url: string;
+  readonly encryption: PayloadCipher | undefined;
+}
+
 /** Creates the context of an execution. */
 export function contextOf<Payload>(
   execution: Execution,
   run: StepRequest['run'],
   input: RunInput,
-  payload: Payload,
-  url: string,
+  { payload, url, encryption }: ContextParts<Payload>,
 ): WorkflowContext<Payload> {
   const { id, createdAt, labels } = run;
 
   function wait<Data>(name: string, readEventIds: () => readonly string[], options?: WaitOptions): Promise<WaitResult<Data>> {
     const checked = stepName(name);
     const planned = asNonRetryable(name, () => ({ eventIds: readEventIds(), timeoutMs: waitMs(options) }));
-    return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Wait', ...planned }), { read: waitResultOf<Data> });
+    return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Wait', ...planned }), {
+      read: (recorded) => waitResultOf<Data>(recorded, encryption),
+    });
   }
 
   return {
@@ -72,7 +81,10 @@ export function contextOf<Payload>(
         throw new NonRetryableError(
           `step ${JSON.stringify(name)} has no function to run: pass a function as the second argument of run()`,
         );
-      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Run' }), { action });
+      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Run' }), {
+        action,
+        read: (recorded) => openValue(encryption, recorded, `the result of step ${JSON.stringify(checked)}`),
+      });
     },
     sleep(name, duration) {
       const checked = stepName(name);
@@ -92,7 +104,10 @@ export function contextOf<Payload>(
         const event = { eventId: eventIdOf(eventId), content: eventContentOf(data) };
         return options?.workflowRunId === undefined ? event : { ...event, workflowRunId: runIdOf(options.workflowRunId) };
       });
-      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Notify', ...planned }), { read: notifyResultOf });
+      const content = { ...planned.content, body: sealBody(encryption, planned.content.body) };
+      return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Notify', ...planned, content }), {
+        read: notifyResultOf,
+      });
     },
     call<Body>(name: string, request: Parameters<WorkflowContext<Payload>['call']>[1]) {
       const checked = stepName(name);
@@ -101,9 +116,12 @@ export function contextOf<Payload>(
     },
     invoke<Body>(name: string, invocation: Parameters<WorkflowContext<Payload>['invoke']>[1]) {
       const checked = stepName(name);
-      const invoke = asNonRetryable(name, () => invokeSpecOf(invocation));
+      const planned = asNonRetryable(name, () => invokeSpecOf(invocation));
+      const { body } = planned;
+      const isSealed = body !== undefined && invocation.encrypt !== false;
+      const invoke = isSealed ? { ...planned, body: sealBody(encryption, body) } : planned;
       return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'Invoke', invoke }), {
-        read: invokeResultOf<Body>,
+        read: (recorded) => invokeResultOf<Body>(recorded, encryption),
       });
     },
     createWebhook(name) {
@@ -114,7 +132,7 @@ export function contextOf<Payload>(
       const checked = stepName(name);
       const planned = asNonRetryable(name, () => ({ eventIds: [eventIdOf(webhook.eventId)], timeoutMs: waitMs(options) }));
       return execution.requestStep((stepId) => ({ stepId, name: checked, type: 'WaitForWebhook', ...planned }), {
-        read: webhookResultOf,
+        read: (recorded) => webhookResultOf(recorded, encryption),
       });
     },
     logFields() {

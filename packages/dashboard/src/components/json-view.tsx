@@ -1,9 +1,12 @@
-/** Shows a body: long JSON as a tree with search, short JSON indented, anything else as text. A long body starts shortened. */
+/**
+ * Shows a body: long JSON as a tree with search, short JSON indented, anything else as text. A long body starts shortened. Of an
+ * encrypted value only the key is shown; the button copies the value.
+ */
 import { useMemo, useState } from 'react';
 import { CopyButton } from './copy/copy-button.js';
 import { treeOf } from './json/json-tree.js';
 import { JsonTreeView } from './json/json-tree-view.js';
-import { bytesText, prettyJson } from './times/formats.js';
+import { bytesText, encryptedText, prettyJson } from './times/formats.js';
 
 export interface JsonViewProps {
   /** The body as it was sent or received. */
@@ -20,9 +23,10 @@ const TREE_LENGTH = 400;
 
 export function JsonView({ text, label, original = text }: JsonViewProps) {
   const [open, setOpen] = useState(false);
-  const tree = useMemo(() => (text.length > TREE_LENGTH ? treeOf(text) : null), [text]);
+  const encrypted = encryptedText(text);
+  const tree = useMemo(() => (encrypted === null && text.length > TREE_LENGTH ? treeOf(text) : null), [text, encrypted]);
   const [asTree, setAsTree] = useState(true);
-  const laidOut = useMemo(() => prettyJson(text), [text]);
+  const laidOut = useMemo(() => encrypted ?? prettyJson(text), [text, encrypted]);
   const long = laidOut.length > FOLDED_LENGTH;
   const shown = long && !open ? laidOut.slice(0, FOLDED_LENGTH) : laidOut;
   if (text === '') return <p className="muted">Empty</p>;

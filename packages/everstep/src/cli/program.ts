@@ -26,6 +26,7 @@ import { storeCommand } from './commands/installation/store.js';
 import { messagesCommand } from './commands/messages/messages.js';
 import { queuesCommand } from './commands/messages/queues.js';
 import { urlGroupsCommand } from './commands/messages/url-groups.js';
+import { decryptCommand } from './commands/runs/decrypt.js';
 import { notifyCommand, waitersCommand } from './commands/runs/notify.js';
 import { runsCommand } from './commands/runs/runs.js';
 import { triggerCommand } from './commands/runs/trigger.js';
@@ -66,6 +67,7 @@ export function createProgram(shell: Shell, finish: (code: number) => void): Com
     .addCommand(waitersCommand(shell))
     .addCommand(insightsCommand(shell))
     .addCommand(schedulesCommand(shell))
+    .addCommand(decryptCommand(shell, finish))
     .commandsGroup('Deliveries and messages:')
     .addCommand(flowCommand(shell))
     .addCommand(destinationsCommand(shell))

@@ -18,6 +18,7 @@ export const SECRET_VARIABLES: readonly string[] = Object.freeze([
   'EVERSTEP_TOKEN',
   'EVERSTEP_ADMIN_API_KEY',
   'EVERSTEP_SEARCH_TOKEN',
+  'EVERSTEP_PAYLOAD_KEYS',
 ]);
 
 export const SECRET_FILE_VARIABLES: readonly string[] = Object.freeze(SECRET_VARIABLES.map((name) => `${name}_FILE`));

@@ -406,4 +406,5 @@ export const CLIENT_VARIABLES: readonly string[] = Object.freeze([
   'EVERSTEP_ADMIN_API_KEY',
   'EVERSTEP_SEARCH_URL',
   'EVERSTEP_SEARCH_TOKEN',
+  'EVERSTEP_PAYLOAD_KEYS',
 ]);

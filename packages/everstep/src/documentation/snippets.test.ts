@@ -43,6 +43,11 @@ const CONTEXTS: Readonly<Record<string, SnippetContext>> = {
       declare const context: WorkflowContext<unknown>; declare const id: string; declare const url: string; declare const recording: string;`,
       isPart: true,
     },
+  "packages/sdk/README.md: import { payloadEncryption } from '@everstep/sdk/encryption';": {
+    declares: `import { Client, type WorkflowContext, serve } from '@everstep/sdk';
+      interface Order { id: string; cents: number }
+      declare function workflow(context: WorkflowContext<Order>): Promise<void>;`,
+  },
   'packages/sdk/README.md: serve<Order>(workflow, {': {
     declares: `import { type WorkflowContext, serve } from '@everstep/sdk';
       interface Order { id: string; cents: number }

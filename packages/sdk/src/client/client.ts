@@ -1,5 +1,6 @@
 /** Client of the runtime API. */
 import type { Duration } from '../duration.js';
+import { decryptAll, type EncryptionOptions } from '../encryption/envelope.js';
 import { NATIVE_PREFIX } from '../protocol.js';
 import { Alerts } from './alerts.js';
 import { configured } from './configuration.js';
@@ -26,15 +27,15 @@ import { withRegion } from './region.js';
 import { type NotifyEvent, notifyCall } from './runs/events.js';
 import { type RunLogOptions, Runs } from './runs/runs.js';
 import { Schedules } from './schedules.js';
-import { durationText, type TriggerOptions, triggerBody, triggerHeaders } from './settings.js';
+import { durationText, type TriggerOptions, triggerContent } from './settings.js';
 import { type Call, callApi, type TransportOptions } from './transport.js';
 import { Workers } from './workers.js';
 
 /** Result of one item of a batch: the run, or an error. */
 export type BatchItemResult = TriggeredRun | { readonly error: string };
 
-/** Options of a `Client`. Missing options are read from the environment. */
-export interface ClientOptions {
+/** Options of a `Client`. Missing options are read from the environment, except `encryption`. */
+export interface ClientOptions extends EncryptionOptions {
   /** URL of the service. Default: EVERSTEP_URL. */
   readonly baseUrl?: string;
   /** Token of the queue instance. Default: EVERSTEP_TOKEN. */
@@ -52,6 +53,10 @@ export interface BatchItem extends Omit<TriggerOptions, 'body' | 'waitForResult'
   /** Body of the trigger. Text is sent as it is, everything else as JSON. A batch cannot contain bytes. */
   readonly body?: unknown;
 }
+
+const raise = (error: Error): never => {
+  throw error;
+};
 
 /** Client of the runtime API. Methods reject with EverstepError if the service rejects the request or does not respond. */
 export class Client {
@@ -99,6 +104,7 @@ export class Client {
     readonly rotate: () => Promise<SignatureSettings>;
   };
   private readonly call: <T>(call: Call) => Promise<T>;
+  private readonly encryption: ClientOptions['encryption'];
 
   /**
    * Options that are not given are read from the environment.
@@ -108,6 +114,7 @@ export class Client {
    * @throws {RangeError} If the host of the base URL cannot contain a region.
    */
   constructor(options: ClientOptions = {}) {
+    const { encryption } = options;
     const given = configured(options.baseUrl, 'baseUrl', 'EVERSTEP_URL');
     const baseUrl = options.region === undefined ? new URL(given).toString() : withRegion(given, options.region);
     const transport: TransportOptions = {
@@ -117,15 +124,19 @@ export class Client {
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     };
     // The service guarantees the shapes of its responses; a test of the service verifies them.
-    const call = async <T>(one: Call) => (await callApi(transport, one)) as T;
+    const call = async <T>(one: Call) => {
+      const response = await callApi(transport, one);
+      return (encryption ? decryptAll(encryption, response, one.mustDecrypt ? raise : () => {}) : response) as T;
+    };
     this.call = call;
-    this.runs = new Runs(call);
+    this.encryption = encryption;
+    this.runs = new Runs(call, options);
     this.dlq = new DeadLetters(call);
     this.alerts = new Alerts(call);
     this.repairs = new Repairs(call);
     this.flowControl = new FlowControl(call);
     this.destinations = new Destinations(call);
-    this.schedules = new Schedules(call);
+    this.schedules = new Schedules(call, options);
     this.live = new Live(transport);
     this.workers = new Workers(call);
     this.insights = new Insights(call);
@@ -160,15 +171,15 @@ export class Client {
   trigger(workflowUrl: string, options?: TriggerOptions): Promise<TriggeredRun | RunResult | ActiveRun>;
   async trigger(workflowUrl: string, options: TriggerOptions = {}): Promise<TriggeredRun | RunResult | ActiveRun> {
     const { waitForResult, signal } = options;
-    const headers = triggerHeaders(options);
+    const { headers, body } = triggerContent(options, this.encryption);
     if (waitForResult !== undefined) {
       headers[`${NATIVE_PREFIX}Wait-For-Result`] = waitForResult === true ? 'true' : durationText(waitForResult);
     }
-    const body = triggerBody(options.body);
     return this.call({
       method: 'POST',
       path: `/v2/trigger/${encodeURIComponent(workflowUrl)}`,
       headers,
+      mustDecrypt: true,
       ...(body === undefined ? {} : { body }),
       ...(signal ? { signal } : {}),
     });
@@ -182,10 +193,10 @@ export class Client {
    */
   async triggerMany(items: readonly BatchItem[]): Promise<readonly BatchItemResult[]> {
     const batch = items.map(({ workflowUrl, ...options }) => {
-      const body = triggerBody(options.body);
-      if (body instanceof Uint8Array)
+      const content = triggerContent(options, this.encryption);
+      if (content.body instanceof Uint8Array)
         throw new TypeError('a batch can contain only text and JSON; trigger runs with binary payloads one by one');
-      return { destination: workflowUrl, headers: triggerHeaders(options), ...(body === undefined ? {} : { body }) };
+      return { destination: workflowUrl, ...content };
     });
     const headers = { 'Content-Type': 'application/json' };
     return this.call({ method: 'POST', path: '/v2/batch/trigger', headers, body: JSON.stringify(batch) });
@@ -198,7 +209,7 @@ export class Client {
 
   /** Notifies every run that waits for the event, or only the run `workflowRunId`. Returns the notified runs. */
   async notify(event: NotifyEvent): Promise<readonly NotifiedWaiter[]> {
-    return this.call(notifyCall(event));
+    return this.call(notifyCall(event, this.encryption));
   }
 
   /** Returns the runs that wait for the event, longest wait first; at most 1,000. */

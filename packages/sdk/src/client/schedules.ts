@@ -1,7 +1,8 @@
 /** Schedules. */
+import { type EncryptionOptions, sealText } from '../encryption/envelope.js';
 import { NATIVE_PREFIX } from '../protocol.js';
 import type { ScheduleChange, ScheduleEntry, ScheduleRun } from './generated/index.js';
-import { type TriggerOptions, triggerBody, triggerHeaders } from './settings.js';
+import { type TriggerOptions, triggerContent } from './settings.js';
 import { type Call, jsonCall } from './transport.js';
 
 /** Options of a schedule and of the runs that it starts. Each run has its own id, and no caller waits for its result. */
@@ -24,20 +25,22 @@ const pathOf = (scheduleId: string) => `${SCHEDULES}/${encodeURIComponent(schedu
 /** Schedules. Use it through `Client.schedules`. Methods reject with EverstepError. */
 export class Schedules {
   private readonly call: <T>(call: Call) => Promise<T>;
+  private readonly encryption: EncryptionOptions['encryption'];
 
-  constructor(call: <T>(call: Call) => Promise<T>) {
+  constructor(call: <T>(call: Call) => Promise<T>, { encryption }: EncryptionOptions = {}) {
     this.call = call;
+    this.encryption = encryption;
   }
 
   /** Creates a schedule that starts a run of the workflow at each run time. */
   async create(workflowUrl: string, options: ScheduleOptions): Promise<{ readonly scheduleId: string }> {
     const { cron, timezone, scheduleId } = options;
-    const body = triggerBody(options.body);
+    const { headers, body } = triggerContent(options, this.encryption);
     return this.call({
       method: 'POST',
       path: `${SCHEDULES}/${encodeURIComponent(workflowUrl)}`,
       headers: {
-        ...triggerHeaders(options),
+        ...headers,
         [`${NATIVE_PREFIX}Cron`]: cron,
         ...(timezone === undefined ? {} : { [`${NATIVE_PREFIX}Cron-Timezone`]: timezone }),
         ...(scheduleId === undefined ? {} : { [`${NATIVE_PREFIX}Schedule-Id`]: scheduleId }),
@@ -58,7 +61,9 @@ export class Schedules {
 
   /** Changes the times, the payload, the retries or the labels of the schedule. Fields that are absent keep their value. */
   change(scheduleId: string, change: ScheduleChange): Promise<ScheduleEntry> {
-    return this.call(jsonCall('PATCH', pathOf(scheduleId), change));
+    const { body } = change;
+    const sealed = body ? { ...change, body: sealText(this.encryption, body) } : change;
+    return this.call(jsonCall('PATCH', pathOf(scheduleId), sealed));
   }
 
   /** Pauses the schedule: it starts nothing until it is resumed. */

@@ -1,5 +1,6 @@
 /** Converts settings of runs to headers. */
 import { type Duration, durationMs, type Instant, instantMs } from '../duration.js';
+import { type PayloadCipher, sealContent } from '../encryption/envelope.js';
 import { NATIVE_PREFIX } from '../protocol.js';
 
 /** Flow control key of a run, and its limits. */
@@ -114,11 +115,28 @@ export function overrideHeaders(overrides: RunOverrides & { readonly runId?: str
   return headers;
 }
 
+/** Headers and body of a trigger. */
+export interface TriggerContent {
+  readonly headers: Headers;
+  readonly body?: string | Uint8Array;
+}
+
 /**
- * Converts the options of a trigger to headers. Throws RangeError for an invalid duration, instant, label or redacted
- * field.
+ * Converts the options of a trigger. Text and bytes are sent as they are, everything else as JSON; a cipher encrypts all of them.
+ *
+ * @throws {RangeError} If a duration, an instant, a label or a redacted field is invalid.
+ * @throws {TypeError} If the deduplication is based on a content that is encrypted.
  */
-export function triggerHeaders(options: TriggerOptions): Headers {
+export function triggerContent(options: TriggerOptions, cipher?: PayloadCipher): TriggerContent {
+  const headers = triggerHeaders(options);
+  const plain = isRaw(options.body) ? options.body : JSON.stringify(options.body);
+  const body = sealContent(cipher, plain);
+  if (body !== plain && options.contentBasedDeduplication)
+    throw new TypeError('contentBasedDeduplication does not find equal payloads that are encrypted; set deduplicationId instead');
+  return body === undefined ? { headers } : { headers, body };
+}
+
+function triggerHeaders(options: TriggerOptions): Headers {
   const headers = overrideHeaders(options);
   const set = (name: string, value: string | number | boolean | undefined) => {
     if (value !== undefined) headers[`${NATIVE_PREFIX}${name}`] = String(value);
@@ -137,8 +155,3 @@ export function triggerHeaders(options: TriggerOptions): Headers {
 
 const isRaw = (body: unknown): body is undefined | string | Uint8Array =>
   body === undefined || typeof body === 'string' || body instanceof Uint8Array;
-
-/** Returns text and bytes unchanged, everything else as JSON. */
-export function triggerBody(body: unknown): string | Uint8Array | undefined {
-  return isRaw(body) ? body : JSON.stringify(body);
-}

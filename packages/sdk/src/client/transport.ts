@@ -9,6 +9,8 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array | string;
   readonly signal?: AbortSignal;
+  /** True: rejects if a value in the response cannot be decrypted. Otherwise such a value stays encrypted. */
+  readonly mustDecrypt?: boolean;
 }
 
 /** Creates a call that sends JSON. Undefined values are omitted. */

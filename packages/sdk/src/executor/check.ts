@@ -2,7 +2,7 @@
  * Checks whether the current code would replay a journal. It runs a separate execution against the journal and
  * discards it. No step is executed, and a held execution of the run is not affected. Code between steps does run.
  */
-import { describeError, JournalMismatchError } from '../errors.js';
+import { DecryptionError, describeError, JournalMismatchError } from '../errors.js';
 import { type CheckReply, type CheckRequest, type JournalEntry, PROTOCOL_VERSION } from '../protocol.js';
 import { Execution } from './execution.js';
 
@@ -18,10 +18,15 @@ const reply = (outcome: CheckReply['outcome'], message: string, stepId?: number)
 
 const shown = ({ type, name }: Asked): string => `${type} ${JSON.stringify(name)}`;
 
-/** Returns the error that the code throws instead of requesting a step. */
+/**
+ * Returns the error that the code throws instead of requesting a step.
+ *
+ * @throws {DecryptionError} If the payload cannot be decrypted, which says nothing about the code.
+ */
 function thrown(execution: Execution): string | null {
   const { settlement } = execution;
   if (settlement?.kind !== 'failed') return null;
+  if (settlement.error instanceof DecryptionError) throw settlement.error;
   const { name, message } = describeError(settlement.error);
   return `${name}: ${message}`;
 }

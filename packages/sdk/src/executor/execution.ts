@@ -15,7 +15,7 @@
  * Keeps invariant 4 of ARCHITECTURE.md.
  */
 
-import { JournalMismatchError, NonRetryableError } from '../errors.js';
+import { DecryptionError, JournalMismatchError, NonRetryableError } from '../errors.js';
 import {
   type DigestedEntry,
   EMPTY_JOURNAL_DIGEST,
@@ -42,7 +42,10 @@ export interface RequestedStep {
 export interface StepOptions<T> {
   /** Produces the result of the step here; absent if the service produces it. */
   readonly action?: () => unknown;
-  /** Converts the recorded result for the code. If it throws, the step rejects with that error, on every replay. */
+  /**
+   * Converts the recorded result for the code. If it throws, the step rejects with that error, on every replay. A DecryptionError
+   * can be temporary, so it does not reach the code: `apply` throws it.
+   */
   readonly read?: (recorded: unknown) => T;
 }
 
@@ -71,6 +74,7 @@ function settleBy<T>(read: (recorded: unknown) => T, resolve: (result: T) => voi
     try {
       resolve(read(recorded));
     } catch (error) {
+      if (error instanceof DecryptionError) throw error;
       reject(error);
     }
   };
@@ -244,6 +248,7 @@ export class Execution {
    * requests a recorded step. `onReplayed` is called before the code receives each entry.
    *
    * @throws {JournalMismatchError} If the code requests other steps than the recorded ones.
+   * @throws {DecryptionError} If a result cannot be decrypted. The execution must not be used any more.
    */
   async apply(journal: StepRequest['journal'], onReplayed?: (entry: JournalEntry) => void): Promise<void> {
     while (this.applied < journal.length) {

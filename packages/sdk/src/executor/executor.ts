@@ -3,7 +3,8 @@
  * at most one step. With a checkpoint, it also executes the steps that follow. The reply reports how far the code progressed.
  * Executors do not depend on the transport.
  */
-import { JournalMismatchError, retryAdvice } from '../errors.js';
+import { type EncryptionOptions, sealText } from '../encryption/envelope.js';
+import { DecryptionError, JournalMismatchError, retryAdvice } from '../errors.js';
 import { describeFailure } from '../failures/describe-failure.js';
 import type { ExchangeHooks } from '../hooks/exchange-hooks.js';
 import {
@@ -25,7 +26,7 @@ import { nextTurn } from './quiet.js';
 import { type StepScope, stepScopeOf } from './step-scope.js';
 
 /** What an executor depends on. */
-export interface ExecutorOptions {
+export interface ExecutorOptions extends EncryptionOptions {
   /** Runs the workflow function of a new execution. An error that it throws or rejects with is a failure of the code. */
   readonly body: (execution: Execution, request: Pick<StepRequest, 'run' | 'input'>) => unknown;
   /** Null: no execution is kept between requests. */
@@ -73,12 +74,6 @@ function onlyNewStep({ settlement, pending }: Execution, { known }: StepRequest)
   return step && step.plan.stepId >= known && step.plan.type === 'Run' ? step : null;
 }
 
-function endOf(settlement: Exclude<Settlement, { readonly kind: 'failed' }>): RunEnd {
-  if (settlement.kind === 'canceled') return { kind: 'canceled' };
-  const result = resultToJson(settlement.result, 'the workflow');
-  return result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
-}
-
 /** Handles the step requests of one workflow. */
 export class Executor {
   private readonly options: ExecutorOptions;
@@ -112,6 +107,11 @@ export class Executor {
         return reply;
       } catch (error) {
         this.release(request, execution);
+        if (error instanceof DecryptionError) {
+          const reply = this.failure(request, error, { done: [] });
+          options.hooks?.threw(error, reply);
+          return reply;
+        }
         if (!(error instanceof JournalMismatchError)) throw error;
         // Only a replay of the whole journal proves a mismatch.
         if (isFresh) return refusal('journal-mismatch', error.message);
@@ -234,7 +234,7 @@ export class Executor {
     const startedAt = hooks?.started(step.plan, retried) ?? 0;
     let out: string | undefined;
     try {
-      out = resultToJson(await execution.execute(step, state.scope), `step ${JSON.stringify(name)}`);
+      out = this.sealed(await execution.execute(step, state.scope), `step ${JSON.stringify(name)}`);
     } catch (error) {
       const reply = this.failure(request, error, results, { stepId, name, type });
       hooks?.threw(error, reply, { plan: step.plan, retried, startedAt });
@@ -289,7 +289,7 @@ export class Executor {
     let end: RunEnd | undefined;
     try {
       if (settlement?.kind === 'failed') throw settlement.error;
-      if (settlement) end = endOf(settlement);
+      if (settlement) end = this.endOf(settlement);
     } catch (error) {
       this.release(request, execution);
       const reply = this.failure(request, error, results);
@@ -311,7 +311,24 @@ export class Executor {
     return this.withHold(execution, request, reply);
   }
 
-  private failure(request: StepRequest, error: unknown, { done }: ExchangeResults, step?: FailedReply['step']): FailedReply {
+  private endOf(settlement: Exclude<Settlement, { readonly kind: 'failed' }>): RunEnd {
+    if (settlement.kind === 'canceled') return { kind: 'canceled' };
+    const result = this.sealed(settlement.result, 'the workflow');
+    return result === undefined ? { kind: 'finished' } : { kind: 'finished', result };
+  }
+
+  /** Returns a result as the service records it. */
+  private sealed(result: unknown, what: string): string | undefined {
+    const text = resultToJson(result, what);
+    return text === undefined ? undefined : sealText(this.options.encryption, text);
+  }
+
+  private failure(
+    request: StepRequest,
+    error: unknown,
+    { done }: Pick<ExchangeResults, 'done'>,
+    step?: FailedReply['step'],
+  ): FailedReply {
     const { maxRetries, failureFunction } = this.options;
     // The attempts of the request belong to the first step, or to the code if the request is not for a step.
     const isFirstAttempt = done.length > 0 && (step !== undefined || request.target !== null);

@@ -1,11 +1,14 @@
 /**
  * Random workflows over an unreliable transport: requests and replies are lost, duplicated or delayed, workers
  * restart, and several workers hold the same run. The journal stays consistent, and the result equals that of the
- * plain code. With checkpoints, workers and the service choose random limits.
+ * plain code. With checkpoints, workers and the service choose random limits. With encryption, two executions of a step have
+ * different results, of which the recorded one counts.
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { WorkflowContext } from '../context.js';
+import { decryptAll, sealBody, sealText } from '../encryption/envelope.js';
+import { payloadEncryption } from '../encryption/payload-encryption.js';
 import { createEndpoint, type Endpoint } from '../endpoint.js';
 import type { CallOutcome, EventContent, PlannedStep, StepReply } from '../protocol.js';
 import {
@@ -20,6 +23,8 @@ import { FakeService, type Outcome, successOf, type Task } from './fake-service.
 const SEEDS = { plain: 800, checkpoints: 300 };
 const CHECKPOINT_STEPS = 6;
 const MAX_FAULTS = 25;
+const ENCRYPTION = payloadEncryption({ keys: [Buffer.alloc(32, 1).toString('base64')] });
+const decrypted = (value: unknown): unknown => decryptAll(ENCRYPTION, value, assert.fail);
 
 type Random = () => number;
 
@@ -119,6 +124,15 @@ function randomOutcome(random: Random, plan: PlannedStep): Outcome {
   }
 }
 
+/** Encrypts what other workflows and clients send. */
+function sealed(outcome: Outcome): Outcome {
+  if (outcome === undefined) return outcome;
+  if ('content' in outcome && outcome.content.kind === 'data')
+    return { ...outcome, content: { ...outcome.content, body: sealBody(ENCRYPTION, outcome.content.body) } };
+  if ('result' in outcome && outcome.result !== undefined) return { ...outcome, result: sealText(ENCRYPTION, outcome.result) };
+  return outcome;
+}
+
 async function follow(plan: Plan, steps: Steps, act: (name: string) => Promise<unknown>): Promise<unknown> {
   switch (plan.kind) {
     case 'step':
@@ -152,16 +166,21 @@ class Harness {
   private readonly workers: Endpoint[];
   private readonly plan: Plan;
   private readonly hasCheckpoints: boolean;
+  private readonly isEncrypted: boolean;
   private faults = 0;
   private readonly underWay = new Set<Promise<void>>();
 
-  constructor(plan: Plan, random: Random, hasCheckpoints: boolean) {
+  constructor(plan: Plan, random: Random, { hasCheckpoints, isEncrypted = false }: Kind) {
     this.plan = plan;
+    this.isEncrypted = isEncrypted;
     this.random = random;
     this.hasCheckpoints = hasCheckpoints;
     this.history = new StepHistory({ checkpointSteps: hasCheckpoints ? CHECKPOINT_STEPS : 1 });
     if (hasCheckpoints) this.service.checkpoint = { maxSteps: CHECKPOINT_STEPS, maxChars: 50 + below(random, 2_000) };
-    this.service.outcomeOf = (planned) => randomOutcome(random, planned);
+    this.service.outcomeOf = (planned) => {
+      const outcome = randomOutcome(random, planned);
+      return isEncrypted ? sealed(outcome) : outcome;
+    };
     this.service.isKnownAtOnce = ({ type }) => type === 'CreateWebhook' || (type === 'Wait' && random() < 0.2);
     this.workers = [this.newWorker(), this.newWorker()];
   }
@@ -189,6 +208,7 @@ class Harness {
       },
       {
         holdRuns: this.random() < 0.9 ? { max: 2 } : false,
+        ...(this.isEncrypted ? { encryption: ENCRYPTION } : {}),
         ...(this.hasCheckpoints ? { checkpoint: { maxSteps: 1 + below(this.random, 8), maxMs: 60_000 } } : {}),
       },
     );
@@ -271,11 +291,14 @@ class Harness {
   }
 
   get end(): WitnessedEnd<unknown> {
-    return witnessedEnd(this.service.result) ?? assert.fail('the run did not end as its code does');
+    return witnessedEnd(decrypted(this.service.result)) ?? assert.fail('the run did not end as its code does');
   }
 
   get recorded(): readonly RecordedOut[] {
-    return this.service.journal.map(({ name, out }) => ({ name, out: out === undefined ? undefined : JSON.parse(out) }));
+    return this.service.journal.map(({ name, out }) => ({
+      name,
+      out: out === undefined ? undefined : decrypted(JSON.parse(out)),
+    }));
   }
 
   /** Replays the journal on a worker that has never seen the run. */
@@ -294,6 +317,7 @@ const plainly: Steps = { run: (_name, action) => action(), served: async (_kind,
 interface Kind {
   readonly mayRace: boolean;
   readonly hasCheckpoints: boolean;
+  readonly isEncrypted?: boolean;
   readonly title: string;
 }
 
@@ -302,9 +326,11 @@ const KINDS: readonly Kind[] = [
   { mayRace: true, hasCheckpoints: false, title: 'with races ' },
   { mayRace: false, hasCheckpoints: true, title: 'with checkpoints ' },
   { mayRace: true, hasCheckpoints: true, title: 'with races and checkpoints ' },
+  { mayRace: true, hasCheckpoints: true, isEncrypted: true, title: 'with races, checkpoints and encryption ' },
 ];
 
-for (const { mayRace, hasCheckpoints, title } of KINDS) {
+for (const kind of KINDS) {
+  const { mayRace, hasCheckpoints, isEncrypted = false, title } = kind;
   const seeds = hasCheckpoints ? SEEDS.checkpoints : SEEDS.plain;
   it(`${seeds} random workflows ${title}end as their code does, despite lost, duplicated and late messages`, async (test) => {
     for (let seed = 1; seed <= seeds; seed++) {
@@ -314,10 +340,11 @@ for (const { mayRace, hasCheckpoints, title } of KINDS) {
         kind: 'sequence',
         parts: Array.from({ length: 1 + below(random, 3) }, () => randomPlan(random, 3, counter, mayRace)),
       };
-      const harness = new Harness(plan, random, hasCheckpoints);
+      const harness = new Harness(plan, random, kind);
       try {
         await harness.play();
-        assert.deepEqual(await harness.replayed(), harness.service.end);
+        assert.deepEqual(decrypted(await harness.replayed()), decrypted(harness.service.end));
+        assert.equal(JSON.stringify(harness.service.end).includes('$encrypted'), isEncrypted);
         const { end } = harness;
         assert.deepEqual(harness.history.problems('k', harness.recorded, end), []);
         if (!mayRace) assert.deepEqual(end.result, JSON.parse(JSON.stringify(await follow(plan, plainly, async (name) => name))));

@@ -1,5 +1,6 @@
 /** Converts values that steps send to bodies with a content type, and received bodies to values. */
 import { bytesOf, encodedBody, isJsonType, textOf } from '../encoded-body.js';
+import { openBody, type PayloadCipher } from '../encryption/envelope.js';
 import { jsonProblem, PayloadError } from '../errors.js';
 import type { EncodedBody, EventContent } from '../protocol.js';
 import { jsonText } from '../step-result.js';
@@ -34,12 +35,18 @@ function textOrBytes(body: EncodedBody, contentType: string | undefined): string
 /** Parses JSON, with or without a byte order mark. Throws SyntaxError. */
 const parsed = (body: EncodedBody): unknown => JSON.parse(textOf(body).replace(/^\uFEFF/, ''));
 
+/** Returns the content of an event. A request to a webhook comes from a third party, which does not encrypt. */
+const opened = (content: EventContent, cipher: PayloadCipher | undefined): EventContent =>
+  content.kind === 'data' ? { ...content, body: openBody(cipher, content.body, 'the event data') } : content;
+
 /**
  * Returns the data of an event.
  *
- * @throws {PayloadError} If the data is declared as JSON but is not valid JSON.
+ * @throws {PayloadError} If the data is declared as JSON but is not valid JSON, or if it is damaged.
+ * @throws {DecryptionError} If the data cannot be decrypted at the moment.
  */
-export function eventDataOf(content: EventContent): unknown {
+export function eventDataOf(recorded: EventContent, cipher?: PayloadCipher): unknown {
+  const content = opened(recorded, cipher);
   const { body } = content;
   const contentType = content.kind === 'data' ? content.contentType : content.headers['content-type']?.[0];
   if (body.data === '') return undefined;
@@ -71,7 +78,8 @@ export const readersOf = (body: EncodedBody) => ({
 });
 
 /** Returns the request that a webhook received. An event that was notified instead is returned as a POST with its data. */
-export function webhookRequestOf(content: EventContent): WebhookRequest {
+export function webhookRequestOf(recorded: EventContent, cipher?: PayloadCipher): WebhookRequest {
+  const content = opened(recorded, cipher);
   const { body } = content;
   const asRequest =
     content.kind === 'request'

@@ -3,23 +3,24 @@
  * JSON; the helper functions on them are created again on each replay. The service guarantees the shapes.
  */
 import { bytesOf } from '../encoded-body.js';
+import { openValue, type PayloadCipher } from '../encryption/envelope.js';
 import type { CallOutcome, InvokeOutcome, NotifyOutcome, WaitOutcome, WebhookOutcome } from '../protocol.js';
 import { eventDataOf, readersOf, responseBodyOf, webhookRequestOf } from './content.js';
 import type { CallResult, InvokeResult, NotifyResult, WaitResult, Webhook, WebhookResult } from './step-types.js';
 
-/** Returns the result of a wait. Throws PayloadError if the event data is declared as JSON but is not valid JSON. */
-export function waitResultOf<Data>(recorded: unknown): WaitResult<Data> {
+/** Returns the result of a wait. Throws the errors of `eventDataOf`. */
+export function waitResultOf<Data>(recorded: unknown, cipher?: PayloadCipher): WaitResult<Data> {
   const outcome = recorded as WaitOutcome;
   if (outcome.timeout) return { timeout: true, eventId: undefined, eventData: undefined };
   // The type of the data is what the sender of the event promises.
-  return { timeout: false, eventId: outcome.eventId, eventData: eventDataOf(outcome.content) as Data };
+  return { timeout: false, eventId: outcome.eventId, eventData: eventDataOf(outcome.content, cipher) as Data };
 }
 
 /** Returns the result of waiting for a webhook. */
-export function webhookResultOf(recorded: unknown): WebhookResult {
+export function webhookResultOf(recorded: unknown, cipher?: PayloadCipher): WebhookResult {
   const outcome = recorded as WaitOutcome;
   if (outcome.timeout) return { timeout: true, request: undefined };
-  return { timeout: false, request: webhookRequestOf(outcome.content) };
+  return { timeout: false, request: webhookRequestOf(outcome.content, cipher) };
 }
 
 /** Returns the result of a notification. */
@@ -49,18 +50,18 @@ export function callResultOf<Body>(recorded: unknown): CallResult<Body> {
   };
 }
 
-/** Returns the result of an invocation. Throws if `result` is not valid JSON. */
-export function invokeResultOf<Body>(recorded: unknown): InvokeResult<Body> {
+/** Returns the result of an invocation. Throws if `result` is not valid JSON or cannot be decrypted. */
+export function invokeResultOf<Body>(recorded: unknown, cipher?: PayloadCipher): InvokeResult<Body> {
   const outcome = recorded as InvokeOutcome;
   const { workflowRunId, workflowCreatedAt } = outcome;
   const run = { workflowRunId, workflowCreatedAt };
   switch (outcome.state) {
-    case 'succeeded':
-      return {
-        ...run,
-        state: 'succeeded',
-        body: (outcome.result === undefined ? undefined : JSON.parse(outcome.result)) as Body,
-      };
+    case 'succeeded': {
+      const { result } = outcome;
+      const what = `the result of the run ${workflowRunId}`;
+      const body = result === undefined ? undefined : openValue<Body>(cipher, JSON.parse(result), what);
+      return { ...run, state: 'succeeded', body: body as Body };
+    }
     case 'failed':
       return { ...run, state: 'failed', error: outcome.error };
     case 'canceled':

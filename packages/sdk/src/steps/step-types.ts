@@ -101,6 +101,8 @@ interface InvokeSettings extends DeliveryOptions {
   readonly workflowRunId?: string;
   /** Labels of the new run. */
   readonly labels?: readonly string[];
+  /** False sends the payload as it is to a workflow that does not have the keys. Default: true, if this workflow encrypts. */
+  readonly encrypt?: boolean;
 }
 
 /** Options of an invocation. `workflow` and `workflowUrl` are aliases; specify one of them. */

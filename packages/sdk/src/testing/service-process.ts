@@ -5,10 +5,11 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { AdminClient } from '../client/administration/admin.js';
+import type { EncryptionOptions } from '../encryption/envelope.js';
 import { connectTestService, type TestService } from './test-service.js';
 
-/** Options of a test service. */
-export interface StartOptions {
+/** Options of a test service. `encryption` is the one of its client. */
+export interface StartOptions extends EncryptionOptions {
   /**
    * Command and arguments that start the program, such as `['npx', 'everstep']`. `dev` and its options are appended.
    * Default: the package `everstep`, resolved from the working directory.
@@ -144,7 +145,7 @@ export async function startTestService(options: StartOptions = {}): Promise<Star
     const env = await readEnvFile(envFile);
     const get = (name: string): string => env.get(name) ?? '';
     return {
-      ...connectTestService({ url: get('EVERSTEP_URL'), token: get('EVERSTEP_TOKEN') }),
+      ...connectTestService({ url: get('EVERSTEP_URL'), token: get('EVERSTEP_TOKEN'), encryption: options.encryption }),
       signingKeys: { current: get('EVERSTEP_CURRENT_SIGNING_KEY'), next: get('EVERSTEP_NEXT_SIGNING_KEY') },
       admin: new AdminClient({
         baseUrl: get('EVERSTEP_MANAGEMENT_URL'),

@@ -4,9 +4,10 @@ import type { RunState, TriggeredRun } from '../client/generated/index.js';
 import { durationText, type TriggerOptions } from '../client/settings.js';
 import { callApi } from '../client/transport.js';
 import { type Duration, type Instant, instantMs } from '../duration.js';
+import type { EncryptionOptions } from '../encryption/envelope.js';
 
-/** Address and token of a service. */
-export interface TestConnection {
+/** Address and token of a service, and the encryption of its client. */
+export interface TestConnection extends EncryptionOptions {
   readonly url: string;
   readonly token: string;
 }
@@ -45,8 +46,8 @@ export interface TestService {
 }
 
 /** Returns a service without connecting to it. The first call shows whether the service exists and has a virtual clock. */
-export function connectTestService({ url, token }: TestConnection): TestService {
-  const client = new Client({ baseUrl: url, token });
+export function connectTestService({ url, token, encryption }: TestConnection): TestService {
+  const client = new Client({ baseUrl: url, token, encryption });
   const transport = { baseUrl: url.replace(/\/+$/, ''), authorization: `Bearer ${token}`, fetch: globalThis.fetch };
   const clock = async <Body>(method: 'GET' | 'POST', path: string, body?: object): Promise<Body> => {
     const json = body ? { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) } : {};

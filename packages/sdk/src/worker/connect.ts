@@ -1,6 +1,7 @@
 /** Serves workflows over connections that the app opens to the service. The app does not need its own address. */
 import { configured } from '../client/configuration.js';
 import type { Workflow } from '../context.js';
+import type { EncryptionOptions } from '../encryption/envelope.js';
 import type { WorkflowEndpoint } from '../endpoint.js';
 import { HookCaller, type WorkflowHooks } from '../hooks/workflow-hooks.js';
 import { PROTOCOL_VERSION } from '../protocol.js';
@@ -21,8 +22,11 @@ const MAX_CONCURRENCY = 10_000;
 const DEFAULT_GRACE_MS = 30_000;
 const SDK = '@everstep/sdk';
 
-/** Options of `connect`. Missing options are read from the environment. */
-export interface ConnectOptions<Name extends string = string> {
+/**
+ * Options of `connect`. Missing options are read from the environment. `encryption` applies to workflows that are plain functions;
+ * `serve` handlers have their own.
+ */
+export interface ConnectOptions<Name extends string = string> extends EncryptionOptions {
   /** Name of the app: lower-case letters, digits, `-`, `_` and `.`; at most 63 characters. */
   readonly app: string;
   /** The workflows by name. `serve` handlers also serve HTTP; their options apply here as well, except signing keys. */
@@ -66,10 +70,13 @@ export interface ConnectedWorker<Name extends string = string> {
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
-function servedOf(given: WorkflowHandler | WorkflowEndpoint | Workflow<never, unknown>): ServedWorkflow {
+function servedOf(
+  given: WorkflowHandler | WorkflowEndpoint | Workflow<never, unknown>,
+  { encryption }: EncryptionOptions,
+): ServedWorkflow {
   if ('endpoint' in given) return given.endpoint.workflow;
   if ('workflow' in given) return given.workflow;
-  return createServedWorkflow(given, {});
+  return createServedWorkflow(given, { encryption });
 }
 
 function checkedNames<Name extends string>({ app, workflows, maxConcurrency }: ConnectOptions<Name>): readonly Name[] {
@@ -104,7 +111,7 @@ export function startWorker<Name extends string>(
   const token = configured(options.token, 'token', 'EVERSTEP_TOKEN');
   const Socket = options.WebSocket ?? (globalThis.WebSocket as SocketConstructor | undefined);
   if (!Socket) throw new TypeError('this runtime has no WebSocket: use Node 22, or pass the option WebSocket');
-  const served = new Map(names.map((name) => [name, servedOf(options.workflows[name])]));
+  const served = new Map(names.map((name) => [name, servedOf(options.workflows[name], options)]));
   const hello: HelloFrame = {
     ...{ kind: 'hello', connection: CONNECTION_VERSION, protocol: PROTOCOL_VERSION, token, app, workflows: names },
     ...{ maxConcurrency, workerId: crypto.randomUUID(), sdk: SDK },

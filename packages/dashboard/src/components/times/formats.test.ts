@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bytesText, countText, durationText, exactTime, prettyJson, quantity, relativeText, shortTime } from './formats.js';
+import {
+  bytesText,
+  countText,
+  durationText,
+  encryptedText,
+  exactTime,
+  prettyJson,
+  quantity,
+  relativeText,
+  shortTime,
+} from './formats.js';
 
 test('formats durations with one or two units', () => {
   const shown = [0, 999, 1000, 2500, 59_999, 60_000, 200_000, 3_600_000, 14_700_000, 86_400_000, 183_600_000].map(durationText);
@@ -46,4 +56,11 @@ test('formats counts and sizes', () => {
 test('indents JSON and leaves other text unchanged', () => {
   assert.equal(prettyJson('{"a":1}'), '{\n  "a": 1\n}');
   assert.equal(prettyJson('not json'), 'not json');
+});
+
+test('names the key of an encrypted value', () => {
+  assert.equal(encryptedText('{"$encrypted":"v1.0a1b2c3d4e5f.mVh0-_"}'), 'Encrypted value (key 0a1b2c3d4e5f)');
+  assert.equal(encryptedText('{"$encrypted":"of another cipher"}\n'), 'Encrypted value');
+  for (const text of ['', '{"$encrypted":1}', '{"$encrypted":"a","b":1}', '"v1.0a1b2c3d4e5f.mVh0"'])
+    assert.equal(encryptedText(text), null);
 });

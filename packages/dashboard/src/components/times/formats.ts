@@ -78,6 +78,13 @@ export function relativeText(unixMs: number, nowMs: number): string {
   return ms > 0 ? `${about} ago` : `in ${about}`;
 }
 
+/** Returns what is shown instead of a value that the app has encrypted; null for any other text. */
+export function encryptedText(text: string): string | null {
+  const [envelope, keyId] = /^\{"\$encrypted":"(?:v1\.([0-9a-f]+)\.)?[^"]*"\}$/.exec(text.trim()) ?? [];
+  if (envelope === undefined) return null;
+  return keyId === undefined ? 'Encrypted value' : `Encrypted value (key ${keyId})`;
+}
+
 /** Indents a text that is JSON; returns any other text unchanged. */
 export function prettyJson(text: string): string {
   try {

@@ -6,6 +6,7 @@ import * as calls from '@everstep/example-guides/calls';
 import * as cancel from '@everstep/example-guides/cancel';
 import * as checkpoints from '@everstep/example-guides/checkpoints';
 import * as delay from '@everstep/example-guides/delay';
+import * as encryption from '@everstep/example-guides/encryption';
 import * as events from '@everstep/example-guides/events';
 import * as failureFunctions from '@everstep/example-guides/failure-functions';
 import * as failures from '@everstep/example-guides/failures';
@@ -13,7 +14,8 @@ import * as hooks from '@everstep/example-guides/hooks';
 import * as invoke from '@everstep/example-guides/invoke';
 import * as webhooks from '@everstep/example-guides/webhooks';
 import * as workers from '@everstep/example-guides/workers';
-import { NonRetryableError } from '@everstep/sdk';
+import { Client, NonRetryableError } from '@everstep/sdk';
+import { payloadEncryption } from '@everstep/sdk/encryption';
 import { type StartedTestService, startTestService } from '@everstep/sdk/testing';
 import { serveOne, thirdParty } from './example-servers.fixture.js';
 
@@ -81,6 +83,21 @@ test('events: a wait times out without an event', async (t) => {
   await service.advance('2d');
   assert.equal(await service.resultOf(workflowRunId), 'no decision');
   assert.equal(await events.approve(service.client, '9', 'me'), false);
+});
+
+test('encryption: the app sees plain values, and everyone else sees encrypted ones', async (t) => {
+  const keys = payloadEncryption({ keys: [Buffer.alloc(32, 7).toString('base64')] });
+  const client = new Client({ baseUrl: service.url, token: service.token, encryption: keys });
+  const url = await serveOne(t, encryption.admissionWith(keys));
+  const { workflowRunId } = await encryption.admit(client, url, { name: 'Ada', insurance: 'private' });
+  await service.settle();
+  const notified = await encryption.assignDoctor(client, workflowRunId, 'Grace');
+  assert.equal(notified.length, 1);
+  await service.settle();
+  const end = await client.runs.result(workflowRunId);
+  assert.partialDeepStrictEqual(end, { result: { bed: 'private ward, bed of Ada', doctor: 'Grace' } });
+  const seen = await Promise.all([service.client.runs.get(workflowRunId), service.client.runs.attempts(workflowRunId)]);
+  assert.doesNotMatch(JSON.stringify(seen), /Ada|Grace|ward/);
 });
 
 test('hooks: runs and steps are logged, and an error that ends a run is reported once with its cause', async (t) => {

@@ -1,4 +1,5 @@
 /** Events. */
+import { type PayloadCipher, sealContent } from '../../encryption/envelope.js';
 import type { Call } from '../transport.js';
 
 /** An event for runs that wait for it. */
@@ -21,14 +22,15 @@ function bodyOf(data: unknown): { readonly body?: string | Uint8Array; readonly 
 }
 
 /** Builds the call that notifies an event. */
-export function notifyCall({ eventId, eventData, contentType, workflowRunId }: NotifyEvent): Call {
+export function notifyCall({ eventId, eventData, contentType, workflowRunId }: NotifyEvent, cipher?: PayloadCipher): Call {
   const sent = bodyOf(eventData);
+  const body = sealContent(cipher, sent.body);
   const type = contentType ?? sent.contentType;
   const ids = workflowRunId === undefined ? [eventId] : [workflowRunId, eventId];
   return {
     method: 'POST',
     path: `/v2/notify/${ids.map(encodeURIComponent).join('/')}`,
     ...(type === undefined ? {} : { headers: { 'Content-Type': type } }),
-    ...(sent.body === undefined ? {} : { body: sent.body }),
+    ...(body === undefined ? {} : { body }),
   };
 }

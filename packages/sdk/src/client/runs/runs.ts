@@ -1,5 +1,6 @@
 /** Runs. */
 import type { Duration } from '../../duration.js';
+import { type EncryptionOptions, sealText, sealValue } from '../../encryption/envelope.js';
 import { RUN_LISTS } from '../generated/filters.js';
 import type {
   ActiveRun,
@@ -88,9 +89,11 @@ const asMs = (date: number | Date | undefined) => (date instanceof Date ? date.g
 /** Runs. Use it through `Client.runs`. Methods reject with EverstepError. */
 export class Runs {
   private readonly call: <T>(call: Call) => Promise<T>;
+  private readonly encryption: EncryptionOptions['encryption'];
 
-  constructor(call: <T>(call: Call) => Promise<T>) {
+  constructor(call: <T>(call: Call) => Promise<T>, { encryption }: EncryptionOptions = {}) {
     this.call = call;
+    this.encryption = encryption;
   }
 
   /** Returns one page of the run log, newest first. */
@@ -133,7 +136,7 @@ export class Runs {
 
   /**
    * Returns how the run ended. Waits for the end for at most `timeout`. If the run is still active then, `workflowState` is
-   * `RUN_STARTED`.
+   * `RUN_STARTED`. Rejects with DecryptionError or PayloadError if the result cannot be decrypted.
    */
   async result<Result = unknown>(
     workflowRunId: string,
@@ -144,6 +147,7 @@ export class Runs {
       method: 'GET',
       path: `${RUNS}/${encodeURIComponent(workflowRunId)}/result`,
       query: { ...query, ...(timeout === undefined ? {} : { timeout: durationText(timeout) }) },
+      mustDecrypt: true,
       ...(signal ? { signal } : {}),
     });
   }
@@ -155,10 +159,17 @@ export class Runs {
 
   /**
    * Creates a new run that continues from a step of this one, with the steps recorded before it. This run does not
-   * change.
+   * change. With encryption, the payload and edited results are encrypted. Only results of `run` steps can be edited then.
    */
   fork(workflowRunId: string, options: ForkOptions): Promise<RunReference> {
-    return this.call(jsonCall('POST', `${RUNS}/${encodeURIComponent(workflowRunId)}/fork`, options));
+    const { encryption } = this;
+    const { input, results } = options;
+    const sealed = {
+      ...options,
+      ...(input ? { input: { ...input, body: sealText(encryption, input.body) } } : {}),
+      ...(results ? { results: results.map((one) => ({ ...one, result: sealValue(encryption, one.result) })) } : {}),
+    };
+    return this.call(jsonCall('POST', `${RUNS}/${encodeURIComponent(workflowRunId)}/fork`, sealed));
   }
 
   /**

@@ -1,0 +1,167 @@
+/**
+ * Values that an app encrypts before the service receives them. The service stores an envelope instead: a JSON object
+ * with a single property, such as `{"$encrypted":"v1.<key id>.<data>"}`.
+ *
+ * An error of a cipher can be temporary, for example because a deployment has not reached this process. Workflow code must not
+ * catch it, because it would then continue differently than on other replays. The attempt fails instead (`DecryptionError`).
+ */
+import { base64Of, encodedBody } from '../encoded-body.js';
+import { DecryptionError, describeError, jsonProblem, PayloadError, retryAdvice } from '../errors.js';
+import type { EncodedBody } from '../protocol.js';
+
+/**
+ * Encrypts and decrypts values. `payloadEncryption` of `@everstep/sdk/encryption` returns one; implement it yourself for keys in a
+ * key management service. Both methods are synchronous: load keys before you serve workflows.
+ */
+export interface PayloadCipher {
+  /** Encrypts a text, and returns everything that `decrypt` needs, for example with the id of the key. */
+  encrypt(text: string): string;
+  /**
+   * Returns the text that `encrypt` was called with. If it throws PayloadError, the value can never be decrypted, for
+   * example because it was modified. After any other error the attempt is retried, for example because a key is missing.
+   */
+  decrypt(encrypted: string): string;
+  /** True: new values are not encrypted, encrypted ones can be read. */
+  readonly decryptOnly?: boolean;
+  /** True: a run fails if its payload is neither encrypted nor empty. */
+  readonly requireEncrypted?: boolean;
+}
+
+/** The option of everything that produces or consumes values. */
+export interface EncryptionOptions {
+  /**
+   * Encrypts payloads, results of `run` steps, event data and results of runs, so that the service cannot read them.
+   * Values that are not encrypted are read as they are.
+   */
+  readonly encryption?: PayloadCipher;
+}
+
+type Cipher = PayloadCipher | undefined;
+
+const PROPERTY = '$encrypted';
+const ENVELOPE_START = /^\s*\{\s*"\$encrypted"\s*:/;
+/** First character of a decrypted text that contains bytes in base64. A text that starts with it is encrypted as bytes. */
+const BYTES_MARK = '\u0000';
+
+/** Returns the content of an envelope; null for any other value. */
+function contentOf(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null || !(PROPERTY in value)) return null;
+  const content = value[PROPERTY];
+  return typeof content === 'string' && Object.keys(value).length === 1 ? content : null;
+}
+
+/** Returns the content of a text that is an envelope; null for any other text. */
+function contentOfText(text: string): string | null {
+  if (!ENVELOPE_START.test(text)) return null;
+  try {
+    return contentOf(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+function decrypted(cipher: Cipher, content: string, what: string): string {
+  if (!cipher) throw new DecryptionError(`${what} is encrypted: set the option "encryption"`);
+  try {
+    return cipher.decrypt(content);
+  } catch (error) {
+    const message = `${what} cannot be decrypted: ${describeError(error).message}`;
+    throw retryAdvice(error).kind === 'never' ? new PayloadError(message) : new DecryptionError(message, { cause: error });
+  }
+}
+
+function parsed(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new PayloadError(`${what} is not valid JSON: ${jsonProblem(error)}`);
+  }
+}
+
+const encrypts = (cipher: Cipher): cipher is PayloadCipher => cipher !== undefined && !cipher.decryptOnly;
+
+/** Returns the text of an envelope with this text, or the text itself without encryption. */
+export const sealText = (cipher: Cipher, text: string): string =>
+  encrypts(cipher) ? JSON.stringify({ [PROPERTY]: cipher.encrypt(text) }) : text;
+
+/** Returns an envelope with a JSON value, or the value itself without encryption. */
+export function sealValue(cipher: Cipher, value: unknown): unknown {
+  return encrypts(cipher) && value !== undefined ? { [PROPERTY]: cipher.encrypt(JSON.stringify(value)) } : value;
+}
+
+/** Encrypts a body that is not empty. Its content type stays the same. */
+export function sealBody(cipher: Cipher, body: EncodedBody): EncodedBody {
+  if (!encrypts(cipher) || body.data === '') return body;
+  const isText = body.encoding === 'utf8' && !body.data.startsWith(BYTES_MARK);
+  return encodedBody(sealText(cipher, isText ? body.data : BYTES_MARK + base64Of(body)));
+}
+
+/** Encrypts a body that a client sends. */
+export function sealContent(cipher: Cipher, body: string | Uint8Array | undefined): string | Uint8Array | undefined {
+  return body === undefined || !encrypts(cipher) ? body : sealBody(cipher, encodedBody(body)).data;
+}
+
+/**
+ * Returns the value of an envelope, or any other value unchanged. `what` names it in errors.
+ *
+ * @throws {PayloadError} If the value can never be decrypted.
+ * @throws {DecryptionError} If the value cannot be decrypted in this process at this time.
+ */
+export function openValue<Value>(cipher: Cipher, value: unknown, what: string): Value {
+  const content = contentOf(value);
+  // The type is what the sender of the value promises.
+  return (content === null ? value : parsed(decrypted(cipher, content, what), what)) as Value;
+}
+
+/** Returns the body in an envelope, or any other body unchanged. Throws the errors of `openValue`. */
+export function openBody(cipher: Cipher, body: EncodedBody, what: string): EncodedBody {
+  const content = body.encoding === 'utf8' ? contentOfText(body.data) : null;
+  return content === null ? body : bodyOf(decrypted(cipher, content, what));
+}
+
+const bodyOf = (text: string): EncodedBody =>
+  text.startsWith(BYTES_MARK) ? { encoding: 'base64', data: text.slice(1) } : { encoding: 'utf8', data: text };
+
+/** Returns the payload of a run. Throws the errors of `openValue`, and PayloadError for a plain payload that is not accepted. */
+export function openPayload(cipher: Cipher, body: EncodedBody): EncodedBody {
+  const opened = openBody(cipher, body, 'the payload');
+  if (cipher?.requireEncrypted && opened === body && body.data !== '')
+    throw new PayloadError('the payload is not encrypted, but this workflow accepts only encrypted payloads');
+  return opened;
+}
+
+/**
+ * Returns a value of the API with every envelope in it decrypted, including those in JSON texts inside it. Encrypted bytes become
+ * base64. `onFailure` is called for each value that cannot be decrypted; if it returns, the value stays encrypted.
+ */
+export function decryptAll(cipher: PayloadCipher, value: unknown, onFailure: (error: Error) => void): unknown {
+  const opened = <T>(content: string, encrypted: T, open: (text: string) => T): T => {
+    try {
+      return open(decrypted(cipher, content, 'a value'));
+    } catch (error) {
+      onFailure(error instanceof Error ? error : new Error(String(error)));
+      return encrypted;
+    }
+  };
+  const visit = (each: unknown): unknown => {
+    if (typeof each === 'string') return visitText(each);
+    if (typeof each !== 'object' || each === null) return each;
+    if (Array.isArray(each)) return each.map(visit);
+    const content = contentOf(each);
+    if (content !== null) return opened<unknown>(content, each, (text) => parsed(text, 'a value'));
+    return Object.fromEntries(Object.entries(each).map(([name, inner]) => [name, visit(inner)]));
+  };
+  const visitText = (text: string): string => {
+    if (!text.includes(PROPERTY)) return text;
+    const content = contentOfText(text);
+    if (content !== null) return opened(content, text, (plain) => bodyOf(plain).data);
+    let inner: unknown;
+    try {
+      inner = JSON.parse(text);
+    } catch {
+      return text;
+    }
+    return JSON.stringify(visit(inner));
+  };
+  return visit(value);
+}
