@@ -12,6 +12,7 @@ import { faultyStore, type StoreFaults, StoreOutages } from './faulty-store.js';
 import type { SimulatedNode } from './simulated-nodes.js';
 
 const LONGEST_STALL_MS = 6_000;
+const MAX_CACHED_RUNS = 8;
 
 export interface Life {
   readonly runtime: Runtime;
@@ -55,6 +56,8 @@ export function startLife(options: LifeOptions): Life {
     // Maintenance would only advance the clock in small steps.
     upkeepClock: { ...ownClock, setTimer: () => () => {} },
     random,
+    // So few that runs are removed from memory and read again in between all the time.
+    cachedRuns: { maxRuns: 1 + random.below(MAX_CACHED_RUNS), maxBytes: Number.POSITIVE_INFINITY },
     stepCaller: watched,
     messageSender: watched,
     log: quiet,

@@ -181,9 +181,9 @@ export class Decisions {
 
   /** Resolves with `moved` if another process has decided on the run in the meantime: the state was dropped, undecided. */
   private async applyOrThrow(entry: CachedRun, event: RunEvent, onDurable?: OnDurable): Promise<Decision | 'moved' | null> {
-    const { committer, context, limits, cache, cluster, alerts } = this.deps;
-    // The state was dropped. With several nodes another node may have decided; nothing else would read the run again here.
-    if (!this.isCurrent(entry)) return cluster ? 'moved' : null;
+    const { committer, context, limits, cache, alerts } = this.deps;
+    // The state was dropped, or only removed from memory.
+    if (!this.isCurrent(entry)) return 'moved';
     const before = entry.run;
     const { instanceId } = before;
     const decision = decide(before, event, {

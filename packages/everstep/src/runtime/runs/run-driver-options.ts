@@ -16,6 +16,7 @@ import type { WorkerPresence } from '../../ports/workers.js';
 import type { BudgetShare } from '../alerts/conditions.js';
 import type { KnownAlertSettings } from '../alerts/known-settings.js';
 import type { StoreWrites } from '../commits/store-writes.js';
+import type { RunCacheLimits } from './run-cache.js';
 
 export interface RunDriverOptions {
   readonly store: Store;
@@ -40,6 +41,8 @@ export interface RunDriverOptions {
   readonly owners?: InstanceOwners;
   /** Retention of the counters of insights; absent: the default. */
   readonly insightRetention?: InsightRetention;
+  /** How many runs are kept in memory; default: `LIMITS`. */
+  readonly cachedRuns?: RunCacheLimits;
   /** Clock of background work that no client waits for; default `clock`. */
   readonly upkeepClock?: Clock;
   /** Clock that paces background work; it continues while a test moves `clock`. Default `clock`. */

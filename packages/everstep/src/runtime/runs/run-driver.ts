@@ -30,13 +30,14 @@ import { Events } from '../services/events.js';
 import { Invocations } from '../services/invocations.js';
 import { type DecisionListener, Decisions } from './decisions.js';
 import { EndWatch } from './end-watch.js';
-import { type CachedRun, KEPT_PAYLOAD_BYTES, RunCache, type StartPayload } from './run-cache.js';
+import { type CachedRun, KEPT_PAYLOAD_BYTES, RunCache, type RunCacheLimits, type StartPayload } from './run-cache.js';
 import type { RunDriverOptions } from './run-driver-options.js';
 import { type RuntimeDeps, runtimeDeps } from './runtime-deps.js';
 import { WorkInProgress } from './work-in-progress.js';
 
 /** How long the request of an endpoint that submits steps waits while the store refuses writes. */
 const SUBMISSION_WAIT_MS = 10_000;
+const CACHED_RUNS: RunCacheLimits = { maxRuns: LIMITS.maxCachedRuns, maxBytes: LIMITS.maxCachedRunBytes };
 const NOTHING = Promise.resolve();
 
 export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHandler, ControlCommits {
@@ -62,7 +63,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
     const deps = runtimeDeps(options);
     const { store, clock, limits, owners, writes, cluster, isDeleted, context, observer, traces } = deps;
     this.deps = deps;
-    const cache = new RunCache(store, clock, { maxRuns: LIMITS.maxCachedRuns, maxBytes: LIMITS.maxCachedRunBytes }, owners);
+    const cache = new RunCache(store, clock, options.cachedRuns ?? CACHED_RUNS, owners);
     this.cache = cache;
     this.live = new LiveChanges({ clock, cluster, runOf: (runKey) => this.hintOf(runKey) });
     const observing: DurableWatcher = {
