@@ -21,12 +21,15 @@ export const runPath = (instanceId: string, runId: string, createdAt?: number): 
   path`/q/${instanceId}/runs/${runId}` + stringifySearch({ createdAt });
 
 /** A run id that is clipped in its middle: generated ids start with the time, so their ends distinguish them. */
-export const RunId = ({ runId }: { readonly runId: string }) => (
-  <span className="ends">
-    <span className="ends-first clip">{runId.slice(0, -TAIL)}</span>
-    <span className="ends-last">{runId.slice(-TAIL)}</span>
-  </span>
-);
+export function RunId({ runId }: { readonly runId: string }) {
+  if (runId.length <= 2 * TAIL) return <span className="clip">{runId}</span>;
+  return (
+    <span className="ends">
+      <span className="ends-first clip">{runId.slice(0, -TAIL)}</span>
+      <span className="ends-last">{runId.slice(-TAIL)}</span>
+    </span>
+  );
+}
 
 export function RunLink({ runId, createdAt, children }: RunLinkProps) {
   const instanceId = useInstanceId();

@@ -44,7 +44,7 @@ const COLUMNS: readonly Column<NodeEntry>[] = [
     header: 'Version',
     sortBy: ({ version }) => version,
     width: '92px',
-    from: 'medium',
+    from: 'wide',
     cell: (node) => node.version,
   },
   {
