@@ -1,6 +1,6 @@
 /**
  * Compares two servers: this version, and the same with other settings or another build. Both run at the same time and execute
- * short slices of W1 in turn, so that the noise of the machine affects both. The first one alternates.
+ * short slices of W1 in turn, so that the noise of the machine affects both.
  */
 import { type Engine, startEngine } from './engine.js';
 import { measure, median, rounded } from './meter.js';
@@ -32,36 +32,49 @@ function summary(ratios: readonly number[]) {
   };
 }
 
-/** Reports how much more CPU time and time the changed server needs for each run. */
-export async function comparePairs(options: Options): Promise<Report> {
+interface Pair {
+  readonly base: Slice;
+  readonly changed: Slice;
+}
+
+/** Runs slices on both servers in turn. The one that is started first is often slower, so each one must be it once. */
+async function pairsOf(options: Options, slices: number, isChangedFirst: boolean): Promise<readonly Pair[]> {
   const { runs = 400, concurrency = 64, warmup = 6_000, changed } = options;
-  const slices = options.repeat === 1 ? SLICES : options.repeat;
   const engines: Engine[] = [];
   try {
-    const base = await startEngine(options);
-    engines.push(base);
-    const other = await startEngine(options, changed);
-    engines.push(other);
-    for (const engine of engines) await inFlight(warmup, concurrency, shortRun(engine));
-    const pairs: { readonly base: Slice; readonly changed: Slice }[] = [];
+    const start = async (isChanged: boolean): Promise<Engine> => {
+      const engine = await startEngine(options, isChanged ? changed : undefined);
+      engines.push(engine);
+      await inFlight(warmup, concurrency, shortRun(engine));
+      return engine;
+    };
+    const [first, second] = [await start(isChangedFirst), await start(!isChangedFirst)];
+    const pairs: Pair[] = [];
     for (let index = 0; index < slices; index++) {
       const results = new Map<Engine, Slice>();
-      for (const engine of index % 2 === 0 ? [base, other] : [other, base])
+      for (const engine of index % 2 === 0 ? [first, second] : [second, first])
         results.set(engine, await slice(engine, runs, concurrency));
-      const [baseSlice, changedSlice] = [results.get(base), results.get(other)];
-      if (baseSlice && changedSlice) pairs.push({ base: baseSlice, changed: changedSlice });
+      const [ofFirst, ofSecond] = [results.get(first), results.get(second)];
+      if (ofFirst && ofSecond)
+        pairs.push(isChangedFirst ? { base: ofSecond, changed: ofFirst } : { base: ofFirst, changed: ofSecond });
     }
-    return {
-      engine: 'everstep',
-      w: 'pairs',
-      runs,
-      slices,
-      ...changed,
-      cpuMsPerRun: rounded(median(pairs.map((pair) => pair.base.cpuMsPerRun)), 3),
-      cpu: summary(pairs.map((pair) => pair.changed.cpuMsPerRun / pair.base.cpuMsPerRun)),
-      time: summary(pairs.map((pair) => pair.changed.msPerRun / pair.base.msPerRun)),
-    };
+    return pairs;
   } finally {
     for (const engine of engines) await engine.stop();
   }
+}
+
+/** Reports how much more CPU time and time the changed server needs for each run. */
+export async function comparePairs(options: Options): Promise<Report> {
+  const slices = Math.ceil((options.repeat === 1 ? SLICES : options.repeat) / 2);
+  const pairs = [...(await pairsOf(options, slices, false)), ...(await pairsOf(options, slices, true))];
+  return {
+    engine: 'everstep',
+    w: 'pairs',
+    slices: pairs.length,
+    ...options.changed,
+    cpuMsPerRun: rounded(median(pairs.map((pair) => pair.base.cpuMsPerRun)), 3),
+    cpu: summary(pairs.map((pair) => pair.changed.cpuMsPerRun / pair.base.cpuMsPerRun)),
+    time: summary(pairs.map((pair) => pair.changed.msPerRun / pair.base.msPerRun)),
+  };
 }
