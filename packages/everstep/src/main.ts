@@ -34,9 +34,9 @@ export interface RunningService {
   readonly managementUrl: string;
   /** Null for a node that joined others; the credentials are on the node that was started first. */
   readonly credentials: Credentials | null;
-  /** Start time on the server's clock in Unix ms, before it continued pending work. */
+  /** Time on the server's clock when it started, before it continued pending work, Unix ms. */
   readonly startedAt: number;
-  /** Whether the credentials were created now. */
+  /** Result of the start, for example that the credentials were created. */
   readonly start: (StartedInstallation | JoinedStore)['kind'];
   /** New path of credentials of another store that were in the data directory. */
   readonly setAside: string | null;
@@ -157,7 +157,7 @@ async function startParts(parts: Parts, waits: Pick<AvailabilityOptions, 'log' |
   const { config, closers, log, logLevel, tls, clock, secrets } = base;
   const { audit, budgetAlerts } = reports;
   let [starting, stopping] = [true, false];
-  /** Why the pending work cannot be read yet. */
+  /** Reason why the pending work cannot be read yet. */
   let fault: string | null = null;
   const dependencies = await apiDependencies(base, outgoing, addresses, {
     ...{ service: runtime, authority: accessFiles.authority, accounts: parts.accountService, signIn, loginLinks, search, limits },

@@ -11,7 +11,7 @@ import { type Outcome, type Principal, RIGHTS, type Right } from './account-serv
 import { Turns } from './quotas/turns.js';
 
 const SECRET_BYTES = 32;
-/** Account id for the turn of something that does not exist or has no owner yet. */
+/** Account id for the turn of an object that does not exist or has no owner yet. */
 const NO_OWNER = '';
 
 export type Refusal = Exclude<Outcome<never>, { readonly kind: 'done' }>;
@@ -76,7 +76,7 @@ export class AccountRules {
     return ofThisRequest({ auditId: this.newId('aud'), at: this.now(), action, subject, details, ...who });
   }
 
-  /** Checks a right of a user in an account. `what` is the kind of thing that the id identifies, such as `team`. */
+  /** Checks a right of a user in an account. `objectKind` is the kind of object that the id identifies, such as `team`. */
   async allowed({ user }: Principal, accountId: string | undefined, right: Right, what: string): Promise<RightCheck> {
     const role = accountId === undefined ? null : await this.accounts.roleOf({ accountId, userId: user.userId });
     if (role === null || !RIGHTS[role].includes('see')) return notFound(what);
@@ -95,7 +95,7 @@ export class AccountRules {
     return turns.take(accountIds, () => (exclusively ? exclusively(change, accountIds) : change()));
   }
 
-  /** Runs a change of something that an account owns in the turn of that account. */
+  /** Runs a change of an object that an account owns in the turn of that account. */
   async inTurnOfOwner<Value>(ownerOf: () => Promise<string | null>, change: () => Promise<Value>): Promise<Value> {
     for (;;) {
       const owner = await ownerOf();

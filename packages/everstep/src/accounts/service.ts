@@ -33,9 +33,9 @@ export interface AccountServiceOptions {
   readonly instanceChanged?: (instanceId: string) => unknown;
   /** Called after an instance was deleted, and awaited before the response is sent. */
   readonly instanceDeleted?: (instanceId: string) => unknown;
-  /** Returns messages about what the instance is currently refused. Default: none. */
+  /** Returns messages about work of the instance that is currently refused. Default: none. */
   readonly refusedNow?: (instanceId: string) => Promise<readonly string[]>;
-  /** Returns what the account of an instance stores. Default: unknown. */
+  /** Returns the storage usage of the account of an instance. Default: unknown. */
   readonly storage?: (instanceId: string) => Promise<StorageUsage | null>;
   /** Logs failed logins that belong to no account. */
   readonly log?: Pick<Log, 'warn'>;

@@ -9,5 +9,5 @@ export interface Sharing {
   readonly changed: (instanceId: string) => void;
 }
 
-/** Cache time: how long a change can go unnoticed if its notification is lost. */
+/** Cache time: the longest time for which a change can go unnoticed if its notification is lost. */
 export const CACHED_MS = 3_000;

@@ -15,7 +15,7 @@ const LOGIN_AGAIN_MS = 3_600_000;
 /** Time within which repeated reads of a secret share one entry, because pages request it repeatedly. */
 const READ_AGAIN_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
-/** Audit actions of commands that a user gives on the machine, and how they are given. */
+/** Audit actions of commands that a user gives on the machine, and the channel of each command. */
 const COMMANDS = {
   backup: { action: 'backup.create', credential: 'control socket' },
   'rotate-secrets': { action: 'secrets.rotate', credential: 'control socket' },

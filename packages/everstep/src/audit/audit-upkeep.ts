@@ -26,7 +26,7 @@ export interface AuditUpkeepOptions {
   readonly log: Log;
   /** No work is done while this is closed. Absent: always open. */
   readonly writes?: StoreWritesState;
-  /** How long entries are kept; null: forever. */
+  /** Retention of entries; null: forever. */
   readonly retentionMs: number | null;
   /** Pushes new entries; null: entries are not pushed. */
   readonly push: AuditPush | null;

@@ -36,14 +36,14 @@ export interface BackedUpFile {
   readonly sha256: string;
 }
 
-/** How the files of a backup are encrypted. A salt is in base64url. */
+/** Encryption of the files of a backup. A salt is in base64url. */
 export type Encryption =
   | { readonly method: 'key'; readonly keyId: string; readonly salt: string }
   | { readonly method: 'passphrase'; readonly salt: string };
 
 export interface Manifest {
   readonly format: typeof FORMAT | typeof ENCRYPTED_FORMAT;
-  /** How the files are encrypted. Absent: the files are plain. Sizes and checksums refer to the plain files. */
+  /** Encryption of the files. Absent: the files are plain. Sizes and checksums refer to the plain files. */
   readonly encryption?: Encryption;
   /** Authenticates all other fields of an encrypted backup. */
   readonly seal?: string;

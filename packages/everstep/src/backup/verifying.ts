@@ -64,8 +64,8 @@ async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<S
 }
 
 /**
- * Verifies the store by reading every database completely. Rejects with BackupError or StoreOpenError, which report what is
- * damaged or lost.
+ * * Verifies the store by reading every database completely. Rejects with BackupError or StoreOpenError, which report damaged
+ * and lost data.
  */
 export async function verifyStore(options: VerifyingOptions): Promise<StoreVerification> {
   return (await verifyRunning(options.dataDir)) ?? verifyAtRest(options);

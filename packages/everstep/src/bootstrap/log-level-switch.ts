@@ -20,7 +20,7 @@ export class LogLevelSwitch {
     return this.current;
   }
 
-  /** Sets the level, which takes effect immediately. `by`: who changed it, for the log. */
+  /** Sets the level, which takes effect immediately. `by`: the user who changes it, for the log. */
   set(level: LogLevel, by: string): void {
     const { log, current: previous } = this;
     if (level === previous) return;

@@ -18,7 +18,7 @@ export const codeOf = (error: unknown): string =>
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Returns the error for a file. `what` starts the sentence: "The data directory /x is not usable". */
+/** Returns the error for a file. `problem` starts the sentence: "The data directory /x is not usable". */
 export function fileError(what: string, error: unknown): StartError {
   return new StartError(`${what}: ${FILE_REASONS[codeOf(error)] ?? messageOf(error)}.`, { cause: error });
 }

@@ -6,7 +6,7 @@ import type { Clock } from '../ports/clock.js';
 import type { MoveOutcome, MoveTarget, VirtualTime } from '../ports/virtual-time.js';
 import { Timetable } from './timetable.js';
 
-/** What a virtual clock depends on. */
+/** Dependencies of a virtual clock. */
 export interface VirtualClockOptions {
   /** The clock that it runs with. */
   readonly base: Clock;
@@ -76,7 +76,7 @@ async function untilQuiet(
 
 export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   const { base, maxInstants, quietTimeoutMs } = options;
-  /** How far this clock is ahead of the base. */
+  /** Milliseconds by which this clock is ahead of the base. */
   let aheadMs = 0;
   const timers = new Timetable();
   const upkeepTimers = new Timetable();

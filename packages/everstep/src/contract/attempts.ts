@@ -1,4 +1,4 @@
-/** Wire schemas of the attempts of a run: what was sent, what was received and how long it took. */
+/** Wire schemas of the attempts of a run, with their requests, responses and durations. */
 import Type, { type Static } from 'typebox';
 import { ThrownError } from './fields/thrown-error.js';
 import { FAILURE_CAUSES } from './runs.js';

@@ -1,7 +1,7 @@
 /** Body of every error response. */
 import Type from 'typebox';
 
-/** Why a server is not ready. The values are stable, so that programs can rely on them. */
+/** Reason why a server is not ready. The values are stable, so that programs can rely on them. */
 export const NOT_READY_REASONS = ['starting', 'stopping', 'store-unavailable', 'store-unreadable', 'no-lease'] as const;
 export type NotReadyReason = (typeof NOT_READY_REASONS)[number];
 

@@ -15,8 +15,8 @@ interface AccountLoad {
 }
 
 /**
- * What an instance has taken. The instance stays assigned to the account that it had when it took something, until it
- * has returned everything.
+ * * Amount that an instance has taken. From its first taken unit until it has returned all of them, the instance stays assigned
+ * to the same account.
  */
 interface InstanceLoad {
   readonly account: AccountLoad;
@@ -32,7 +32,7 @@ interface SlotsInUse {
 
 const allowedShare = (total: number, free: number): number => (2 * free * free) / total;
 
-/** Tracks what accounts and instances have taken of a resource. See the rule above. */
+/** Tracks the amounts of a resource that accounts and instances have taken. See the rule above. */
 export class FairShare {
   private readonly total: number;
   private readonly owners: InstanceOwners;

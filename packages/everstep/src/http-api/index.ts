@@ -54,7 +54,6 @@ export { type DashboardFiles, readDashboard } from './dashboard/index.js';
 export type { DestinationPolicy } from './operation.js';
 export { RefusalDelays } from './server/refusal-delays.js';
 
-/** Node id of a single process. */
 /** A level that changes no log. */
 function detachedLogLevel(): LogLevelSetting {
   let level: LogLevel = 'info';
@@ -69,6 +68,7 @@ function detachedLogLevel(): LogLevelSetting {
   };
 }
 
+/** Node id of a single process. */
 const SINGLE_NODE_ID = 'n_alone';
 
 export interface HttpApiDependencies {

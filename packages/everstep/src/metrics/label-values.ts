@@ -8,7 +8,7 @@ export const OTHER = 'other';
 
 /** Number of names that are counted for each name with its own time series. */
 const CANDIDATES_PER_NAME = 8;
-/** How much more frequent a name must be to replace one that has its own time series. */
+/** Factor by which a name must be more frequent to replace a name that has its own time series. */
 const REPLACES_FROM = 2;
 
 export class LabelValues {

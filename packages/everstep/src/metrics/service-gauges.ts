@@ -12,7 +12,7 @@ export interface WorkerSlots {
   readonly inFlight: number;
 }
 
-/** Where the gauges come from. */
+/** Sources of the gauges. */
 export interface GaugeSources {
   /** Returns the time of the service's clock, Unix ms. */
   now(): number;

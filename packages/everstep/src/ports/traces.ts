@@ -1,6 +1,6 @@
 /**
- * Trace contexts of what leaves the service. While traces are not exported, the context of the trigger is passed on unchanged, so
- * that an app finds the spans of its caller.
+ * * Trace contexts of the requests that leave the service. While traces are not exported, the context of the trigger is passed
+ * on unchanged, so that an app finds the spans of its caller.
  */
 import type { SpanReference, TraceContext } from '@everstep/sdk/protocol';
 import type { AttemptedTask, Run, RunTrace } from '../engine/runs/run.js';
@@ -15,7 +15,7 @@ export interface AttemptSpan extends SpanReference {
   readonly retried: number;
 }
 
-/** What one attempt sends, and the span for it. */
+/** Trace context that one attempt sends, and the span for it. */
 export interface AttemptTrace {
   readonly context: TraceContext;
   /** Span of the attempt; absent if none is exported. */

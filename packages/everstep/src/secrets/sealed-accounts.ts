@@ -18,7 +18,7 @@ const mapPairs = ({ current, next }: SigningKeyPairs, of: (key: string) => strin
   next: of(next),
 });
 
-/** Returns the secrets of an instance, each mapped with `of`. */
+/** Returns the secrets of an instance, each mapped with `map`. */
 function mapSecrets<Secrets extends InstanceKeys>(
   instanceId: string,
   secrets: Secrets,

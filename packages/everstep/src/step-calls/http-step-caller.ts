@@ -17,7 +17,7 @@ import { USER_AGENT } from './version.js';
 
 const unknownVerdict = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
 
-/** Options that everything that sends requests needs. */
+/** Options of all senders of requests. */
 export interface OutboundOptions extends DestinationsOptions, SignerOptions {
   /** Loads an instance before its data is needed. Returns null if it is already loaded. */
   readonly prepare?: (instanceId: string) => Promise<void> | null;

@@ -1,4 +1,4 @@
-/** Describes how a table of the embedded store is read for PostgreSQL, with helpers that several tables share. */
+/** Descriptions of the tables of the embedded store as they are read for PostgreSQL, with helpers that several tables share. */
 import type { Columns, RowOf } from '../stores/postgres/connection/first-load.js';
 import { KEY } from '../stores/postgres/runs/tables.js';
 import { type SummedTable, UNSETTLED_SUMS } from '../stores/sqlite/commit/unsettled-sums.js';

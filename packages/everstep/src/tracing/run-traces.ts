@@ -1,4 +1,4 @@
-/** The position of runs in traces, derived from what is stored with them. */
+/** The position of runs in traces, derived from data that is stored with them. */
 import { formatTraceparent, parseTraceparent } from '@everstep/sdk/protocol';
 import type { AttemptedTask, Run } from '../engine/runs/run.js';
 import type { AttemptTrace, Traces } from '../ports/traces.js';

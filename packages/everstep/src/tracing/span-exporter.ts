@@ -20,7 +20,7 @@ const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const FIRST_DELAY_MS = 1_000;
 const SECOND_MS = 1_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** How long the end of the process waits for the last export. */
+/** Time for which the end of the process waits for the last export. */
 const CLOSE_MS = 3_000;
 
 export interface SpanExporterOptions {
@@ -72,7 +72,7 @@ export class SpanExporter implements SpanSink {
     else this.exportSoon(settings.delayMs);
   }
 
-  /** Exports what is queued, for a limited time. */
+  /** Exports the queued spans, for a limited time. */
   async close(): Promise<void> {
     const { clock } = this.options;
     this.cancelTimer?.();

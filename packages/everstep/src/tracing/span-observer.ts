@@ -1,6 +1,6 @@
 /**
- * Creates spans of what the service does, at the same points at which metrics count it. A span is created when it ends: its start is
- * stored with the run, so it is correct after a restart too.
+ * * Creates spans of the work of the service, at the same points at which metrics count it. A span is created when it ends: its
+ * start is stored with the run, so it is correct after a restart too.
  */
 import { parseTraceparent, parseWorkerUrl, type SpanReference, type TraceContext } from '@everstep/sdk/protocol';
 import type { RecordedStep, Run, StepTask, Task } from '../engine/runs/run.js';
@@ -70,7 +70,7 @@ function attributesOf(run: Run): SpanAttributes {
   return { ...common, 'everstep.run.id': workflowRunId, 'everstep.workflow.url': short(bareUrl(workflowUrl).text) };
 }
 
-/** What is known about a step that has ended. */
+/** Data of a step that has ended. */
 interface EndedStep {
   readonly stepId: number;
   readonly name: string;

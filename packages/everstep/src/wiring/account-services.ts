@@ -20,7 +20,7 @@ import type { Outgoing } from './outgoing.js';
 
 export type AccountReports = ReturnType<typeof createAccountReports>;
 
-/** What the service reports about accounts while it runs. */
+/** Creates the reports about accounts that the service sends while it runs. */
 export function createAccountReports(
   { config, accounts, store, upkeepClock, now, random, log, node }: Foundation,
   limits: Limits,
@@ -40,7 +40,7 @@ export function createAccountReports(
   return { budgetAlerts, audit };
 }
 
-/** Returns what reloads cached accounts after a change on another node. */
+/** Returns a function that reloads cached accounts after a change on another node. */
 export function createReload(
   { authority }: AccountParts,
   limits: Limits,
@@ -85,7 +85,7 @@ export async function openSearch(
   });
 }
 
-/** The accounts as the management API uses them, and the login. */
+/** Opens the account services of the management API, and the login. */
 export async function openAccountServices(
   { config, accounts, now, random, plans, log }: Foundation,
   { authority, accountChanged }: AccountParts,

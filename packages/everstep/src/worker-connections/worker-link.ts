@@ -23,7 +23,7 @@ export interface FrameSocket {
   isPaused?(): boolean;
 }
 
-/** What a worker reported about itself, without its token. */
+/** Details that a worker reported about itself, without its token. */
 export type WorkerProfile = Omit<HelloFrame, 'kind' | 'token' | 'connection' | 'protocol'>;
 
 /** A `step` frame whose request is JSON text in parts, because it is long. */

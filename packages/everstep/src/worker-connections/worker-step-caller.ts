@@ -44,7 +44,7 @@ function failureOf(
   return { kind: 'failure', failure: { cause, message, retry, ...nothing, ...(sent ? { sent } : {}) } };
 }
 
-/** Where a request goes. */
+/** Destination of a request. */
 interface Destination {
   readonly instanceId: string;
   readonly url: string;

@@ -5,9 +5,9 @@
 import type { AccountStore, QueueInstance } from '../../ports/stores/account-store.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 
-/** Cache time: how long a change made elsewhere can go unnoticed. */
+/** Cache time: the longest time for which a change made elsewhere can go unnoticed. */
 export const FRESH_MS = 500;
-/** How long an account counts as active after an entry of it was read. Entries in use are read every 500 ms. */
+/** Time for which an account counts as active after an entry of it was read. Entries in use are read every 500 ms. */
 const ACTIVE_MS = 10_000;
 
 interface CachedInstance {
@@ -35,7 +35,7 @@ export class InstanceCache implements InstanceOwners {
   /** Number of cached instances by account. */
   private readonly owned = new Map<string, number>();
   private readonly reading = new Map<string, Promise<QueueInstance | null>>();
-  /** When an instance of each account was last used, except accounts that have been inactive for long. */
+  /** Times when an instance of each account was last used, except accounts that have been inactive for long. */
   private readonly usedAt = new Map<string, number>();
 
   constructor(options: InstanceCacheOptions) {

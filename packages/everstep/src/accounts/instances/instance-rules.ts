@@ -21,7 +21,7 @@ export interface InstanceRulesOptions {
   readonly isOperator: (userId: string) => Promise<boolean>;
   /** Called after an instance has changed, so that no outdated state remains in use. */
   readonly instanceChanged: (instanceId: string) => unknown;
-  /** Returns messages about what the instance is currently refused. */
+  /** Returns messages about work of the instance that is currently refused. */
   readonly refusedNow: (instanceId: string) => Promise<readonly string[]>;
   readonly storage: (instanceId: string) => Promise<StorageUsage | null>;
   readonly accountsOf: AccountService['accountsOf'];

@@ -10,7 +10,7 @@ export interface SigningKeys {
   readonly next: string;
 }
 
-/** Who rotated signing keys and from which address, for the audit log. */
+/** User who rotated signing keys, and the address, for the audit log. */
 export interface KeyRotation {
   readonly actor: string;
   readonly address: string;

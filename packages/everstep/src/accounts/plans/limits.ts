@@ -53,7 +53,7 @@ export interface Limits extends InstanceLimits {
   refuseDocuments(accountId: string, bytes: number): Promise<Refusal | null>;
   /** Returns null if the instance does not exist or has no owner. */
   storage(instanceId: string): Promise<StorageUsage | null>;
-  /** Returns messages about what is currently refused; empty if nothing is. */
+  /** Returns messages about work that is currently refused; empty if nothing is. */
   refusedNow(instanceId: string): Promise<readonly string[]>;
   /** Counts a refusal, for the owner to see. */
   refused(instanceId: string, kind: RefusalKind): void;
@@ -126,7 +126,7 @@ async function admitToday(
   return { kind: 'daily-limit', message, retryAfterMs: resetAt - at, limit: plan.maxRequestsPerDay, startedToday, resetAt };
 }
 
-/** Limits that the plan of an instance sets, whatever has happened in it. */
+/** Limits that depend only on the plan of an instance. */
 function limitsOfPlan(
   planOf: Limits['plan'],
   maxTimeoutMs: number,

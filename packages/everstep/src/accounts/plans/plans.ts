@@ -102,7 +102,7 @@ export interface Plans {
 
 export type LoadedPlans =
   | { readonly ok: true; readonly plans: Plans }
-  /** Sentences that explain to the operator what is wrong. */
+  /** Sentences that explain the problems to the operator. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
 function plansOf(list: readonly Plan[]): Plans {

@@ -1,4 +1,4 @@
-/** Invitations to a team, for those who manage its members: create, list and revoke them. */
+/** Creates, lists and revokes invitations to a team, for users who manage its members. */
 import { LIMITS } from '../../config/limits.js';
 import type { InvitationRecord, Role } from '../../ports/stores/account-store.js';
 import { type AccountRules, done, notFound, refuse } from '../account-rules.js';

@@ -7,7 +7,7 @@ import { CACHED_MS, type Sharing } from '../sharing.js';
 
 interface CachedInstance {
   readonly instance: QueueInstance;
-  /** Age of the entry, and the order in which reads started, so that an earlier read does not replace a later one. */
+  /** Time of the read, and its number in the order of the reads, so that an earlier read does not replace a later one. */
   readonly readAt: number;
   readonly reading: number;
 }

@@ -40,8 +40,7 @@ export class FailedLogins {
   }
 
   /**
-   * Returns how long to wait before another attempt; 0 for none. `known`: the account has logged in from this address
-   * before.
+   * * Returns the wait before another attempt; 0 for none. `isKnownPlace`: the account has logged in from this address before.
    */
   waitMs(attempt: LoginAttempt, known: boolean, now: number): number {
     const { perAccountAndAddress, perAccountOrAddress } = this.limits;
@@ -54,7 +53,7 @@ export class FailedLogins {
     );
   }
 
-  /** Returns how long every attempt from the address must wait; 0 if this depends on the account. */
+  /** Returns the time that every attempt from the address must wait; 0 if this depends on the account. */
   waitMsOfAddress(address: string, now: number): number {
     const { network } = keysOf({ email: '', address });
     if (isPrivateAddress(address) || this.successfulUsers.has(network)) return 0;

@@ -29,7 +29,7 @@ const SESSION_ID_LENGTH = 32;
 /** The id does not reveal the secret, which has more bits. */
 const idOf = (sessionHash: string): string => `ses_${sessionHash.slice(0, SESSION_ID_LENGTH)}`;
 
-/** How a session was started: with an API key or an identity provider. */
+/** Way in which a session was started: with an API key or an identity provider. */
 export type SessionOrigin = { readonly apiKeyId: string } | { readonly issuer: string };
 
 export interface Sessions extends SessionPart {

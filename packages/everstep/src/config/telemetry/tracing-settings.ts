@@ -10,7 +10,7 @@ export const SAMPLERS = [
 ] as const;
 export type SamplerName = (typeof SAMPLERS)[number];
 
-/** Where and how spans are exported. */
+/** Destination and options of the export of spans. */
 export interface TracingSettings {
   /** URL that receives the spans (OTLP over HTTP, as JSON). */
   readonly url: string;

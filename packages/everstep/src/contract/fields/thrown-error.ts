@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 
 const CLOSED = { additionalProperties: false } as const;
 
-/** The place in the user's own code where an error was thrown. */
+/** Location in the user's own code where an error was thrown. */
 export const ErrorSource = Type.Object(
   {
     file: Type.String({

@@ -1,4 +1,4 @@
-/** Wire schemas of what a run waits for. */
+/** Wire schemas of the reasons why a run is waiting. */
 import Type, { type Static } from 'typebox';
 import { WAIT_KINDS } from '../states.js';
 

@@ -1,4 +1,4 @@
-/** Wire schemas of insights: counters of runs over time, and what needs attention. */
+/** Wire schemas of insights: counters of runs over time, and items that need attention. */
 import Type, { type Static } from 'typebox';
 import { unixMs } from '../fields/unix-ms.js';
 

@@ -1,4 +1,4 @@
-/** Wire schemas of summaries of lists: how many entries there are over time, and the most frequent values of a field. */
+/** Wire schemas of summaries of lists: the number of entries over time, and the most frequent values of a field. */
 import Type, { type Static } from 'typebox';
 import { unixMs } from '../fields/unix-ms.js';
 

@@ -55,7 +55,7 @@ export function versionMismatch(who: string, version: string): string {
 const SENDABLE_RUN_ID = /^[ -~\xa0-\xff]*$/;
 const PART_OF_URL = /[/?#%\\]/;
 
-/** Returns why endpoints with the published SDK could not refer to the run, or null if they can. */
+/** Returns the reason why endpoints with the published SDK could not refer to the run, or null if they can. */
 export function runIdProblem(workflowRunId: string): string | null {
   if (SENDABLE_RUN_ID.test(workflowRunId) && !PART_OF_URL.test(workflowRunId)) return null;
   return 'must not contain / ? # % \\ or characters outside Latin-1, because @upstash/workflow sends it unencoded in paths and headers';

@@ -22,7 +22,7 @@ export interface RoundInput {
   readonly events: readonly AlertEvent[];
   /** The groups of the events and of the open alerts, by fingerprint. A missing group was removed. */
   readonly groups: ReadonlyMap<string, WatchedGroup>;
-  /** What rules that are not evaluated from events have found, by name. A rule that was not read is missing. */
+  /** Findings of the rules that are not evaluated from events, by name of the rule. A rule that was not read is missing. */
   readonly found: ReadonlyMap<string, readonly Finding[]>;
 }
 

@@ -10,7 +10,7 @@ export interface NoticeOrigin {
   readonly instanceId: string;
   /** Time of the notice, Unix ms. */
   readonly at: number;
-  /** URL of the page of the dashboard that shows what the notice is about. */
+  /** URL of the page of the dashboard that shows the subject of the notice. */
   readonly dashboardUrl: string;
 }
 

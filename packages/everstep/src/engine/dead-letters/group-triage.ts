@@ -1,4 +1,4 @@
-/** What users decide about a group of dead letters: who works on it, until when it is snoozed, and their notes. */
+/** Decisions of users about a group of dead letters: who works on it, until when it is snoozed, and their notes. */
 import { LIMITS } from '../../config/limits.js';
 import { type GroupState, type GroupTimes, groupState } from './dead-letter-groups.js';
 
@@ -84,8 +84,8 @@ export function attentionFor(group: TriagedGroup, now: number): Exclude<GroupSta
 export type GroupCounts = Readonly<Record<Exclude<GroupState, 'known'> | 'snooze-ended' | 'snoozed', number>>;
 
 /**
- * Returns the numbers of groups at `now` (Unix ms). `counted` are numbers of groups by their state alone, which an index has;
- * `triaged` are at least those of them, and of the known ones, that have a snooze.
+ * * Returns the numbers of groups at `now` (Unix ms). `countsByState` are numbers of groups by their state alone, which an
+ * index has; `triaged` are at least those of them, and of the known ones, that have a snooze.
  */
 export function countsWithTriage(
   counted: Pick<GroupCounts, 'new' | 'regressed'>,

@@ -1,4 +1,4 @@
-/** What is known about a thrown error in addition to its message: its causes, its stack and the place that threw it. */
+/** Details of a thrown error in addition to its message: its causes, its stack and the location that threw it. */
 import { type ErrorCause, type ErrorFrame, type ErrorSource, frameLines, ownFrame, sourceOf } from '@everstep/sdk/protocol';
 
 /** Details of a thrown error, within ERROR_BOUNDS. */

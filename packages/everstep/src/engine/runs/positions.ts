@@ -10,7 +10,7 @@ export function positionsIn(recorded: readonly number[]): Pick<Run, 'known' | 'a
   return ahead.length > 0 ? { known, ahead } : { known };
 }
 
-/** What a store knows about positions without reading the journal. */
+/** Positions as a store knows them without reading the journal. */
 export interface TakenPositions {
   /** Number of journal entries. */
   readonly entries: number;

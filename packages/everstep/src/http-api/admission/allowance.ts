@@ -89,7 +89,7 @@ export interface AllowedRuns {
   readonly runAdmission: RunAdmission;
 }
 
-/** Starts runs that were allowed one by one. Like `startAllowed`, with one outcome for each, in the same order. */
+/** Like `startAllowed`, for runs that were allowed separately. The outcomes are in the same order. */
 export async function startAllAllowed<Outcome>(
   { limits }: LimitsContext,
   instanceId: string,

@@ -51,6 +51,6 @@ export function askedFiltersOf<Table extends FilterTable>(table: Table, filter: 
     const value = stored[field];
     if (value !== undefined) asked[name] = Array.isArray(value) ? [...value] : value;
   }
-  // As above, the other way.
+  // Each value was stored from a request that the schemas had checked.
   return asked as RequestFilters<Table>;
 }

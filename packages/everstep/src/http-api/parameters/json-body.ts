@@ -38,7 +38,7 @@ const nameOf = (what: string, part: string): string => (part === '' ? what : `${
 
 type Problem = ReturnType<Validator['Errors']>[number];
 
-/** Returns what the value must be. The validator's own messages for patterns and choices do not say what to do. */
+/** Returns the requirement that the value violates. The validator's own messages for patterns and choices are not helpful. */
 function wordsOf(problem: Problem, there: readonly Problem[]): string {
   if (problem.keyword === 'pattern') return patternWords(String(problem.params.pattern)) ?? problem.message;
   const choices = there.flatMap((each): unknown[] => {

@@ -42,7 +42,7 @@ export function splitQuery(query: string): RawQuery {
 export interface QueryRules {
   /** `refuse`: a misspelled filter must not match more than intended. */
   readonly unknown: 'ignore' | 'refuse';
-  /** Parameters that do not belong to the operation, such as the token. */
+  /** Names of parameters that do not belong to the operation, such as the token. */
   readonly besides: readonly string[];
 }
 

@@ -125,7 +125,7 @@ function presentOpen(
   };
 }
 
-/** Presents attempts without a step: the code between steps failed and continued at the next attempt. */
+/** Presents attempts that belong to no step: the code between steps failed and continued at the next attempt. */
 function presentLoose(attempts: readonly FailedAttempt[], createdAt: number): LoggedStep {
   const [first] = attempts;
   return {

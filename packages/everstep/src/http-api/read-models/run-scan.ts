@@ -10,7 +10,7 @@ import type { RunService } from '../../runtime/services/workflow-service.js';
 import type { RunReads } from './reads.js';
 import { waitKindsOf } from './waits.js';
 
-/** Conditions on runs that are compared one by one. All given ones must match. */
+/** Conditions that are checked for each run, because they have no index. All given ones must match. */
 export interface ComparedFilter {
   readonly waitingFor?: readonly Wait[];
   /** Duration of ended runs; of active ones, the time since their creation. */
@@ -67,7 +67,7 @@ export function hasDuration(
   return tookMs >= minDurationMs && tookMs <= maxDurationMs;
 }
 
-/** Returns those of the runs that match. */
+/** Returns the matching runs. */
 export async function comparedRuns<Run extends RunRecord>(
   { reads, service }: Pick<ScanDeps, 'service'> & { readonly reads: Pick<RunReads, 'firstTasks'> },
   instanceId: string,
@@ -85,7 +85,7 @@ export async function comparedRuns<Run extends RunRecord>(
   });
 }
 
-/** Reads the records of the candidates, without removed runs and those that do not wait as wanted, in the same order. */
+/** Reads the records of the candidates in the same order. Removed runs and runs that do not match `waitingFor` are left out. */
 async function recordsOf(
   deps: ScanDeps,
   { instanceId, compared, order }: Scan,

@@ -10,7 +10,7 @@ import { KEY_RINGS, KeyRing, keyAt } from '../../secrets/key-ring.js';
 
 const SEAL_BYTES = 16;
 
-/** What a cursor is valid for. The order of `filters` does not matter. */
+/** The request that a cursor is valid for. The order of `filters` does not matter. */
 export interface CursorScope {
   readonly operation: string;
   readonly instanceId: string;

@@ -13,7 +13,7 @@ export const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({});
 export const NO_BODY = Buffer.alloc(0);
 const NO_PARAMETERS = Type.Object({});
 
-/** Reads the path parameters. `given` is the result of the router. Throws ApiError. */
+/** Reads the path parameters. `params` is the result of the router. Throws ApiError. */
 export function readPath({ pathParameters, unknownQuery }: Operation, given: unknown): Readonly<Record<string, unknown>> {
   if (!pathParameters || unknownQuery === 'part-of-path') return {};
   const texts = new Map(Object.entries(typeof given === 'object' && given !== null ? given : {}));

@@ -1,6 +1,6 @@
 /**
- * Reads the filters of a bulk operation from a JSON body. The SDKs send them in the query; other and older clients
- * send them in the body. An ignored body would turn a filtered operation into one on everything.
+ * * Reads the filters of a bulk operation from a JSON body. The SDKs send them in the query; other and older clients send them
+ * in the body. If the body were ignored, a filtered operation would apply to everything.
  */
 import Type, { type StaticDecode, type TObject } from 'typebox';
 import { LIMITS } from '../../config/limits.js';

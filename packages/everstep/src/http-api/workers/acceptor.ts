@@ -64,7 +64,7 @@ export interface ConnectionNodes {
   onNodesChange(listener: () => void): void;
 }
 
-/** Why a worker is rejected. `retry`: another attempt can succeed. */
+/** Reason why a worker is rejected. `retry`: another attempt can succeed. */
 class WorkerRejection extends Error {
   readonly code: RejectionCode;
   readonly retry: boolean;
@@ -83,11 +83,11 @@ const SOCKET_OPTIONS = {
   perMessageDeflate: false,
   maxPayload: LIMITS.maxWorkerMessageBytes,
   closeTimeout: LIMITS.workerCloseTimeoutMs,
-  // No subprotocol is defined, and what the client requests is not echoed.
+  // No subprotocol is defined, so the requested one is not echoed.
   handleProtocols: () => false as const,
 };
 
-/** What is known about a client before it sends anything. */
+/** Facts about a client that are available before it sends anything. */
 interface Client {
   readonly host: string | undefined;
   readonly address: string;
@@ -152,7 +152,7 @@ export class WorkerAcceptor {
     return nodes.some((node) => node.nodeId === nodeId()) ? nodes : [...nodes, { nodeId: nodeId() }];
   }
 
-  /** Returns what takes over the sockets of upgrade requests. */
+  /** Returns the target that takes over the sockets of upgrade requests. */
   asUpgradeTarget({ connections, isStopping }: UpgradeContext): UpgradeTarget {
     const addressOf = (request: IncomingMessage): string => connections.clientOf(request.socket, forwardedFor(request));
     return {

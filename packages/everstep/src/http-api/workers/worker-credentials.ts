@@ -61,7 +61,7 @@ export class WorkerCredentials {
     const { authority } = this.options;
     const [first] = this.holders.get(token) ?? [];
     if (!first) return;
-    // While the store is unavailable, nothing is known, and the next check verifies the token.
+    // While the store is unavailable, the token cannot be verified; the next check does so.
     const verdict = authority.recall(token, first.region) ?? (await authority.verify(token, first.region).catch(() => null));
     if (verdict === null || verdict.ok) return;
     for (const holder of [...(this.holders.get(token) ?? [])]) holder.end(verdict.message);

@@ -62,8 +62,8 @@ export class AlertSettingsCache implements KnownAlertSettings {
   }
 
   /**
-   * Replaces the settings of the instance with those that `of` returns. If `of` returns a refusal, nothing changes. `of` is
-   * called again if another process has changed the settings in the meantime.
+   * * Replaces the settings of the instance with those that `update` returns. If `update` returns a refusal, nothing changes.
+   * `update` is called again if another process has changed the settings in the meantime.
    */
   async change<Refusal extends string>(
     instanceId: string,

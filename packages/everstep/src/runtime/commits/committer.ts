@@ -25,7 +25,7 @@ interface Pending extends Waiting {
   readonly onLost: (() => void) | undefined;
 }
 
-/** Is notified of units that became durable, while it wants to be. */
+/** Receives the units that became durable while `isWanted` is true. */
 export interface DurableWatcher {
   readonly isWanted: boolean;
   committed(units: readonly CommitUnit[]): void;
@@ -175,7 +175,7 @@ export class Committer {
 
   /** Settles the units that have a result. Returns the others by the reason of their failure. */
   private settle(batch: readonly Pending[], outcomes: readonly UnitOutcome[]): ReadonlyMap<unknown, readonly Pending[]> {
-    // Before the results are acted on, because ended runs are then removed from memory.
+    // The watchers come first: when the results are acted on, ended runs are removed from memory.
     this.watch(() => batch.flatMap(({ unit }, index) => (outcomes[index]?.kind === 'applied' ? [unit] : [])));
     const failed = new Map<unknown, Pending[]>();
     for (const [index, item] of batch.entries()) {
@@ -258,8 +258,8 @@ export class Committer {
 }
 
 /**
- * Returns whether the batch may be written, because the connection was lost, possibly at COMMIT. Units without a guard that
- * refuses them would be written twice. After all other errors the store has rolled back.
+ * * Returns whether the batch may have been written, because the connection was lost, possibly at COMMIT. Units without a guard
+ * that refuses them would be written twice. After all other errors the store has rolled back.
  */
 const isOutcomeUnknown = (error: unknown): boolean =>
   error instanceof StoreUnavailableError && !(error instanceof StoreRefusesWritesError);

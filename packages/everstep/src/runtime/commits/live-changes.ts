@@ -21,7 +21,7 @@ const COLLECTED_MS = 250;
 const ANNOUNCED_EVERY_MS = 4_000;
 const VALID_MS = 10_000;
 
-/** What hints need to know about a run. */
+/** The facts about a run that a hint needs. */
 export interface RunOfHint {
   readonly instanceId: string;
   readonly workflowRunId: string;
@@ -51,7 +51,7 @@ class PendingHint {
     this.name(workflowRunId);
   }
 
-  /** Adds a run that is not known by its id. */
+  /** Adds a run whose id is unknown. */
   unnamedRun(): void {
     this.topics.add('runs');
     this.moreRuns = true;

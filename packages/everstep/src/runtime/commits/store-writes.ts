@@ -1,11 +1,11 @@
 /**
- * Whether the store accepts writes. After the first commit that fails because the store is unavailable, no delivery starts. Its
- * result could not be recorded, so it would be repeated. Results of deliveries that are already in flight are kept in memory.
- * Probe writes, with growing delays, find out when the store accepts writes again. The kept results are recorded before
+ *  * * Whether the store accepts writes. After the first commit that fails because the store is unavailable, no delivery starts.
+ * Its result could not be recorded, so it would be repeated. Results of deliveries that are already in flight are kept in
+ * memory. Probe writes with increasing delays detect when the store accepts writes again. The kept results are recorded before
  * deliveries start again.
  *
- * If only one of several servers is unavailable, the same applies to its queue instances. The store finds out when it is back.
- * Keeps invariant 3.
+ * If only one of several servers is unavailable, the same applies to its queue instances. The store detects when that server is
+ * back. Keeps invariant 3.
  */
 import type { Clock } from '../../ports/clock.js';
 import type { Log } from '../../ports/log.js';
@@ -217,7 +217,8 @@ export class StoreWrites implements StoreWritesState {
     let isRecorded = false;
     try {
       await store.probeWrites();
-      // In this order: what follows from a kept result is delivered, and not the delivery that produced it.
+      // The order matters: the work that follows from a kept result is delivered, and the delivery that produced it is not
+      // repeated.
       isRecorded = await this.recordKept(null);
     } catch (error) {
       this.failedInRound = true;

@@ -47,7 +47,7 @@ export class GateHolders {
     return [...this.holders].filter(([, holder]) => holder === nodeId).map(([instanceId]) => instanceId);
   }
 
-  /** Whether a limit over all deliveries of the instance applies that no other node counts for this delivery. */
+  /** Whether a limit over all deliveries of the instance applies to this delivery and is not counted by another node. */
   isLimited({ instanceId, flowControlKey, queue, lentBy }: DeliveryLimits): boolean {
     if (lentBy !== undefined) return false;
     return flowControlKey !== null || queue !== undefined || this.deps.limits.maxParallelism(instanceId) !== null;

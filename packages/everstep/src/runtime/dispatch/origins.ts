@@ -7,8 +7,8 @@ const MAX_KNOWN_ORIGINS = 1_000;
 const origins = new Map<string, string>();
 
 /**
- * Returns the normalized scheme, host and port of a URL: `http://app.test` for `HTTP://App.test:80/x`. That of email is `mailto:`,
- * because all of it is sent to one server.
+ * * Returns the normalized scheme, host and port of a URL: `http://app.test` for `HTTP://App.test:80/x`. The origin of email is
+ * `mailto:`, because all email goes to one server.
  */
 export function originOf(url: string): string {
   if (isWorkerUrl(url)) return url;

@@ -216,7 +216,7 @@ export class DeliverySender {
             entry.deliveryStartedAt.set(slot, clock.now());
             onSent();
           },
-          outcomeRecorded: outcomeRecorded,
+          outcomeRecorded,
         }).finally(() => entry.deliveryStartedAt.delete(slot));
       case 'call':
         return deliveredBy(
@@ -232,7 +232,7 @@ export class DeliverySender {
         return deliveredBy(
           await sendMessage({ store, sender: messageSender, now: () => clock.now(), traces, alerts, limits }, entry, task, {
             onSent,
-            outcomeRecorded: outcomeRecorded,
+            outcomeRecorded,
           }),
         );
       default:

@@ -1,13 +1,13 @@
 /**
- * Reads due tasks. Usually one page contains everything that became due since the last look. If more is due, each instance with
- * due tasks gets separate pages. An instance with very many tasks therefore does not hide the tasks of others.
+ * * Reads due tasks. Usually one page contains everything that became due since the previous read. If more is due, each
+ * instance with due tasks gets separate pages. An instance with very many tasks therefore does not hide the tasks of others.
  */
 import type { Cluster } from '../../ports/cluster.js';
 import type { DueTask, Store, TaskReference } from '../../ports/stores/store.js';
 
-/** Tasks of all instances together that one look reads. */
+/** Maximum number of tasks of all instances that one read returns. */
 const PAGE = 500;
-/** Tasks of one instance that are read at once while other instances may wait. */
+/** Maximum number of tasks of one instance in a page while other instances may wait. */
 const SLICE = 100;
 
 export interface DuePage {
@@ -26,11 +26,11 @@ export interface DueScan {
 }
 
 export interface DueSource {
-  /** Makes the next look start with everything that is due. */
+  /** Makes the next read start with everything that is due. */
   restart(): void;
   /**
-   * Resolves with what became due since the last look. Tasks of the instances in `open`, whose pages are still being read, are
-   * omitted.
+   * * Resolves with the tasks that became due since the previous read. Tasks of the instances in `open`, whose pages are still
+   * being read, are omitted.
    */
   readNext(before: number, open: ReadonlySet<string>): Promise<DueScan>;
   /** Returns the pages of an instance after what was read. */
@@ -92,7 +92,7 @@ export class UnclaimedTasks implements DueSource {
     this.claims = claims;
   }
 
-  /** The next look also reads what this node claimed earlier: it may have missed some of it. */
+  /** Makes the next read include tasks that this node claimed earlier, because it may have missed some of them. */
   restart(): void {
     this.isRestarted = true;
   }

@@ -1,7 +1,7 @@
 /**
- * Finds tasks whose time has come. The store is the only timetable: one timer is set to the earliest due time, and a scan
- * reads what became due since the previous scan. Tasks that are due immediately are dispatched by the decision that creates them;
- * they are read here only after a restart or a fault.
+ * * Finds due tasks. Only the store knows the due times: one timer is set to the earliest due time, and a scan reads what
+ * became due since the previous scan. Tasks that are due immediately are dispatched by the decision that creates them; they are
+ * read here only after a restart or a fault.
  *
  * Keeps invariants 3, 10 and 25.
  */
@@ -146,7 +146,7 @@ export class DueTasks {
     return this.scanning;
   }
 
-  /** Reads what is due. Instances with more than a page take turns, and a new look can come between two turns. */
+  /** Reads what is due. Instances with more than a page take turns, and newly due tasks are read between two turns. */
   private async scanAll(): Promise<void> {
     let before = 0;
     while (!this.pauses) {

@@ -14,7 +14,7 @@ import { InstanceGates } from './instance-gates.js';
 import { type FreeSlots, SlotTurns } from './slot-turns.js';
 import { GatedDelivery } from './wait-list.js';
 
-/** What comes after the gates. */
+/** Receives the deliveries that have passed the gates. */
 export interface GatesExit {
   /** The delivery may take a slot. `counted`: a rate counts its start, so it must be made now or not at all. */
   passedGates(delivery: Delivery, counted: boolean): void;
@@ -233,14 +233,14 @@ export class DeliveryGates implements GateExit {
 
   // ---------------------------------------------------------------- several nodes
 
-  /** Other nodes have taken over: discards all deliveries and all state. */
+  /** Discards all deliveries and all state, because other nodes have taken over. */
   reset(): void {
     for (const instance of this.instances.values()) instance.stop();
     this.instances.clear();
     this.known.clear();
   }
 
-  /** Another node changed the stored state of a key. `reset`: the change ended the rate window. */
+  /** Called when another node changed the stored state of a key. `reset`: the change ended the rate window. */
   reloadKey(instanceId: string, key: string, reset: boolean): Promise<void> {
     return this.reload(this.instances.get(instanceId)?.reloadKey(key, reset));
   }
@@ -253,7 +253,7 @@ export class DeliveryGates implements GateExit {
     return this.reload(this.instances.get(instanceId)?.reloadSettings());
   }
 
-  /** Changes may have been missed: reads everything again. */
+  /** Reads everything again, because changes may have been missed. */
   reloadAll(): void {
     for (const instance of this.instances.values()) void this.reload(instance.reloadAll());
   }

@@ -61,7 +61,7 @@ export class ControlWrites {
     }
   }
 
-  /** Calls `again` a second later, unless the gates are stopped. */
+  /** Repeats the operation a second later, unless the gates are stopped. */
   retryLater(again: () => void): void {
     if (this.stopped) return;
     const cancel = this.clock.setTimer(this.clock.now() + RETRY_AFTER_FAULT_MS, () => {

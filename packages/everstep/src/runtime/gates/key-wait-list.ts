@@ -27,7 +27,10 @@ interface Query {
   readonly limit: number;
 }
 
-/** Returns what is due at the key in the store. `passed`: number of deliveries in flight, assumed to be the first ones. */
+/**
+ * Returns the deliveries that are due at the key in the store. `inFlight`: number of deliveries in flight, assumed to be the
+ * first ones.
+ */
 async function dueAt(
   { store, clock }: KeyWaitListOptions,
   { instanceId, key, limit }: Query,

@@ -13,7 +13,7 @@ type Rules = Pick<Queue, 'parallelism' | 'paused'>;
 /** Rules of a queue without settings. */
 const ONE_AT_A_TIME: Rules = { parallelism: 1, paused: false };
 
-/** What comes after the queue. */
+/** Receives the deliveries that have passed their queue. */
 export interface QueueExit {
   /** Called when the delivery has passed its queue. */
   passedQueue(delivery: GatedDelivery): void;

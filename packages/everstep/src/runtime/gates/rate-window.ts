@@ -70,8 +70,8 @@ export function restoredWindow(
 }
 
 /**
- * Maximum transit time: a small part of the period, so that the whole limit can be used. Ample within a host or between
- * neighboring ones.
+ * * Maximum transit time: a small part of the period, so that the whole limit can be used. It is ample within a host or between
+ * neighboring hosts.
  */
 const MAX_TRANSIT_MS = 50;
 export const transitOf = (periodMs: number): number => Math.min(MAX_TRANSIT_MS, Math.floor(periodMs * 0.0125));

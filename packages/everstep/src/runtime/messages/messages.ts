@@ -40,7 +40,7 @@ export async function makeCall(
         // Otherwise a third party could send the signed request that it received to the user's own endpoints.
         signed: originOf(call.url) === originOf(workflowUrl) ? { kind: 'call', isOwn: true } : null,
         headerMode: 'exact',
-        outcomeRecorded: outcomeRecorded,
+        outcomeRecorded,
       },
       signal,
       onSent,

@@ -1,7 +1,7 @@
 /**
- * What a worker holds of a run, as far as the service relies on it. The service relies only on entries that it has recorded:
- * those that it sent, and the results that it recorded from the worker's own reply as the entries directly after them. A result
- * that was received but not recorded therefore never counts as held, whatever the worker reports.
+ * * The part of a run that a worker holds, as far as the service relies on it. The service relies only on entries that it has
+ * recorded: those that it sent, and the results that it recorded from the worker's own reply as the entries directly after
+ * them. A result that was received but not recorded therefore never counts as held, whatever the worker reports.
  *
  * Keeps invariant 4.
  */
@@ -19,7 +19,7 @@ export interface HeldJournal extends JournalMark {
   readonly worker: string;
 }
 
-/** What is known about the worker of a run. */
+/** The known state of the worker of a run. */
 export interface HoldState {
   /** The worker that holds the run, and the recorded entries that it is known to hold. */
   hold: HeldJournal | null;

@@ -127,8 +127,8 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   }
 
   /**
-   * Accepts no more work and waits for the work in progress, at most `graceMs`. What remains is given up; it is delivered again
-   * after the next start.
+   * * Accepts no more work and waits for the work in progress, at most `graceMs`. Remaining work is given up and delivered
+   * again after the next start.
    */
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;

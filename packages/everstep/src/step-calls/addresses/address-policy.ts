@@ -28,7 +28,7 @@ export type AddressVerdict = { readonly ok: true } | BlockedAddress;
 export interface AddressPolicy {
   /** Unique for each policy. A connection made under one policy is not used under another. */
   readonly scope: string;
-  /** Checks what the URL shows: scheme, credentials, port, literal addresses, and names that are never public. */
+  /** Checks the URL itself: scheme, credentials, port, literal addresses, and names that are never public. */
   check(url: string | URL): AddressVerdict;
   /** Checks an address before connecting. `hostname` is the name that resolved to it. */
   checkAddress(address: string, hostname: string, port: number): AddressVerdict;
@@ -102,7 +102,7 @@ const SETTING = 'its host or range in EVERSTEP_ALLOW_ADDRESSES';
 
 const invalid = (message: string): BlockedAddress => ({ ok: false, message, detail: message });
 
-/** Returns what is wrong with the form of a URL, whatever its destination is; null when nothing is. */
+/** Returns the problem with the form of a URL, whatever its destination is; null if its form is valid. */
 function formProblem(url: string | URL): string | null {
   if (typeof url === 'string' && !URL.canParse(url)) return `"${url.slice(0, 200)}" is not an absolute URL`;
   const { protocol, username, password } = new URL(url);
@@ -151,7 +151,7 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
   const allowPorts = new Set(options.allowPorts);
   const nat64 = new Nat64(options.nat64Prefixes ?? []);
 
-  /** Returns a refusal based on what the URL shows. `setting` is shown only to the operator. */
+  /** Returns a refusal based on the URL itself. `setting` is shown only to the operator. */
   const shown = (host: string, what: string, setting: string): BlockedAddress => {
     const detail = `${host} ${what}`;
     const hint = explain ? `; to allow it, start Everstep with ${setting}` : '';

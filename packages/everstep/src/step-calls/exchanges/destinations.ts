@@ -53,7 +53,7 @@ export type TargetVerdict = { readonly ok: true; readonly target: Target } | Blo
 export type AskedOutcome = Extract<ExchangeOutcome, { readonly kind: 'answered' | 'too-long' }> | FailedOutcome;
 
 export interface DestinationsOptions {
-  /** Returns what the instance may call. Called after the instance has been loaded. */
+  /** Returns the address policy of the instance. Called after the instance has been loaded. */
   readonly addressPolicyOf: (instanceId: string) => AddressPolicy;
   /** Egress proxy; if absent, destinations are connected to directly. */
   readonly egressProxy?: Pick<EgressProxyOptions, 'url' | 'ca'>;

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 
-/** How often the file is checked for changes. */
+/** Interval at which the file is checked for changes. */
 const CHECK_EVERY_MS = 1_000;
 
 export const HOSTS_FILE =

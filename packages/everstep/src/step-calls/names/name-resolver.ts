@@ -43,7 +43,7 @@ export type NameResolution =
   | { readonly kind: 'found'; readonly addresses: readonly LookupAddress[] }
   | { readonly kind: 'failed'; readonly error: NameError };
 
-/** Reports why a name has no address. */
+/** Reports the reason why a name has no address. */
 export class NameError extends Error {
   override readonly name = 'NameError';
   readonly code: string;

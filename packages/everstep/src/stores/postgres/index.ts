@@ -110,12 +110,12 @@ export interface OpenedNode {
 export async function openPostgresNode(
   options: PostgresStoreOptions & Pick<PostgresClusterOptions, 'facts' | 'leaseMs' | 'onTakeover'>,
 ): Promise<OpenedNode> {
-  // An idle transaction must not hold its locks for longer than the node holds everything else.
   checkTls(options.url, locationOfUrl(options.url));
   const primary = new Primary(options);
   const notice = tlsNotice(options.url);
   if (notice !== null)
     options.log.warn({ store: locationOfUrl(options.url), reason: notice }, 'database TLS settings need attention');
+  // An idle transaction must not hold its locks for longer than the node holds everything else.
   const database = await openDatabase({ ...options, primary, idleTransactionMs: options.leaseMs ?? DEFAULT_LEASE_MS });
   const cluster = new PostgresCluster(database, { ...options, primary });
   try {

@@ -8,7 +8,7 @@ import { checkJournal, Violation } from '../../limits/plan.js';
 import type { Draft, ResultTimes } from '../decision.js';
 import type { Task } from '../run.js';
 
-/** The results of a reply, and what is known about them. */
+/** The results of a reply, and the conditions under which they were computed. */
 export interface ReportedResults {
   readonly done: readonly StepResult[];
   /** Whether the endpoint knew the whole journal. */

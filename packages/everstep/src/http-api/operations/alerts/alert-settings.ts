@@ -77,7 +77,7 @@ function checkedUrl(text: string, { addressPolicy }: ApiContext, instanceId: str
   }
 }
 
-/** Returns who may receive email. Throws ApiError if the installation has no SMTP server. */
+/** Returns the allowed recipients of email. Throws ApiError if the installation has no SMTP server. */
 function recipientsOf({ mailRecipients }: ApiContext): MailRecipients {
   if (mailRecipients) return mailRecipients;
   throw new ApiError('no-mail-server', 'email requires an SMTP server; ask the operator to set EVERSTEP_SMTP_URL');
@@ -104,7 +104,7 @@ function requestOf(
   throw new ApiError('bad-body', `"${required}" is missing; the kind ${kind} requires it`);
 }
 
-/** An operation that deletes an object by its name. */
+/** Returns an operation that deletes an object by its name. */
 const deleting = (
   operationId: string,
   path: string,

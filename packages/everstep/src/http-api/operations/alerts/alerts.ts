@@ -1,4 +1,4 @@
-/** Alerts that the rules have opened. */
+/** Lists the alerts that the rules have opened. */
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { type AlertEntry, AlertPage } from '../../../contract/alerts/alerts.js';

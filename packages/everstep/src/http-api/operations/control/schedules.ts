@@ -1,4 +1,4 @@
-/** Schedules: start runs periodically. */
+/** Operations of schedules, which start runs periodically. */
 
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
@@ -46,7 +46,7 @@ export function cronOf(
 }
 
 /** Creates or replaces a schedule. Throws ApiError when the limit is reached; replacing a schedule is always possible. */
-export async function putSchedule(context: ApiContext, command: Omit<ScheduleCommand, 'most'>): Promise<Schedule> {
+export async function putSchedule(context: ApiContext, command: Omit<ScheduleCommand, 'max'>): Promise<Schedule> {
   const { limits, service } = context;
   const { instanceId } = command;
   const plan = limits?.plan(instanceId) ?? null;

@@ -1,4 +1,4 @@
-/** Insights: counters of runs over time, and what needs attention now. */
+/** Insights: counters of runs over time, and the items that need attention now. */
 import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';

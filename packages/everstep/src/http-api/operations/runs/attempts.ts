@@ -1,4 +1,4 @@
-/** Lists the attempts of a run: what was sent and what was received. */
+/** Lists the attempts of a run with their requests and responses. */
 import Type from 'typebox';
 import { LIMITS, PART } from '../../../config/limits.js';
 import { RunAttempts } from '../../../contract/attempts.js';

@@ -1,4 +1,4 @@
-/** Reads a journal in pages, and later only what was added to it. */
+/** Reads a journal in pages, and later only its new entries. */
 import { PART } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import type { RunJournal } from '../../../contract/runs.js';
@@ -11,7 +11,7 @@ import { historyBytes, withWholeResult } from '../../read-models/run-histories.j
 import { waitOf } from '../../read-models/waits.js';
 import type { JournalDeps } from './journals.js';
 
-/** Where a page starts. */
+/** Start of a page. */
 export interface JournalPosition {
   /** Index of the first step, in recorded order. */
   readonly step: number;

@@ -15,7 +15,7 @@ import { historyBytes, isWhole, withWholeResult } from '../../read-models/run-hi
 import { waitOf } from '../../read-models/waits.js';
 import { StreamedList, streamed } from '../../responses/streamed-json.js';
 
-/** What a journal is read from. */
+/** Sources of a journal. */
 export interface JournalDeps {
   readonly store: RunReads;
   readonly service: Pick<RunService, 'waits'>;

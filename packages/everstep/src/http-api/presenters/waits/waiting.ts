@@ -1,11 +1,11 @@
-/** Presents what an active run waits for. */
+/** Presents the reason why an active run is waiting. */
 import { parseWorkerUrl } from '@everstep/sdk/protocol';
 import type { Waiting } from '../../../contract/fields/wait-reason.js';
 import type { RunWait } from '../../../runtime/services/workflow-service.js';
 import { optional } from '../optional.js';
 import { presentReason } from './explanation.js';
 
-/** Says what the run waits for, in a few words. */
+/** Returns a short description of the reason. */
 function textOf(reason: RunWait['reason']): string {
   switch (reason.kind) {
     case 'not-before':

@@ -33,7 +33,7 @@ export function checkedName(name: string, what: string): string {
   );
 }
 
-/** Returns the destination of a message. Throws ApiError if `given` is neither an allowed URL nor the name of a URL group. */
+/** Returns the destination of a message. Throws ApiError if `text` is neither an allowed URL nor the name of a URL group. */
 export function destinationFor(given: string, use: DestinationUse): MessageDestination {
   if (!IS_URL.test(given)) {
     if (NAME.test(given)) return { kind: 'url-group', name: checkedName(given, 'the name of a URL group') };

@@ -83,7 +83,7 @@ export async function sendMessage(
         anyBody: true,
         signed: target ? null : { kind: 'message', isOwn: false },
         headerMode: 'forwarded',
-        outcomeRecorded: outcomeRecorded,
+        outcomeRecorded,
       },
       signal,
       onSent,

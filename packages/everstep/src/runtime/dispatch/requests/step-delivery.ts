@@ -18,7 +18,7 @@ export interface DeliveredEvent {
   readonly onDurable?: OnDurable;
 }
 
-/** What sending a step needs. */
+/** Dependencies of sending a step. */
 export interface StepSending extends RequestSources {
   readonly caller: StepCaller;
   readonly traces: Traces;
@@ -68,7 +68,7 @@ export async function deliverStep(
           forwardHeaders: entry.forwardHeaders,
           timeoutMs: run.settings.deliveryTimeoutMs,
           hidesData: run.settings.redact !== undefined,
-          outcomeRecorded: outcomeRecorded,
+          outcomeRecorded,
         },
         signal,
         onSent,

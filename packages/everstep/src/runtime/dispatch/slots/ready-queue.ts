@@ -52,7 +52,10 @@ interface QueueEntry {
   readonly queued: QueuedDelivery;
 }
 
-/** Returns how many of the free slots counted starts may take while others wait: every other one; they take turns for a single one. */
+/**
+ * Returns how many of the free slots counted starts may take while other deliveries wait: half of them. If one is free, they
+ * take turns.
+ */
 const inTurn = (free: number, lastCounted: boolean): number =>
   Math.min(free, Math.max(Math.floor(free / 2), lastCounted ? 0 : 1));
 

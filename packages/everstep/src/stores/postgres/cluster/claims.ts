@@ -103,7 +103,7 @@ export async function stillLent(session: Session, instances: RunInstances, loans
   }));
 }
 
-/** Returns what this node has claimed and is due, for a node that may have missed it. */
+/** Returns the due tasks that this node has claimed, for a node that may have missed some of them. */
 export async function readClaimed(session: Session, nodeId: string, query: DueTasksQuery): Promise<readonly DueTask[]> {
   const parameters = [...dueParameters(query), nodeId];
   const { instanceId } = query;
@@ -154,7 +154,10 @@ const referenceArrays = (tasks: readonly TaskOfNode[]) =>
     tasks.map(({ runKey, slot }) => ({ run_key: runKey, slot })),
   );
 
-/** The node stops claiming and keeps only these tasks and gates. Resolves with true if gates were released. */
+/**
+ * Stops the node from claiming, and releases everything except these tasks and gates. Resolves with true if gates were
+ * released.
+ */
 export async function releaseClaims(
   session: TransactionSession,
   nodeId: string,

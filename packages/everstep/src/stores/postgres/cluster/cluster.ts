@@ -117,7 +117,7 @@ export class PostgresCluster implements Cluster, NodeWorkers {
     return this.time.now();
   }
 
-  /** Waits for writes of this node; they are finished before the node releases its claims. */
+  /** Sets the writer of this node's batches. They are finished before the node releases its claims. */
   writtenBy(batches: Pick<BatchWriter, 'settled' | 'instances'>): void {
     this.batches = batches;
     this.instances = batches.instances;

@@ -33,7 +33,7 @@ export class ExclusiveWork {
     this.database = database;
   }
 
-  /** Runs work exclusively. `about` names it in one word, for messages. Must not be called from within such work. */
+  /** Runs work exclusively. `name`: one word for messages. Must not be called from within such work. */
   run<Result>(about: string, work: () => Promise<Result>): Promise<Result> {
     return this.onConnection(async (client) => {
       await lock(client, about);

@@ -210,7 +210,7 @@ export class BatchState {
     return state;
   }
 
-  /** All runs that the batch used, as it leaves them. */
+  /** All runs that the batch used, in their state after it. */
   get knownRuns(): Iterable<KnownRun> {
     return this.runs.values();
   }

@@ -21,7 +21,7 @@ import { RunVersions } from './run-versions.js';
 
 /** Unique constraints that two transactions can violate at the same time. The later one repeats its work. */
 const RETRY_ON = ['active_run_claim', 'deduplication_pkey', 'run_by_place', 'dead_letter_by_place'];
-/** Concurrent transactions of one batch. */
+/** Maximum number of concurrent transactions of one batch. */
 const MAX_CONCURRENT_PARTS = 4;
 
 const NOTHING_MORE = (): void => {};

@@ -237,7 +237,7 @@ export class Database implements Session {
         if (attempt === MAX_TRIES || !isRetryable(error, retryOn)) {
           const [session] = sessions;
           const failure = await this.failureOf(error, () => session?.instances ?? []);
-          // At COMMIT it is unknown whether it took effect.
+          // If the connection was lost at COMMIT, it is unknown whether the transaction took effect.
           if (failure === error || session?.commitFailed || !this.mayRepeat(failure, attempt)) throw failure;
         }
         if (!(error instanceof VersionConflictError)) await pause(RETRY_DELAY_MS * attempt * Math.random());

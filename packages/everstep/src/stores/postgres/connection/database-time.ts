@@ -12,7 +12,7 @@ const LONGEST_STANDSTILL_MS = 1_000;
 
 export class DatabaseTime {
   private readonly monotonic: () => number;
-  /** The database's clock is ahead of the monotonic one by a value between these, as known at `learntAt`. */
+  /** The database's clock is ahead of the monotonic one by a value between these, as known at `learnedAt`. */
   private low = Number.NEGATIVE_INFINITY;
   private high = Number.POSITIVE_INFINITY;
   private learntAt = 0;

@@ -1,4 +1,4 @@
-/** Finds out whether the database accepts writes. */
+/** Checks whether the database accepts writes. */
 import { randomBytes } from 'node:crypto';
 import { PROBE_BYTES } from '../../../ports/stores/store.js';
 import { type Database, planned } from './connection.js';
@@ -13,7 +13,10 @@ const PUT_ON_SERVER = planned(
 );
 const REMOVE_ON_SERVER = planned('DELETE FROM node WHERE node_id = $1');
 
-/** Random bytes cannot be compressed, so they take pages of their own. They are removed in the same transaction. */
+/**
+ * Writes a probe and removes it in the same transaction. Its random bytes cannot be compressed, so they take pages of their
+ * own.
+ */
 export async function probeWrites(database: Database): Promise<void> {
   const { isDistributed } = database.engine;
   const name = isDistributed ? `${NAME} ${randomBytes(9).toString('base64url')}` : NAME;

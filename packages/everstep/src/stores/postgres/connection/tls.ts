@@ -21,7 +21,7 @@ export function withVerification(url: string): string {
   return url.replace(MODE, (whole, name: string, mode: string) => (VERIFIED.includes(mode) ? `${name}verify-full` : whole));
 }
 
-/** Throws StoreOpenError for an unknown mode and for an unreadable file. `place` is the location without a password. */
+/** Throws StoreOpenError for an unknown mode and for an unreadable file. `location` contains no password. */
 export function checkTls(url: string, place: string): void {
   const parameters = parametersOf(url);
   const mode = parameters.get('sslmode');

@@ -44,10 +44,10 @@ const TAKE = {
   became_run_key: 'text',
 } as const satisfies Columns;
 
-/** `IS TRUE` keeps the server from looking for the state in an index instead of for the run. */
 const GIVEN = `(
   SELECT u.*, base.place + u.n AS place FROM (SELECT ${PLACE_BASE} AS place) base,
     ${unnest(ENTRY)} WITH ORDINALITY AS u(${columnNames(ENTRY)}, n))`;
+/** `IS TRUE` keeps the server from looking for the state in an index instead of for the run. */
 const markEnded = (given: string) => `
   UPDATE ended_run e SET state = 'deadLetter' FROM ${given} g
   WHERE e.instance_id = g.instance_id AND e.run_key = g.run_key AND (e.state = 'failed') IS TRUE`;

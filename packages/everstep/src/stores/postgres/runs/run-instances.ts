@@ -12,11 +12,11 @@ const FIND = statement('SELECT run_key, instance_id FROM run_directory WHERE run
 
 interface FoundInstances {
   readonly found: ReadonlyMap<string, string>;
-  /** Why the others may exist; null if they do not. */
+  /** Why runs that were not found may still exist; null if they do not. */
   readonly failure: ServerUnavailableError | null;
 }
 
-/** At least this many runs are remembered. */
+/** Minimum number of runs that are remembered. */
 const HALF = 50_000;
 
 export class RunInstances {

@@ -54,7 +54,9 @@ export class Cleaner {
     this.onFailure = onFailure;
   }
 
-  /** Removes what is marked as gone; resolves when nothing of it is left, or when it failed. Need not be awaited. */
+  /**
+   * Removes documents that are marked as gone. Resolves when they are removed or the removal has failed. Callers need not wait.
+   */
   clean(indexId: string): Promise<void> {
     const known = this.cleaning.get(indexId);
     // The running removal may have missed what was marked after it started.

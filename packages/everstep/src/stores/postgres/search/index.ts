@@ -64,7 +64,7 @@ export async function writeDocuments(
   { table, namespace }: StoredNamespace,
   documents: readonly SearchDocument[],
 ) {
-  // Of several documents with one id, the last counts.
+  // If several documents have the same id, the last one counts.
   const last = [...new Map(documents.map((document) => [document.id, document])).values()];
   // The namespace is locked, so these still exist when they are replaced.
   const replaced = session
@@ -224,7 +224,7 @@ class PostgresSearchDocuments implements SearchDocuments {
     return this.closing;
   }
 
-  /** Removes documents. `which` is a condition on the ids, with values from $2 on. */
+  /** Removes documents. `condition` tests their ids, with values from $2 on. */
   private async removeWhere({ indexId, namespace }: Namespace, which: string, values: readonly SqlValue[]): Promise<number> {
     return this.database.transaction(async (session) => {
       const stored = await lockNamespace(session, indexId, namespace);

@@ -52,8 +52,8 @@ export const documentOf = (row: Row): SearchDocument => ({
 });
 
 /**
- * Returns SQL for documents in the order `n`, in which those beyond the bytes have no content. Lengths are known without reading
- * the texts. `more` are additional columns to keep.
+ * * Returns SQL for documents in the order `n`, in which those beyond the bytes have no content. Lengths are known without
+ * reading the texts. `extraColumns` are also returned.
  */
 export const withinBytes = (documents: string, maxBytes: string, more = ''): string => `
   SELECT b.id${more}, CASE WHEN b.total <= ${maxBytes}::bigint THEN b.content ELSE '{}' END AS content,

@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import { BY_INSTANCE, BY_RUN, ON_EVERY_SERVER } from './tables.js';
 
-/** What is done with a table that is not distributed yet. */
+/** How a table that is not distributed yet will be distributed. */
 export interface Distribution {
   readonly table: string;
   /** The column by which the table is distributed; null if it is copied to every server. */
@@ -39,7 +39,7 @@ const [DIRECTORY] = BY_RUN;
  */
 const PREPARE_DIRECTORY = `ALTER TABLE ${DIRECTORY} DROP CONSTRAINT IF EXISTS ${DIRECTORY}_pkey, ADD PRIMARY KEY (run_key, instance_id)`;
 
-/** Reads what would be done. Rejects with DistributionError if the server has no extension `citus`. */
+/** Reads what `distribute` would do. Rejects with DistributionError if the server has no extension `citus`. */
 export async function distributionState(client: pg.ClientBase): Promise<DistributionState> {
   const [extension] = (
     await client.query<{ version: string }>(`SELECT extversion AS version FROM pg_extension WHERE extname = 'citus'`)

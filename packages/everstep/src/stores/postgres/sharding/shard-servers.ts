@@ -1,7 +1,7 @@
 /**
- * The servers of a cluster that have the rows of queue instances. A server that cannot be reached or refuses writes stops its
- * instances only: statements that name one of them are refused without being sent, and reads over all servers omit them. A write
- * from time to time finds out whether it is back.
+ * * The servers of a cluster that have the rows of queue instances. A server that cannot be reached or refuses writes stops its
+ * instances only: statements that name one of them are refused without being sent, and reads over all servers omit them. A
+ * periodic write detects whether it is back.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -45,7 +45,7 @@ interface Down {
   readonly isBack: () => void;
 }
 
-/** What is needed of the database: a connection that is not one of the pool, on which statements are sent as they are. */
+/** The part of the database that is needed: a connection outside the pool, on which statements are sent unchanged. */
 export interface ClusterConnection {
   besidePool<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>;
 }

@@ -5,7 +5,7 @@ import { FOR_KEY_SHARE } from '../sql/dialect.js';
 import { type Procedure, row, type SqlStore } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
 
-/** Executes the procedure in a transaction and adds the entry if the procedure did what it was asked for. */
+/** Executes the procedure in a transaction, and adds the entry if the procedure made the change. */
 export type AccountChange = <Result>(
   procedure: () => Procedure<Result>,
   audit?: AuditEntry,

@@ -1,4 +1,4 @@
-/** What an instance has set: held destinations, and its settings as one JSON text. */
+/** Settings of an instance: held destinations, and its other settings as one JSON text. */
 import type { DestinationHold, InstanceSettings } from '../../../engine/runs/run.js';
 import type { WriteOf } from '../../../engine/writes.js';
 import { ofInstance } from '../sql/dialect.js';

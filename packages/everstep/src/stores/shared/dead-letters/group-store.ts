@@ -1,4 +1,4 @@
-/** Marks and tidies groups of dead letters, and is their store. */
+/** The store of groups of dead letters, which also marks and tidies them. */
 import { EMPTY_GROUPS_KEPT_MS, HOURS_KEPT_MS, hourOf, NEW_FOR_MS } from '../../../engine/dead-letters/dead-letter-groups.js';
 import { type GroupMark, triaged } from '../../../engine/dead-letters/group-triage.js';
 import type { DeadLetterGroupStore, MarkOutcome } from '../../../ports/stores/dead-letter-groups.js';
@@ -30,7 +30,7 @@ function* mark(instanceId: string, fingerprint: string, by: GroupMark): Procedur
   return 'done';
 }
 
-/** Rows that are locked are left for the next time. */
+/** Tidies groups. Locked rows are left for the next call. */
 function* tidy(now: number, limit: number): Procedure<number> {
   const groups = (condition: Sql) => someOf(sql`${OWNER}, fingerprint`, 'dead_letter_group', condition, limit);
   const settled = yield* count(

@@ -10,7 +10,7 @@ import { type StoredCounts, storedCounts } from '../../../engine/insights/stored
 /** Number of rows of an instance after which they are added to its counters. */
 export const FOLD_AFTER = 200;
 
-/** What a batch adds to one instance. `counts` is JSON of `StoredCounts`. */
+/** The counts that a batch adds to one instance. `counts` is JSON of `StoredCounts`. */
 export interface InsightDelta {
   readonly instanceId: string;
   readonly counts: string;

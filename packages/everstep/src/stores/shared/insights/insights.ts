@@ -36,14 +36,14 @@ import {
 const REMOVED_AT_ONCE = 50;
 const LONGEST_FIRST = ['day', 'hour', 'minute'] as const satisfies readonly InsightPeriod[];
 
-/** What the counters of a time are read from. */
+/** The source from which the counters of a time are read. */
 interface Source {
   readonly instanceId: string;
   readonly parts: Parts;
   readonly index?: Sql;
   /** Condition of the rows that are read. */
   readonly condition: Sql;
-  /** Columns of the rows besides `start`, and what a row of a commit has instead. */
+  /** Columns of the rows besides `start`, and the values that the row of a commit has instead. */
   readonly columns: Sql;
   readonly nothing: Sql;
 }

@@ -1,4 +1,4 @@
-/** Which counters add up to those of a time: those of whole days and hours instead of those of their minutes. */
+/** Selects the counters that add up to those of a time: whole days and hours instead of their minutes. */
 import { DAY_MS, HOUR_MS, MINUTE_MS, startOfDay, startOfHour } from '../../../engine/insights/counts.js';
 import type { InsightPeriod, InsightTime } from '../../../ports/stores/insights/insight-store.js';
 import { isOneOfNumbers, withIndex } from '../sql/dialect.js';

@@ -1,4 +1,4 @@
-/** What SQLite and PostgreSQL write differently. */
+/** SQL fragments that SQLite and PostgreSQL write differently. */
 import { byDialect, joined, raw, type Sql, sql } from './sql.js';
 
 const NOTHING = raw('');

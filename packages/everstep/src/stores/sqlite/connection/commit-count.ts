@@ -18,7 +18,7 @@ export interface CountedStore {
   readonly commits: number;
 }
 
-/** Returns what a database says about itself: no id and no commits if it has no tables yet. */
+/** Returns the id and the number of commits that a database records: no id and no commits if it has no tables yet. */
 export function countedIn(database: DatabaseSync): CountedStore {
   const hasCounters = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'counter'").get();
   if (!hasCounters) return { storeId: null, commits: 0 };

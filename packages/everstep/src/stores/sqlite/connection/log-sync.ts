@@ -90,7 +90,7 @@ export class LogSync {
       this.usualMs = known + WEIGHT_OF_LATEST * (tookMs - known);
       if (error) this.failed(error);
       else if (!this.broken) this.options.onSync?.(tookMs);
-      // Before the acknowledgements: a killed process then has no acknowledged commit beyond the mark.
+      // The mark is written before the acknowledgements, so that a killed process has no acknowledged commit beyond it.
       if (!this.broken) this.options.mark.write(commits);
       for (const waiter of waiters) {
         if (this.broken) waiter.reject(this.broken);

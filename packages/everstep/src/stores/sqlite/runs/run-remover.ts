@@ -26,7 +26,10 @@ export class RunRemover {
     this.deleteRun = connection.prepare('DELETE FROM run WHERE seq = ?');
   }
 
-  /** Returns the number of removed rows. The run must have no dead letter, and must have ended unless `which` allows active runs. */
+  /**
+   * Returns the number of removed rows. The run must have no dead letter, and must have ended unless `allowed` includes active
+   * runs.
+   */
   remove(tenant: number, seq: number, which: 'ended' | 'active-too' = 'ended'): number {
     const { runs, facets, ended, stored } = this.parts;
     const row = this.selectIndexed.get(seq);

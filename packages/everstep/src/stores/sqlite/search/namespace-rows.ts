@@ -15,7 +15,10 @@ export class DocumentRoom {
     this.left = maxBytes;
   }
 
-  /** Returns the document with its content if there is room. `head` has the id and the bytes; `read` returns the document. */
+  /**
+   * Returns the document with its content if the budget allows it. `head` has the id and the bytes; `read` returns the
+   * document.
+   */
   documentOf(head: Row, read: () => Row | undefined): SearchDocument {
     const bytes = integer(head, 'bytes');
     this.left -= bytes;

@@ -55,7 +55,7 @@ const byRarity = (a: Word, b: Word): number => a.documents - b.documents;
 const quoted = (words: readonly Word[]): string[] => words.map(({ text: word }) => `"${word}"`);
 const anyOf = (words: readonly Word[]): string => quoted(words).join(' OR ');
 
-/** Returns the first words, the rarest ones, as long as they are in at most `most` documents together. */
+/** Returns the first words, the rarest ones, as long as they are in at most `maxDocuments` documents together. */
 function within(words: readonly Word[], most: number): Word[] {
   let sum = 0;
   return words.filter(({ documents }) => {
@@ -142,7 +142,7 @@ export class RankedSearch {
     return [...hits, ...others.filter(({ seq }) => !known.has(seq))];
   }
 
-  /** Returns the best of the first `most` matching documents; with a filter, continues until enough match it. */
+  /** Returns the best of the first `maxDocuments` matching documents; with a filter, continues until enough match it. */
   private async score(expression: string, most: number, { filter, limit, pause }: Asked): Promise<Hit[]> {
     const { sql, values } = filter ? filterSql(filter, 'd') : NO_FILTER;
     const condition = filter ? `WHERE EXISTS (SELECT 1 FROM document_${this.seq} d WHERE d.seq = m.seq AND ${sql})` : '';
@@ -157,7 +157,7 @@ export class RankedSearch {
     const hits: Hit[] = [];
     let gathered: Hit[] = [];
     let after = 0;
-    // All of the `most` documents are compared with each other; they are examined in slices, with yields in between.
+    // All of the `maxDocuments` documents are compared with each other; they are examined in slices, with yields in between.
     for (let seen = 0, inRound = 0; ; ) {
       const slice = Math.min(FILTERED_AT_ONCE, most - inRound);
       gathered.push(...best.all(expression, after, slice, ...values, slice).map(hitOf));
