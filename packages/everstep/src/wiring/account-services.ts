@@ -9,7 +9,7 @@ import { elapsedMs, machineTime } from '../clock/machine-time.js';
 import { observedDocuments } from '../metrics/observed-store.js';
 import type { SharedChange } from '../ports/cluster.js';
 import { rotateSecrets } from '../rotation/rotating.js';
-import { type StoreWrites, sendingWhileOpen } from '../runtime/commits/store-writes.js';
+import { refuseMessagesWhileClosed, type StoreWrites } from '../runtime/commits/store-writes.js';
 import type { Runtime } from '../runtime/runtime.js';
 import { createSearchService } from '../search/service.js';
 import { createSignIn } from '../sign-in/sign-in.js';
@@ -27,7 +27,7 @@ export function createAccountReports(
   { messageSender }: Outgoing,
   writes: StoreWrites,
 ) {
-  const sender = sendingWhileOpen(messageSender, writes);
+  const sender = refuseMessagesWhileClosed(messageSender, writes);
   const budgetAlerts = new BudgetAlerts({
     ...{ accounts, sender, writes, clock: upkeepClock, log, shared: node !== null },
     status: (instanceId) => limits.budgets.storedStatus(instanceId),

@@ -124,7 +124,7 @@ export interface RepairItemStore {
   endedItems(query: RepairId & { readonly after: number; readonly limit: number }): Promise<{
     readonly ended: readonly EndedItem[];
     /** Number of examined entries. */
-    readonly looked: number;
+    readonly examined: number;
     readonly next: number | null;
   }>;
   /** Writes the outcomes of entries that are still started, and returns their indexes. */

@@ -14,9 +14,9 @@ import { PartialCommitError, type UnitOutcome } from '../../ports/stores/commit-
 import { type InstanceOwners, ONE_OWNER } from '../../ports/stores/instance-owners.js';
 import type { ConcurrentBatches, Store } from '../../ports/stores/store.js';
 import { ServerUnavailableError, StoreRefusesWritesError, StoreUnavailableError } from '../../ports/stores/store-unavailable.js';
-import { CommitTurns, type Waiting } from './commit-turns.js';
+import { CommitTurns, type WaitingUnit } from './commit-turns.js';
 
-interface Pending extends Waiting {
+interface Pending extends WaitingUnit {
   readonly unit: CommitUnit;
   /** Conflict keys; empty if batches are written one after another. */
   readonly keys: readonly string[];
@@ -195,10 +195,10 @@ export class Committer {
 
   /** Notifies the watchers of applied units. */
   private watch(applied: () => readonly CommitUnit[]): void {
-    const wanting = this.watchers.filter(({ isWanted }) => isWanted);
-    if (wanting.length === 0) return;
+    const interested = this.watchers.filter(({ isWanted }) => isWanted);
+    if (interested.length === 0) return;
     const units = applied();
-    for (const watcher of wanting) watcher.committed(units);
+    for (const watcher of interested) watcher.committed(units);
   }
 
   /**
@@ -207,17 +207,17 @@ export class Committer {
    */
   private lose(batch: readonly Pending[], cause: unknown): void {
     const lostKeys = cause instanceof ServerUnavailableError ? new Set(batch.flatMap(({ keys }) => keys)) : null;
-    const waiting: Pending[] = [];
-    const kept: Pending[] = [];
+    const lostUnits: Pending[] = [];
+    const remaining: Pending[] = [];
     for (const item of this.pending) {
-      if (lostKeys && !item.keys.some((key) => lostKeys.has(key))) kept.push(item);
+      if (lostKeys && !item.keys.some((key) => lostKeys.has(key))) remaining.push(item);
       else {
-        waiting.push(item);
+        lostUnits.push(item);
         for (const key of item.keys) lostKeys?.add(key);
       }
     }
-    this.pending = kept;
-    for (const item of [...batch, ...waiting]) {
+    this.pending = remaining;
+    for (const item of [...batch, ...lostUnits]) {
       item.onLost?.();
       item.reject(cause);
     }

@@ -22,7 +22,7 @@ export type DuePages = (before: number) => Promise<DuePage>;
 export interface DueScan {
   readonly tasks: readonly DueTask[];
   /** Pages of what was not read, by instance; '' for tasks of several instances. */
-  readonly left: ReadonlyMap<string, DuePages>;
+  readonly unread: ReadonlyMap<string, DuePages>;
 }
 
 export interface DueSource {
@@ -41,30 +41,30 @@ export interface DueSource {
 export class StoredTasks implements DueSource {
   private readonly store: Pick<Store, 'dueTasks' | 'dueInstances'>;
   /** Last task that was read. Everything up to it was read, except what the pages of instances contain. */
-  private read: TaskReference | null = null;
+  private lastRead: TaskReference | null = null;
 
   constructor(store: Pick<Store, 'dueTasks' | 'dueInstances'>) {
     this.store = store;
   }
 
   restart(): void {
-    this.read = null;
+    this.lastRead = null;
   }
 
   async readNext(before: number, open: ReadonlySet<string>): Promise<DueScan> {
-    const from = this.read;
+    const from = this.lastRead;
     const tasks = await this.store.dueTasks({ before, after: from, limit: PAGE });
     const instances =
       tasks.length < PAGE ? null : await this.store.dueInstances({ from: from?.dueAt ?? Number.MIN_SAFE_INTEGER, before });
     // After every task of this millisecond: those that become due in it later are dispatched when they are recorded.
-    this.read = { dueAt: before, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
-    if (instances === null) return { tasks: tasks.filter(({ instanceId }) => !open.has(instanceId)), left: new Map() };
-    const left = instances.filter((id) => !open.has(id)).map((id) => [id, this.pagesFrom(id, from)] as const);
-    return { tasks: [], left: new Map(left) };
+    this.lastRead = { dueAt: before, runKey: '\uffff', slot: Number.MAX_SAFE_INTEGER };
+    if (instances === null) return { tasks: tasks.filter(({ instanceId }) => !open.has(instanceId)), unread: new Map() };
+    const unread = instances.filter((id) => !open.has(id)).map((id) => [id, this.pagesFrom(id, from)] as const);
+    return { tasks: [], unread: new Map(unread) };
   }
 
   pagesOf(instanceId: string): DuePages {
-    return this.pagesFrom(instanceId, this.read);
+    return this.pagesFrom(instanceId, this.lastRead);
   }
 
   private pagesFrom(instanceId: string, from: TaskReference | null): DuePages {
@@ -109,8 +109,8 @@ export class UnclaimedTasks implements DueSource {
       isCrowded = queued.length >= PAGE || due.length >= PAGE;
     }
     const instances = isCrowded ? await this.store.dueInstances({ from: Number.MIN_SAFE_INTEGER, before }) : [];
-    const left = instances.filter((id) => !open.has(id)).map((id) => [id, this.pagesOf(id)] as const);
-    return { tasks, left: new Map(isRestarted ? [['', this.claimedBefore()], ...left] : left) };
+    const unread = instances.filter((id) => !open.has(id)).map((id) => [id, this.pagesOf(id)] as const);
+    return { tasks, unread: new Map(isRestarted ? [['', this.claimedPages()], ...unread] : unread) };
   }
 
   pagesOf(instanceId: string): DuePages {
@@ -129,7 +129,7 @@ export class UnclaimedTasks implements DueSource {
     };
   }
 
-  private claimedBefore(): DuePages {
+  private claimedPages(): DuePages {
     let after: TaskReference | null = null;
     let queuedAfter: number | null = null;
     this.readsClaimedQueues = true;

@@ -62,11 +62,11 @@ export class ControlWrites {
   }
 
   /** Repeats the operation a second later, unless the gates are stopped. */
-  retryLater(again: () => void): void {
+  retryLater(operation: () => void): void {
     if (this.stopped) return;
     const cancel = this.clock.setTimer(this.clock.now() + RETRY_AFTER_FAULT_MS, () => {
       this.retries.delete(cancel);
-      again();
+      operation();
     });
     this.retries.add(cancel);
   }

@@ -59,11 +59,11 @@ const MAX_UNSENT_MS = 5_000;
  * after the grant was requested, and before the process that made the start ended.
  */
 export function restoredWindow(
-  kept: { readonly startedAt: number; readonly granted: number } | null,
+  stored: { readonly startedAt: number; readonly granted: number } | null,
   { now, periodMs }: { readonly now: number; readonly periodMs: number | null },
 ): RateWindow | null {
-  if (!kept) return null;
-  const { startedAt, granted } = kept;
+  if (!stored) return null;
+  const { startedAt, granted } = stored;
   const latest = startedAt + Math.min(periodMs ?? MAX_UNSENT_MS, MAX_UNSENT_MS);
   const sentBy = Math.max(startedAt, Math.min(now, latest));
   return { startedAt, sentBy, isSent: true, unsent: 0, arrivedBy: null, granted, made: granted, closed: false };

@@ -51,12 +51,12 @@ export async function makeCall(
   if (signal.aborted) return null;
   const attempt = { slot: task.slot, messageId: task.messageId, retried: task.retried };
   const failure = messageFailureOf(outcome, now(), settings.redact !== undefined);
-  const answered =
+  const response =
     outcome.kind === 'answered'
       ? {
           ...{ status: outcome.status, headers: outcome.headers, body: encodeBody(outcome.body) },
           ...(outcome.sent ? { sent: outcome.sent } : {}),
         }
       : null;
-  return { kind: 'call-answered', attempt, response: answered, failure };
+  return { kind: 'call-answered', attempt, response, failure };
 }

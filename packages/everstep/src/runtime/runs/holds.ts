@@ -30,7 +30,7 @@ export interface HoldState {
 export const EMPTY_JOURNAL: JournalMark = { length: 0, digest: EMPTY_JOURNAL_DIGEST };
 
 /** Returns the mark after `entries`, which follow directly after `mark`. */
-export function markBehind(mark: JournalMark, entries: readonly Pick<JournalEntry, 'stepId' | 'out'>[]): JournalMark {
+export function markAfter(mark: JournalMark, entries: readonly Pick<JournalEntry, 'stepId' | 'out'>[]): JournalMark {
   return { length: mark.length + entries.length, digest: entries.reduce(extendJournalDigest, mark.digest) };
 }
 
@@ -58,7 +58,7 @@ export function noteHold(entry: HoldState, reply: StepReply, sent: JournalMark, 
   for (const write of decision.writes) {
     if (write.kind !== 'record-step' || write.step.index !== mark.length || mark.length >= max) continue;
     const { stepId, out } = write.step;
-    mark = markBehind(mark, [{ stepId, ...(out === null ? {} : { out }) }]);
+    mark = markAfter(mark, [{ stepId, ...(out === null ? {} : { out }) }]);
   }
   noteDigest(entry, mark);
   if (entry.hold?.worker === hold.worker && entry.hold.length >= mark.length) return;

@@ -56,7 +56,7 @@ interface AccountRuns {
 }
 
 /** Number of runs of an account that are checked to find one that is not in use. */
-const CHECKED = 64;
+const MAX_CHECKED = 64;
 /** Number of recently added runs that are kept, because a caller that has just read one is about to use it. */
 const LATEST_KEPT = 4;
 
@@ -110,7 +110,7 @@ export class RunCache {
     };
     this.drop(run.key);
     this.entries.set(run.key, entry);
-    this.join(entry);
+    this.addToAccount(entry);
     this.latest.push(entry);
     if (this.latest.length > LATEST_KEPT) this.latest.shift();
     this.shrink();
@@ -172,11 +172,11 @@ export class RunCache {
   load(runKey: string): Promise<CachedRun | null> | CachedRun {
     const entry = this.entries.get(runKey);
     if (entry) {
-      this.used(runKey, entry);
+      this.markUsed(runKey, entry);
       return entry;
     }
-    const under = this.loading.get(runKey);
-    if (under) return under.entry;
+    const loadInProgress = this.loading.get(runKey);
+    if (loadInProgress) return loadInProgress.entry;
     const isLatest = (): boolean => this.loading.get(runKey) === loading;
     const loading = {
       entry: this.read(runKey, isLatest).finally(() => {
@@ -191,7 +191,7 @@ export class RunCache {
    * Drops an older state of the run in memory, because another process has decided on it: the store has the run at this
    * version. Its deliveries continue.
    */
-  atLeast(runKey: string, version: number): void {
+  dropOlder(runKey: string, version: number): void {
     if (version === 0) return;
     const entry = this.entries.get(runKey);
     if (entry && entry.run.version < version) this.drop(runKey);
@@ -207,7 +207,7 @@ export class RunCache {
     return this.entries.get(runKey) ?? this.add(run, body.length > KEPT_PAYLOAD_BYTES ? headers : payload);
   }
 
-  private join(entry: CachedRun): void {
+  private addToAccount(entry: CachedRun): void {
     const { key, instanceId } = entry.run;
     const accountId = this.owners.accountOf(instanceId);
     let account = this.accounts.get(accountId);
@@ -221,7 +221,7 @@ export class RunCache {
     this.bytes += entry.weight;
   }
 
-  private used(runKey: string, entry: CachedRun): void {
+  private markUsed(runKey: string, entry: CachedRun): void {
     const runs = this.accounts.get(this.accountOf.get(runKey) ?? '')?.runs;
     if (!runs?.delete(runKey)) return;
     runs.set(runKey, entry);
@@ -239,19 +239,19 @@ export class RunCache {
       if (!largest) return;
       if (this.removeOne(largest)) continue;
       // All runs of this account are in use. Accounts with more than an equal part are next.
-      const part = (tooManyBytes ? maxBytes : maxRuns) / this.accounts.size;
-      const others = [...this.accounts.values()].filter((account) => sizeOf(account) > part);
+      const equalShare = (tooManyBytes ? maxBytes : maxRuns) / this.accounts.size;
+      const others = [...this.accounts.values()].filter((account) => sizeOf(account) > equalShare);
       if (!others.some((account) => this.removeOne(account))) return;
     }
   }
 
   /** Removes the least recently used run. A run in use moves behind the others. */
   private removeOne({ runs }: AccountRuns): boolean {
-    const max = Math.min(CHECKED, runs.size);
+    const max = Math.min(MAX_CHECKED, runs.size);
     let checked = 0;
     for (const [runKey, entry] of runs) {
       if (++checked > max) return false;
-      if (entry.uncommitted > 0 || entry.deliveries > 0 || this.latest.includes(entry)) this.used(runKey, entry);
+      if (entry.uncommitted > 0 || entry.deliveries > 0 || this.latest.includes(entry)) this.markUsed(runKey, entry);
       else {
         this.drop(runKey);
         return true;

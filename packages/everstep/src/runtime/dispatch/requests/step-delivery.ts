@@ -57,7 +57,7 @@ export async function deliverStep(
     for (;;) {
       const run = entry.durable;
       const trace = traces.ofAttempt(run, task);
-      const { built, shown } = await buildStepRequest(sources, entry, task, held, trace?.context);
+      const { built, endMark } = await buildStepRequest(sources, entry, task, held, trace?.context);
       const outcome = await caller.call(
         {
           instanceId: run.instanceId,
@@ -92,7 +92,7 @@ export async function deliverStep(
         onDurable: (decidedOn, decision) => {
           // If the decision was made on a state other than that of the request, the reply shows nothing about the entries of
           // that state.
-          if (decidedOn === entry) noteHold(entry, reply, shown, decision);
+          if (decidedOn === entry) noteHold(entry, reply, endMark, decision);
         },
       };
     }

@@ -71,7 +71,7 @@ class AlwaysExpecting extends RunVersions {
     if (runs) this.expected++;
     return runs;
   }
-  override conflicted(): void {
+  override noteConflict(): void {
     this.conflicts++;
   }
 }

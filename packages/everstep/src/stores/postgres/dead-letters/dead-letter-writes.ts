@@ -11,7 +11,7 @@ import { type Columns, columnArrays, columnNames, PLACE_BASE, type RowOf, unnest
 import type { RunWrites } from '../runs/run-writes.js';
 import { RUN } from '../runs/tables.js';
 import type { TaskWrites } from '../runs/task-writes.js';
-import { addBytes, charged } from '../storage/stored-bytes.js';
+import { addBytes, countChangedBytes } from '../storage/stored-bytes.js';
 import { sendGroupChanges } from './dead-letter-group-writes.js';
 
 /** Columns of `dead_letter` that are written with an entry. The others are copied from its run. */
@@ -90,7 +90,7 @@ const markTaken = (given: string) => `
 const TAKE_OUT = inForms(
   `WITH given AS MATERIALIZED (SELECT * FROM ${TAKEN}), entries AS (${deleteEntries('given g')}),
   given_back AS (${addBytes('entries', '-')}), labels AS (${deleteLabels('given g')}) ${markTaken('given g')}`,
-  [charged(deleteEntries(TAKEN), '-'), deleteLabels(TAKEN), markTaken(TAKEN)],
+  [countChangedBytes(deleteEntries(TAKEN), '-'), deleteLabels(TAKEN), markTaken(TAKEN)],
 );
 
 export class DeadLetterWrites implements Applier<WriteOf<'dead-letter'>> {

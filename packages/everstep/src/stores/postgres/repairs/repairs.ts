@@ -4,7 +4,7 @@ import { flag, integer, type Row, text, textOrNull } from '../../records/columns
 import { addAudit } from '../../shared/audit/audit-log.js';
 import { countsOf, ENTRY, endedPage, goneItem, ofRepair } from '../../shared/repairs/repair-items.js';
 import { createRepairs } from '../../shared/repairs/repairs.js';
-import { own, rows } from '../../shared/sql/procedure.js';
+import { localWork, rows } from '../../shared/sql/procedure.js';
 import { sql } from '../../shared/sql/sql.js';
 import { statement, type TransactionSession } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
@@ -50,7 +50,7 @@ function endedOf(row: Row): EndedItem | null {
 export function createPostgresRepairs(store: SqlSession): RepairStore {
   return createRepairs(store, {
     addAudit,
-    noteCreation: () => own(() => undefined),
+    noteCreation: () => localWork(() => undefined),
     async describe({ instanceId, dlqIds }) {
       const entries = await store.read(
         rows(sql`

@@ -21,15 +21,15 @@ const HALF = 50_000;
 
 export class RunInstances {
   private readonly session: Pick<Session, 'query' | 'engine'>;
-  private readonly known: RecentEntries<string>;
+  private readonly recent: RecentEntries<string>;
 
   constructor(session: Pick<Session, 'query' | 'engine'>, half = HALF) {
     this.session = session;
-    this.known = new RecentEntries(half);
+    this.recent = new RecentEntries(half);
   }
 
   /** Returns the instances of the runs that exist, or that existed when they were first read. */
-  async of(runKeys: Iterable<string>): Promise<ReadonlyMap<string, string>> {
+  async instancesOf(runKeys: Iterable<string>): Promise<ReadonlyMap<string, string>> {
     const { found, failure } = await this.find(runKeys);
     if (failure) throw failure;
     return found;
@@ -40,14 +40,14 @@ export class RunInstances {
     const found = new Map<string, string>();
     const unknown: string[] = [];
     for (const runKey of runKeys) {
-      const instanceId = this.known.get(runKey);
+      const instanceId = this.recent.get(runKey);
       if (instanceId === undefined) unknown.push(runKey);
       else found.set(runKey, instanceId);
     }
     if (unknown.length === 0) return { found, failure: null };
     for (const row of await this.session.query(FIND, [unknown])) {
       const [runKey, instanceId] = [text(row, 'run_key'), text(row, 'instance_id')];
-      this.learn(runKey, instanceId);
+      this.remember(runKey, instanceId);
       found.set(runKey, instanceId);
     }
     const isComplete = unknown.every((runKey) => found.has(runKey));
@@ -55,13 +55,13 @@ export class RunInstances {
   }
 
   /** Records the runs of tasks or other rows that were read. Returns them. */
-  learnFrom<Rows extends readonly { readonly runKey: string; readonly instanceId: string }[]>(rows: Rows): Rows {
-    for (const { runKey, instanceId } of rows) this.learn(runKey, instanceId);
+  rememberFrom<Rows extends readonly { readonly runKey: string; readonly instanceId: string }[]>(rows: Rows): Rows {
+    for (const { runKey, instanceId } of rows) this.remember(runKey, instanceId);
     return rows;
   }
 
   /** Records a new run. */
-  learn(runKey: string, instanceId: string): void {
-    this.known.set(runKey, instanceId);
+  remember(runKey: string, instanceId: string): void {
+    this.recent.set(runKey, instanceId);
   }
 }

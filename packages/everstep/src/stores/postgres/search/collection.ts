@@ -65,7 +65,7 @@ export async function findNamespace(session: Session, indexId: string, namespace
 }
 
 /** Repeats `work` if a table that it looked up has since been replaced or dropped. */
-export async function whileTablesChange<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function retryOnTableChange<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();
@@ -81,7 +81,7 @@ export function inNamespace<Result>(
   { indexId, namespace }: { readonly indexId: string; readonly namespace: string },
   work: (stored: StoredNamespace) => Promise<Result>,
 ): Promise<Result | null> {
-  return whileTablesChange(async () => {
+  return retryOnTableChange(async () => {
     const stored = await findNamespace(session, indexId, namespace);
     return stored && work(stored);
   });
@@ -114,10 +114,11 @@ export async function createNamespace(
   namespace: string,
   maxNamespaces: number,
 ): Promise<StoredNamespace | 'too-many-namespaces' | 'gone'> {
-  const known = await lockNamespace(session, indexId, namespace);
-  if (known) return known;
-  const [made] = await session.query(INSERT_COLLECTION, [indexId]);
-  if (made) for (const sql of createTable(tableOf(integer(made, 'number')))) session.send(unprepared(sql));
+  const existing = await lockNamespace(session, indexId, namespace);
+  if (existing) return existing;
+  const [createdCollection] = await session.query(INSERT_COLLECTION, [indexId]);
+  if (createdCollection)
+    for (const sql of createTable(tableOf(integer(createdCollection, 'number')))) session.send(unprepared(sql));
   const collection = await lockCollection(session, indexId);
   if (collection === null) return 'gone';
   // Another transaction may have created it just now.

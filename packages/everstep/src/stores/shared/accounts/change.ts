@@ -9,7 +9,7 @@ import { sql } from '../sql/sql.js';
 export type AccountChange = <Result>(
   procedure: () => Procedure<Result>,
   audit?: AuditEntry,
-  happened?: (result: Result) => boolean,
+  isChanged?: (result: Result) => boolean,
 ) => Promise<Result>;
 
 /** Returns whether the change was made. A refusal is false, null or a word such as `not-found`. */
@@ -17,10 +17,10 @@ const isDone = (result: unknown): boolean =>
   typeof result === 'string' ? result === 'done' || result === 'deleted' : result !== false && result !== null;
 
 export function createAccountChange(store: SqlStore, addAudit: AddAudit): AccountChange {
-  return (procedure, audit, happened = isDone) =>
+  return (procedure, audit, isChanged = isDone) =>
     store.write(function* () {
       const result = yield* procedure();
-      if (audit && happened(result)) yield* addAudit(audit);
+      if (audit && isChanged(result)) yield* addAudit(audit);
       return result;
     });
 }

@@ -49,16 +49,16 @@ export class DaySums {
     if (count === 0) return;
     const day = Math.floor(at / DAY_MS);
     const key = `${instanceId}\n${day} ${what}`;
-    const known = this.sums.get(key);
-    const lastAt = Math.max(at, known?.lastAt ?? 0);
-    this.sums.set(key, { instanceId, day, what, count: count + (known?.count ?? 0), lastAt });
+    const previous = this.sums.get(key);
+    const lastAt = Math.max(at, previous?.lastAt ?? 0);
+    this.sums.set(key, { instanceId, day, what, count: count + (previous?.count ?? 0), lastAt });
   }
 
   /** Returns the sums and starts again at zero. */
   take(): readonly DayCount[] {
-    const taken = [...this.sums.values()];
+    const sums = [...this.sums.values()];
     this.sums.clear();
-    return taken;
+    return sums;
   }
 }
 

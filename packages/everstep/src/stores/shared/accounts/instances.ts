@@ -109,9 +109,9 @@ export function* replaceKeys(instanceId: string, from: InstanceKeys, to: Instanc
 
 export function* addWorkflowOrigin(instanceId: string, origin: string, limit: number): Procedure<void> {
   const instance = yield* lockInstance(instanceId);
-  const known = instance?.workflowOrigins ?? [];
-  if (!instance || known.includes(origin) || known.length >= limit) return;
-  const origins = JSON.stringify([...known, origin]);
+  const knownOrigins = instance?.workflowOrigins ?? [];
+  if (!instance || knownOrigins.includes(origin) || knownOrigins.length >= limit) return;
+  const origins = JSON.stringify([...knownOrigins, origin]);
   yield* send(sql`UPDATE queue_instance SET workflow_origins = ${origins} WHERE instance_id = ${instanceId}`);
 }
 

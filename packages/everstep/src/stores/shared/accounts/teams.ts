@@ -32,7 +32,7 @@ const INVITATION = table<InvitationRecord>('invitation', {
   expiresAt: NUMBER,
 });
 
-const isLocked = function* (teamId: string): Procedure<boolean> {
+const lockTeam = function* (teamId: string): Procedure<boolean> {
   return (yield* row(sql`SELECT team_id FROM team WHERE team_id = ${teamId} ${FOR_UPDATE}`)) !== null;
 };
 
@@ -83,7 +83,7 @@ export function* leaveAllTeams(
   const inherited: string[] = [];
   const teamIds = (yield* listTeams(userId)).map(({ teamId }) => teamId).sort();
   for (const teamId of teamIds) {
-    yield* isLocked(teamId);
+    yield* lockTeam(teamId);
     if (!(yield* isLastOwner(teamId, userId))) continue;
     const members = yield* listMembers(teamId);
     if (members.length === 1 && !(yield* ownsSomething(teamId))) deleted.push(teamId);
@@ -99,7 +99,7 @@ export function* leaveAllTeams(
 
 /** Deletes the team with its invitations. */
 export function* deleteTeam(teamId: string): Procedure<'deleted' | 'not-found' | 'owns-something'> {
-  if (!(yield* isLocked(teamId))) return 'not-found';
+  if (!(yield* lockTeam(teamId))) return 'not-found';
   if (yield* ownsSomething(teamId)) return 'owns-something';
   yield* send(sql`DELETE FROM team_member WHERE team_id = ${teamId}`);
   yield* send(sql`DELETE FROM team WHERE team_id = ${teamId}`);
@@ -123,7 +123,7 @@ export function* roleInTeam(teamId: string, userId: string): Procedure<Role | nu
 /** Adds the member or changes its role; the time of adding stays. Fails if there is no such team or user. */
 export function* putMember(member: MemberRecord): Procedure<'done' | 'last-owner'> {
   const { teamId, userId, role } = member;
-  yield* isLocked(teamId);
+  yield* lockTeam(teamId);
   if (role !== 'owner' && (yield* isLastOwner(teamId, userId))) return 'last-owner';
   yield* upsertMember(member);
   return 'done';
@@ -131,7 +131,7 @@ export function* putMember(member: MemberRecord): Procedure<'done' | 'last-owner
 
 /** Removes the member, and the invitations that the member sent. */
 export function* removeMember(teamId: string, userId: string): Procedure<'done' | 'not-found' | 'last-owner'> {
-  yield* isLocked(teamId);
+  yield* lockTeam(teamId);
   if (yield* isLastOwner(teamId, userId)) return 'last-owner';
   const removed = yield* count(sql`DELETE FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId}`);
   if (removed !== 1) return 'not-found';
@@ -166,8 +166,8 @@ export function* findInvitation(
 export function* listInvitations(
   query: { readonly teamId: string } | { readonly invitedBy: string },
 ): Procedure<readonly InvitationRecord[]> {
-  const of = 'teamId' in query ? sql`team_id = ${query.teamId}` : sql`invited_by = ${query.invitedBy}`;
-  return (yield* rows(sql`SELECT * FROM invitation WHERE ${of} ORDER BY seq`)).map(INVITATION.read);
+  const condition = 'teamId' in query ? sql`team_id = ${query.teamId}` : sql`invited_by = ${query.invitedBy}`;
+  return (yield* rows(sql`SELECT * FROM invitation WHERE ${condition} ORDER BY seq`)).map(INVITATION.read);
 }
 
 export function* deleteInvitation(invitationId: string): Procedure<boolean> {

@@ -54,9 +54,9 @@ export function* lockUser(userId: string): Procedure<{ readonly isLastOperator: 
   if (!found) return null;
   const user = USER.read(found);
   if (user.isOperator !== true || user.disabledAt !== undefined) return { isLastOperator: false };
-  const other = yield* row(sql`
+  const otherOperator = yield* row(sql`
     SELECT user_id FROM account_user WHERE ${IS_OPERATOR} AND disabled_at IS NULL AND user_id <> ${userId} LIMIT 1`);
-  return { isLastOperator: other === null };
+  return { isLastOperator: otherOperator === null };
 }
 
 export const setUserDisabled = (userId: string, at: number | null): Procedure<void> =>

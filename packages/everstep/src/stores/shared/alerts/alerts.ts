@@ -32,7 +32,7 @@ const EVENT = table<{ readonly instanceId: string; readonly eventId: string; rea
 });
 
 /** The columns of an alert that change. The others are the key of its row. */
-const CHANGED = table<Pick<Alert, 'lastAt' | 'endedAt' | 'occurrences' | 'details' | 'notice' | 'notifyAt' | 'notifiedAt'>>(
+const CHANGEABLE = table<Pick<Alert, 'lastAt' | 'endedAt' | 'occurrences' | 'details' | 'notice' | 'notifyAt' | 'notifiedAt'>>(
   'alert',
   {
     lastAt: NUMBER,
@@ -77,7 +77,7 @@ function* record({ instanceId, changes, eventIds }: Parameters<AlertStore['recor
     const written = isNew
       ? yield* count(sql`${ALERT.insert({ instanceId, ...alert })} ON CONFLICT DO NOTHING`)
       : yield* count(sql`
-          UPDATE alert SET ${CHANGED.assignments(alert)}
+          UPDATE alert SET ${CHANGEABLE.assignments(alert)}
           WHERE instance_id = ${instanceId} AND alert_id = ${alertId} AND ended_at IS NULL`);
     if (written === 0) throw new AlreadyDone();
   }

@@ -11,15 +11,15 @@ import { sql } from '../sql/sql.js';
 function stateOf(found: Row): FlowControlState {
   const startedAt = integerOrNull(found, 'window_started_at');
   const isPinned = flag(found, 'pinned');
-  const only = textOrNull(found, 'pinned_only');
+  const pinnedOnly = textOrNull(found, 'pinned_only');
   return {
     key: text(found, 'key'),
     parallelism: integerOrNull(found, 'parallelism'),
     rate: integerOrNull(found, 'rate'),
     periodMs: integerOrNull(found, 'period_ms'),
     paused: flag(found, 'paused'),
-    parallelismPinned: isPinned && only !== 'rate',
-    ratePinned: isPinned && only !== 'parallelism',
+    parallelismPinned: isPinned && pinnedOnly !== 'rate',
+    ratePinned: isPinned && pinnedOnly !== 'parallelism',
     window: startedAt === null ? null : { startedAt, granted: integer(found, 'window_granted') },
   };
 }

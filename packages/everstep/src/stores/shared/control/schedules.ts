@@ -74,8 +74,10 @@ export function* dueSchedules({
   limit,
   instanceId,
 }: Parameters<Store['dueSchedules']>[0]): Procedure<readonly Schedule[]> {
-  const of = instanceId === undefined ? raw('') : sql`AND s.${ofInstance(instanceId)}`;
-  const due = yield* rows(sql`${SELECT} WHERE s.next_at <= ${before} ${of} ORDER BY s.next_at, s.seq LIMIT ${limit}`);
+  const instanceCondition = instanceId === undefined ? raw('') : sql`AND s.${ofInstance(instanceId)}`;
+  const due = yield* rows(
+    sql`${SELECT} WHERE s.next_at <= ${before} ${instanceCondition} ORDER BY s.next_at, s.seq LIMIT ${limit}`,
+  );
   return due.map(scheduleOf);
 }
 

@@ -22,8 +22,8 @@ const SETTINGS = table<{ readonly settings: InstanceSettings }>('instance_settin
 /** Holds the destination, or ends the hold if `hold` is null. Part of a batch. */
 export function writeHold({ instanceId, origin, hold }: WriteOf<'hold'>): Procedure<void> {
   if (!hold) return send(sql`DELETE FROM destination_hold WHERE ${ofInstance(instanceId)} AND origin = ${origin}`);
-  const { by: heldBy, ...rest } = hold;
-  return send(HOLD.replace({ ...rest, origin, heldBy }, ['origin'], instanceId));
+  const { by: heldBy, ...holdColumns } = hold;
+  return send(HOLD.replace({ ...holdColumns, origin, heldBy }, ['origin'], instanceId));
 }
 
 /** Returns the holds of the instance, ordered by origin. */

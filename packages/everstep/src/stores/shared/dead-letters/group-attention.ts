@@ -13,7 +13,7 @@ import { integer, integerOrNull, type Row, text } from '../../records/columns.js
 import { ofInstance, withIndex } from '../sql/dialect.js';
 import { type Procedure, row, rows } from '../sql/procedure.js';
 import { sql } from '../sql/sql.js';
-import { groupsFrom, type OwnGroups, records, TRIAGE } from './dead-letter-groups.js';
+import { groupsFrom, records, type StoreSpecificGroups, TRIAGE } from './dead-letter-groups.js';
 
 /** Columns that `triagedGroupOf` reads. */
 export const TRIAGED_COLUMNS = 'first_seen_at, acknowledged_at, regressed_at, triage';
@@ -38,18 +38,20 @@ function* triagedGroups({ instanceId, kind }: DeadLetterGroupsQuery) {
 
 export function* groupsNeedingAttention(
   query: DeadLetterGroupsQuery & { readonly limit: number },
-  own: OwnGroups,
+  specific: StoreSpecificGroups,
 ): Procedure<readonly DeadLetterGroupRecord[]> {
   const { instanceId, kind, now, limit } = query;
   const triaged = yield* triagedGroups(query);
   const silent = new Set(triaged.filter((group) => attentionFor(group, now) === null).map(({ fingerprint }) => fingerprint));
   const filter = { kind, states: ['regressed', 'new'], withEmpty: false } as const;
   const page = { instanceId, filter, now, after: null, limit: limit + silent.size };
-  const wanted = (yield* groupsFrom(page)).map(({ fingerprint }) => fingerprint).filter((each) => !silent.has(each));
+  const fingerprints = (yield* groupsFrom(page))
+    .map(({ fingerprint }) => fingerprint)
+    .filter((fingerprint) => !silent.has(fingerprint));
   // The only reason of a known group is that its snooze is over.
   for (const group of triaged)
-    if (!silent.has(group.fingerprint) && groupState(group, now) === 'known') wanted.push(group.fingerprint);
-  return yield* records(instanceId, wanted.slice(0, limit), now, own);
+    if (!silent.has(group.fingerprint) && groupState(group, now) === 'known') fingerprints.push(group.fingerprint);
+  return yield* records(instanceId, fingerprints.slice(0, limit), now, specific);
 }
 
 export function* totals(query: DeadLetterGroupsQuery): Procedure<DeadLetterGroupTotals> {
@@ -60,7 +62,7 @@ export function* totals(query: DeadLetterGroupsQuery): Procedure<DeadLetterGroup
       coalesce(sum(CASE WHEN rank = 1 AND first_seen_at > ${now - NEW_FOR_MS} THEN 1 ELSE 0 END), 0) AS new
     FROM dead_letter_group ${withIndex('dead_letter_group_listed')}
     WHERE ${ofInstance(instanceId)} AND kind = ${kind} AND entries > 0`);
-  const of = (name: string): number => (found ? integer(found, name) : 0);
-  const counts = countsWithTriage({ new: of('new'), regressed: of('regressed') }, yield* triagedGroups(query), now);
-  return { ...counts, groups: of('number'), entries: of('entries') };
+  const countOf = (name: string): number => (found ? integer(found, name) : 0);
+  const counts = countsWithTriage({ new: countOf('new'), regressed: countOf('regressed') }, yield* triagedGroups(query), now);
+  return { ...counts, groups: countOf('number'), entries: countOf('entries') };
 }

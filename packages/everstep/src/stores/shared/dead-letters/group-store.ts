@@ -6,16 +6,16 @@ import { createAccountChange } from '../accounts/change.js';
 import { FOR_UPDATE, OWNER, ofInstance, someOf } from '../sql/dialect.js';
 import { count, type Procedure, row, type SqlStore, send } from '../sql/procedure.js';
 import { raw, type Sql, sql } from '../sql/sql.js';
-import { list, type OwnGroups, records, TRIAGE } from './dead-letter-groups.js';
+import { list, records, type StoreSpecificGroups, TRIAGE } from './dead-letter-groups.js';
 import { groupsNeedingAttention, totals } from './group-attention.js';
 import { mergeReplacedGroup } from './replaced-groups.js';
 
 /** The columns of the state that a mark changes, besides the triage. */
 function stateAfter({ kind, at, by }: GroupMark): Sql {
-  const known = sql`, regressed_at = NULL, rank = 2`;
-  if (kind === 'acknowledge') return sql`${known}, acknowledged_at = ${at}, acknowledged_by = ${by}`;
+  const toKnown = sql`, regressed_at = NULL, rank = 2`;
+  if (kind === 'acknowledge') return sql`${toKnown}, acknowledged_at = ${at}, acknowledged_by = ${by}`;
   if (kind !== 'resolve') return raw('');
-  return sql`${known}, resolved_at = ${at}, acknowledged_at = coalesce(acknowledged_at, ${at}),
+  return sql`${toKnown}, resolved_at = ${at}, acknowledged_at = coalesce(acknowledged_at, ${at}),
     acknowledged_by = CASE WHEN acknowledged_at IS NULL THEN ${by} ELSE acknowledged_by END`;
 }
 
@@ -46,20 +46,20 @@ function* tidy(now: number, limit: number): Procedure<number> {
   return settled + hours + empty;
 }
 
-export function createDeadLetterGroups(store: SqlStore, own: OwnGroups): DeadLetterGroupStore {
-  const change = createAccountChange(store, own.addAudit);
+export function createDeadLetterGroups(store: SqlStore, specific: StoreSpecificGroups): DeadLetterGroupStore {
+  const change = createAccountChange(store, specific.addAudit);
   return {
-    ungrouped: own.ungrouped,
+    ungrouped: specific.ungrouped,
     async group(query) {
-      await own.group(query);
+      await specific.group(query);
       while ((await store.write(mergeReplacedGroup)) > 0);
     },
-    recount: own.recount,
-    list: (page) => store.read(list(page, own)),
-    needingAttention: (query) => store.read(groupsNeedingAttention(query, own)),
+    recount: specific.recount,
+    list: (page) => store.read(list(page, specific)),
+    needingAttention: (query) => store.read(groupsNeedingAttention(query, specific)),
     totals: (query) => store.read(totals(query)),
     async find({ instanceId, fingerprint, now }) {
-      const [found] = await store.read(records(instanceId, [fingerprint], now, own));
+      const [found] = await store.read(records(instanceId, [fingerprint], now, specific));
       return found ?? null;
     },
     mark: ({ instanceId, fingerprint, mark: by, audit }) => change(() => mark(instanceId, fingerprint, by), audit),

@@ -41,7 +41,7 @@ function* nextDay(instanceId: string, until: number): Procedure<number | null> {
 }
 
 /** Returns the counters with the steps that were executed most; the others are counted together. */
-function limited({ steps, ...runs }: RunCounts): RunCounts {
+function limitSteps({ steps, ...runs }: RunCounts): RunCounts {
   const named = [...steps].filter(([name]) => name !== OTHER);
   const others = [...steps].filter(([name]) => name === OTHER);
   const ranked = named.sort(([, a], [, b]) => b.finished + b.failures - (a.finished + a.failures));
@@ -51,9 +51,9 @@ function limited({ steps, ...runs }: RunCounts): RunCounts {
 }
 
 /** Returns the counters of the workflows with the most runs; those of the others are added up, without their steps' names. */
-function ofMostRuns(sums: ReadonlyMap<string, RunCounts>): ReadonlyMap<string, RunCounts> {
+function limitWorkflows(sums: ReadonlyMap<string, RunCounts>): ReadonlyMap<string, RunCounts> {
   const named = [...sums].filter(([workflow]) => workflow !== OTHER_WORKFLOWS).sort(([, a], [, b]) => b.started - a.started);
-  const most = new Map(named.slice(0, MAX_WORKFLOWS).map(([workflow, counts]) => [workflow, limited(counts)]));
+  const most = new Map(named.slice(0, MAX_WORKFLOWS).map(([workflow, counts]) => [workflow, limitSteps(counts)]));
   const others = [...named.slice(MAX_WORKFLOWS), ...[...sums].filter(([workflow]) => workflow === OTHER_WORKFLOWS)];
   if (others.length === 0) return most;
   const sum = noCounts();
@@ -88,6 +88,7 @@ export function* addUpDay(instanceId: string, until: number | null): Procedure<n
     counts,
   });
   for (const [scope, counts] of totals) yield* write(instanceId, counter(scope, '', counts));
-  for (const [workflow, counts] of ofMostRuns(workflows)) yield* write(instanceId, counter(SCOPES.workflow, workflow, counts));
+  for (const [workflow, counts] of limitWorkflows(workflows))
+    yield* write(instanceId, counter(SCOPES.workflow, workflow, counts));
   return 1;
 }

@@ -149,7 +149,7 @@ export function* canaryGroups(id: RepairId): Procedure<readonly CanaryGroup[]> {
   }
   return [...groups]
     .sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1))
-    .map(([fingerprint, counted]) => ({ fingerprint, counts: countsOf(counted) }));
+    .map(([fingerprint, groupRows]) => ({ fingerprint, counts: countsOf(groupRows) }));
 }
 
 /** Records how these items ended. Returns the numbers of those that had not been recorded before. */
@@ -220,5 +220,5 @@ export const goneItem = (n: number, canary: boolean): EndedItem => ({
 export function endedPage(found: readonly Row[], limit: number, endedOf: (row: Row) => EndedItem | null) {
   const last = found.length < limit ? undefined : found.at(-1);
   const ended = found.map(endedOf).filter((item) => item !== null);
-  return { ended, looked: found.length, next: last ? integer(last, 'n') : null };
+  return { ended, examined: found.length, next: last ? integer(last, 'n') : null };
 }

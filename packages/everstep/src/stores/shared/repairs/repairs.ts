@@ -21,9 +21,9 @@ import {
 type StoredRepair = Omit<RepairRecord, 'version' | 'wakeAt'>;
 
 const recordOf = (found: Row): RepairRecord => {
-  const { repair, ...rest } = json<StoredRepair>(found, 'data');
+  const { repair, ...otherFields } = json<StoredRepair>(found, 'data');
   return {
-    ...rest,
+    ...otherFields,
     repair: { ...repair, phase: word(found, 'phase', REPAIR_PHASES) },
     wakeAt: integerOrNull(found, 'wake_at'),
     version: integer(found, 'version'),
@@ -41,7 +41,7 @@ const isBefore = (position: string): Sql =>
   byDialect({ sqlite: sql`seq < ${Number(position)}`, postgres: sql`repair_id < ${position}` });
 
 /** Only processes that share a store note which of them drives a repair: the process that last wrote it. */
-const onlyShared = (fragment: Sql): Sql => byDialect({ sqlite: raw(''), postgres: fragment });
+const ifShared = (fragment: Sql): Sql => byDialect({ sqlite: raw(''), postgres: fragment });
 const nodeOf = (driver: RepairDriver | null): string | null => driver?.nodeId ?? null;
 const untilOf = (driver: RepairDriver | null): number | null => driver?.until ?? null;
 
@@ -49,9 +49,9 @@ function* create(record: RepairRecord, driver: RepairDriver | null): Procedure<v
   const { instanceId, repairId, createdAt, phase, endedAt } = record.repair;
   yield* send(sql`
     INSERT INTO repair (${OWNER}, repair_id, version, created_at, phase, ended_at, wake_at, data
-      ${onlyShared(raw(', driver, driven_until'))})
+      ${ifShared(raw(', driver, driven_until'))})
     VALUES (${owner(instanceId)}, ${repairId}, 0, ${createdAt}, ${phase}, ${endedAt}, ${record.wakeAt}, ${dataOf(record)}
-      ${onlyShared(sql`, ${nodeOf(driver)}, ${untilOf(driver)}`)})`);
+      ${ifShared(sql`, ${nodeOf(driver)}, ${untilOf(driver)}`)})`);
 }
 
 function* find(id: RepairId): Procedure<RepairRecord | null> {
@@ -69,9 +69,9 @@ type ListQuery = Parameters<RepairStore['list']>[0];
 
 function* list({ instanceId, phases, after, limit }: ListQuery) {
   const ofPhase = phases ? sql`AND phase ${isOneOf(phases)}` : raw('');
-  const behind = after === null ? raw('') : sql`AND ${isBefore(after)}`;
+  const positionCondition = after === null ? raw('') : sql`AND ${isBefore(after)}`;
   const found = yield* rows(sql`
-    SELECT *, ${POSITION} AS position FROM repair WHERE ${ofInstance(instanceId)} ${behind} ${ofPhase}
+    SELECT *, ${POSITION} AS position FROM repair WHERE ${ofInstance(instanceId)} ${positionCondition} ${ofPhase}
     ORDER BY ${CREATION} DESC LIMIT ${limit + 1}`);
   const page = found.slice(0, limit);
   const last = page.at(-1);
@@ -84,7 +84,7 @@ function* put({ record, driver, items = [], canary = 0, audit }: PutQuery, addAu
   const { repair, version, wakeAt } = record;
   const written = yield* count(sql`
     UPDATE repair SET version = version + 1, phase = ${repair.phase}, ended_at = ${repair.endedAt}, wake_at = ${wakeAt},
-      data = ${dataOf(record)} ${onlyShared(sql`, driver = ${nodeOf(driver)}, driven_until = ${untilOf(driver)}`)}
+      data = ${dataOf(record)} ${ifShared(sql`, driver = ${nodeOf(driver)}, driven_until = ${untilOf(driver)}`)}
     WHERE ${isRepair(repair)} AND version = ${version}`);
   if (written !== 1) return false;
   if (items.length > 0) yield* addItems(repair, items);
@@ -108,9 +108,9 @@ function* claimDue(before: number, limit: number, { nodeId, until }: RepairDrive
   // Repairs are claimed one by one, because their instances can be on different servers. Another process may have been faster.
   for (const { instance_id: instanceId, repair_id: repairId } of found) {
     const id = { instanceId: String(instanceId), repairId: String(repairId) };
-    const taken = yield* row(sql`
+    const claimedRow = yield* row(sql`
       UPDATE repair SET driver = ${nodeId}, driven_until = ${until} WHERE ${isRepair(id)} AND ${isFree} RETURNING *`);
-    if (taken) claimed.push(recordOf(taken));
+    if (claimedRow) claimed.push(recordOf(claimedRow));
   }
   return claimed;
 }
@@ -137,15 +137,15 @@ function* removeBefore({ instanceId, before, plannedBefore, limit }: RemoveQuery
 }
 
 /** The parts that each store implements separately, because they read runs or count many entries. */
-export interface OwnRepairs extends Pick<RepairStore, 'describe' | 'cohorts' | 'counts' | 'endedItems'> {
+export interface StoreSpecificRepairs extends Pick<RepairStore, 'describe' | 'cohorts' | 'counts' | 'endedItems'> {
   readonly addAudit: AddAudit;
   /** Is called in the transaction that creates a repair, before the repair is written. */
   noteCreation(instanceId: string, at: number): Procedure<void>;
 }
 
-export function createRepairs(store: SqlStore, { addAudit, noteCreation, ...own }: OwnRepairs): RepairStore {
+export function createRepairs(store: SqlStore, { addAudit, noteCreation, ...specific }: StoreSpecificRepairs): RepairStore {
   return {
-    ...own,
+    ...specific,
     create: ({ record, driver }) =>
       store.write(function* () {
         yield* noteCreation(record.repair.instanceId, record.repair.createdAt);

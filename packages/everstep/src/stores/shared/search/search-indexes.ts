@@ -81,7 +81,7 @@ export function createSearchIndexes(store: SqlStore, addAudit: AddAudit): Search
     find: ({ indexId }) => store.read(find(indexId)),
     list: ({ accountIds }) => store.read(list(accountIds)),
     listIds: () => store.read(listIds(false)),
-    change: ({ indexId, change: wanted, audit }) => inTransaction(() => change(indexId, wanted), audit),
+    change: ({ indexId, change: indexChange, audit }) => inTransaction(() => change(indexId, indexChange), audit),
     hashDerivedTokens: ({ indexId, hashes }) =>
       store.write(() =>
         send(sql`

@@ -15,18 +15,18 @@ export function createSqliteDeadLetterGroups(parts: StoreParts, store: SqlSessio
 
   function* examples(instanceId: string, fingerprints: readonly string[]): Procedure<ReadonlyMap<string, GroupExample>> {
     const tenant = tenants.find(instanceId);
-    const found = new Map<string, GroupExample>();
-    if (tenant === null) return found;
+    const newestEntries = new Map<string, GroupExample>();
+    if (tenant === null) return newestEntries;
     for (const fingerprint of fingerprints) {
       const newest = facets.newest(tenant, { facet: FACET.deadLetterFingerprint, value: fingerprint });
       const entry =
         newest === null ? null : yield* row(sql`SELECT dlq_id, error, failed_by FROM dead_letter WHERE seq = ${newest}`);
-      if (entry) found.set(fingerprint, exampleOf(entry));
+      if (entry) newestEntries.set(fingerprint, exampleOf(entry));
     }
-    return found;
+    return newestEntries;
   }
 
-  function* join({ instanceId, dlqId, fingerprint, group }: RegroupedEntry): Procedure<void> {
+  function* regroupEntry({ instanceId, dlqId, fingerprint, group }: RegroupedEntry): Procedure<void> {
     const tenant = tenants.find(instanceId);
     if (tenant === null) return;
     const entry = yield* row(sql`
@@ -61,7 +61,7 @@ export function createSqliteDeadLetterGroups(parts: StoreParts, store: SqlSessio
     },
     group: ({ entries }) =>
       store.write(function* () {
-        for (const entry of entries) yield* join(entry);
+        for (const entry of entries) yield* regroupEntry(entry);
       }),
     // No other process writes the file.
     recount: async () => null,

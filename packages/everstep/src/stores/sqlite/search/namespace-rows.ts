@@ -8,11 +8,11 @@ import { filterSql } from './filter-sql.js';
 import { DOCUMENT_BYTES, STORED_BYTES } from './schema.js';
 
 /** The bytes left for documents in one response. Once they are used up, documents are returned without their content. */
-export class DocumentRoom {
-  private left: number;
+export class ContentBudget {
+  private remainingBytes: number;
 
   constructor(maxBytes: number) {
-    this.left = maxBytes;
+    this.remainingBytes = maxBytes;
   }
 
   /**
@@ -21,8 +21,8 @@ export class DocumentRoom {
    */
   documentOf(head: Row, read: () => Row | undefined): SearchDocument {
     const bytes = integer(head, 'bytes');
-    this.left -= bytes;
-    const row = this.left >= 0 ? read() : undefined;
+    this.remainingBytes -= bytes;
+    const row = this.remainingBytes >= 0 ? read() : undefined;
     return row ? documentOf(row) : { id: text(head, 'id'), content: '{}', metadata: null, leftOut: bytes };
   }
 }
@@ -114,13 +114,13 @@ export class NamespaceRows {
     return documents;
   }
 
-  find(id: string, room: DocumentRoom): SearchDocument | null {
+  find(id: string, budget: ContentBudget): SearchDocument | null {
     const head = this.selectHead.get(id);
-    return head ? room.documentOf(head, () => this.selectById.get(id)) : null;
+    return head ? budget.documentOf(head, () => this.selectById.get(id)) : null;
   }
 
-  range(prefix: string, after: string | null, limit: number, room: DocumentRoom): SearchDocument[] {
-    return this.heads(prefix, after, limit).map((head) => room.documentOf(head, () => this.selectById.get(text(head, 'id'))));
+  range(prefix: string, after: string | null, limit: number, budget: ContentBudget): SearchDocument[] {
+    return this.heads(prefix, after, limit).map((head) => budget.documentOf(head, () => this.selectById.get(text(head, 'id'))));
   }
 
   /** Returns the next ids with the prefix. */
