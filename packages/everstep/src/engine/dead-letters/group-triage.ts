@@ -52,8 +52,8 @@ export function triaged(triage: GroupTriage, mark: GroupMark): GroupTriage | Tri
       if (notes.length >= LIMITS.maxGroupNotes) return 'too-many-notes';
       return { ...triage, notes: [...notes, { noteId: mark.noteId, at, by, text: mark.text }] };
     case 'delete-note': {
-      const kept = notes.filter(({ noteId }) => noteId !== mark.noteId);
-      return kept.length === notes.length ? 'no-such-note' : { ...triage, notes: kept };
+      const remaining = notes.filter(({ noteId }) => noteId !== mark.noteId);
+      return remaining.length === notes.length ? 'no-such-note' : { ...triage, notes: remaining };
     }
   }
 }
@@ -88,11 +88,11 @@ export type GroupCounts = Readonly<Record<Exclude<GroupState, 'known'> | 'snooze
  * index has; `triaged` are at least those of them, and of the known ones, that have a snooze.
  */
 export function countsWithTriage(
-  counted: Pick<GroupCounts, 'new' | 'regressed'>,
+  countsByState: Pick<GroupCounts, 'new' | 'regressed'>,
   triaged: Iterable<TriagedGroup>,
   now: number,
 ): GroupCounts {
-  const counts = { ...counted, 'snooze-ended': 0, snoozed: 0 };
+  const counts = { ...countsByState, 'snooze-ended': 0, snoozed: 0 };
   for (const group of triaged) {
     if (snoozeOf(group) === null) continue;
     const state = groupState(group, now);

@@ -33,11 +33,11 @@ export function countStart(
   let messages = 0;
   for (const task of run.tasks.values()) if (isMessage(task)) messages++;
   const { instanceId, settings } = run;
-  const counted: readonly StoreWrite[] = [...countMessages(instanceId, messages, context), startOf(run, context)];
+  const writes: readonly StoreWrite[] = [...countMessages(instanceId, messages, context), startOf(run, context)];
   const { callbackOf, destination } = settings.message ?? {};
   return callbackOf !== undefined || destination !== undefined
-    ? counted
-    : [...counted, countOfDay(instanceId, 'run', { now: admittedAt ?? context.now })];
+    ? writes
+    : [...writes, countOfDay(instanceId, 'run', { now: admittedAt ?? context.now })];
 }
 
 /** Returns the write that counts the start for the insights. */

@@ -3,9 +3,9 @@ import type { Run } from './run.js';
 
 /** Returns the first position that is not recorded, and the recorded positions after it. */
 export function positionsIn(recorded: readonly number[]): Pick<Run, 'known' | 'ahead'> {
-  const taken = new Set(recorded);
+  const recordedPositions = new Set(recorded);
   let known = 1;
-  while (taken.has(known)) known++;
+  while (recordedPositions.has(known)) known++;
   const ahead = recorded.filter((stepId) => stepId > known);
   return ahead.length > 0 ? { known, ahead } : { known };
 }

@@ -130,7 +130,7 @@ const exportAuditLog = accountOperation({
 /** Format of the parameter `known`: the sequence number of an entry, a colon and its hash. */
 const KNOWN_HEAD = /^(\d{1,15}):([0-9a-f]{64})$/;
 
-async function isKnown(audit: Reads['audit'], anchorSeq: number, known: string): Promise<'found' | 'missing' | 'expired'> {
+async function checkHash(audit: Reads['audit'], anchorSeq: number, known: string): Promise<'found' | 'missing' | 'expired'> {
   const [, seqText = '', hash] = KNOWN_HEAD.exec(known) ?? [];
   const seq = Number(seqText);
   if (seq < anchorSeq) return 'expired';
@@ -180,11 +180,11 @@ const verifyAuditLog = accountOperation({
       );
     const links = await audit.links({ after, limit: LIMITS.auditVerifyMax });
     const { faults } = verifyLinks(previous, links);
-    const known = query.known === undefined ? {} : { known: await isKnown(audit, anchor.seq, query.known) };
-    const last = links.findLast(({ hash }) => hash !== null);
-    const next = links.length === LIMITS.auditVerifyMax && last ? last.seq : null;
-    const shown = faults.map(({ seq, auditId: id, kind }) => ({ seq, id, kind }));
-    return respond(200, { checked: links.length, faults: shown, next, anchor, head: await audit.head(), ...known });
+    const known = query.known === undefined ? {} : { known: await checkHash(audit, anchor.seq, query.known) };
+    const lastLink = links.findLast(({ hash }) => hash !== null);
+    const next = links.length === LIMITS.auditVerifyMax && lastLink ? lastLink.seq : null;
+    const presentedFaults = faults.map(({ seq, auditId: id, kind }) => ({ seq, id, kind }));
+    return respond(200, { checked: links.length, faults: presentedFaults, next, anchor, head: await audit.head(), ...known });
   },
 });
 

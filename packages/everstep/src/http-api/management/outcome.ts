@@ -11,7 +11,7 @@ export const CHANGE_ERRORS: readonly ErrorCode[] = ['bad-parameter', 'not-found'
 export const BODY_ERRORS: readonly ErrorCode[] = ['bad-body', 'unsupported-media-type'];
 
 /** Returns the value of a successful outcome. Throws ApiError for other outcomes. */
-export function done<Value>(outcome: Outcome<Value>): Value {
+export function valueOrThrow<Value>(outcome: Outcome<Value>): Value {
   if (outcome.kind === 'done') return outcome.value;
   throw new ApiError(CODES[outcome.kind], outcome.message);
 }
@@ -27,7 +27,7 @@ export const jsonBody = <Properties extends TProperties>(properties: Properties)
   ({ kind: 'json', required: true, schema: Type.Object(properties, { additionalProperties: false }) }) as const;
 
 /** Returns the body of an operation that requires one. */
-export function given<Body>(body: Body | undefined): Body {
+export function requiredBody<Body>(body: Body | undefined): Body {
   if (body === undefined)
     throw new ApiError('bad-body', 'the request body is missing; send a JSON object with Content-Type: application/json');
   return body;

@@ -15,11 +15,11 @@ export type RawQuery = ReadonlyMap<string, readonly string[]>;
 
 const EMPTY: RawQuery = new Map();
 
-export function decodeText(text: string, what: string): string {
+export function decodeText(text: string, subject: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    throw new ApiError('bad-parameter', `${what} is not correctly percent-encoded: ${shown(text)}`);
+    throw new ApiError('bad-parameter', `${subject} is not correctly percent-encoded: ${shown(text)}`);
   }
 }
 
@@ -43,7 +43,7 @@ export interface QueryRules {
   /** `refuse`: a misspelled filter must not match more than intended. */
   readonly unknown: 'ignore' | 'refuse';
   /** Names of parameters that do not belong to the operation, such as the token. */
-  readonly besides: readonly string[];
+  readonly otherNames: readonly string[];
 }
 
 interface GivenValues {
@@ -55,9 +55,9 @@ interface GivenValues {
 
 function valuesIn(schema: TArray, texts: readonly string[]): GivenValues {
   const { separator, keepsWhole } = commaRuleOf(schema);
-  const [text = '', ...more] = texts;
-  if (!keepsWhole) return { parts: texts.flatMap((each) => each.split(separator)), whole: null };
-  if (more.length > 0 || !text.includes(',')) return { parts: texts, whole: null };
+  const [text = '', ...otherTexts] = texts;
+  if (!keepsWhole) return { parts: texts.flatMap((value) => value.split(separator)), whole: null };
+  if (otherTexts.length > 0 || !text.includes(',')) return { parts: texts, whole: null };
   // Two consecutive commas separate nothing in a value that may contain commas.
   return { parts: text.split(separator).filter((part) => part !== ''), whole: text };
 }
@@ -82,11 +82,11 @@ function readSeveral(schema: TArray, texts: readonly string[]): unknown[] {
   return [...values];
 }
 
-function readParameter(schema: TSchema, name: string, given: readonly string[]): unknown {
-  const texts = given.map((text) => decodeText(text, `the query parameter ${name}`));
+function readParameter(schema: TSchema, name: string, rawValues: readonly string[]): unknown {
+  const texts = rawValues.map((text) => decodeText(text, `the query parameter ${name}`));
   if (Type.IsArray(schema)) return readSeveral(schema, texts);
   const [first = '', second] = texts;
-  if (second !== undefined) throw new Unacceptable(`must have one value; ${given.length} are given`);
+  if (second !== undefined) throw new Unacceptable(`must have one value; ${rawValues.length} are given`);
   return readValue(schema, first);
 }
 
@@ -94,16 +94,16 @@ function readParameter(schema: TSchema, name: string, given: readonly string[]):
 export function readQuery<Schema extends TObject>(schema: Schema, query: RawQuery, rules: QueryRules): StaticDecode<Schema> {
   const { properties } = schema;
   const values: Record<string, unknown> = {};
-  for (const [name, given] of query) {
+  for (const [name, rawValues] of query) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (property === undefined) {
-      if (rules.unknown === 'ignore' || rules.besides.includes(name)) continue;
-      const known = Object.keys(properties);
-      const takes = known.length === 0 ? 'it supports none' : `it supports ${known.join(', ')}`;
-      throw new ApiError('bad-parameter', `unknown query parameter ${shown(name)} for this operation; ${takes}`);
+      if (rules.unknown === 'ignore' || rules.otherNames.includes(name)) continue;
+      const names = Object.keys(properties);
+      const support = names.length === 0 ? 'it supports none' : `it supports ${names.join(', ')}`;
+      throw new ApiError('bad-parameter', `unknown query parameter ${shown(name)} for this operation; ${support}`);
     }
     try {
-      values[name] = readParameter(property, name, given);
+      values[name] = readParameter(property, name, rawValues);
     } catch (error) {
       if (error instanceof Unacceptable) throw new ApiError(error.code ?? 'bad-parameter', `${name} ${error.message}`);
       throw error;

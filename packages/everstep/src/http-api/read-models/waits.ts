@@ -12,7 +12,7 @@ import type { RunReads } from './reads.js';
 
 type Waits = Pick<RunService, 'waits'>;
 
-async function presented(service: Waits, runs: Parameters<Waits['waits']>[0]): Promise<ReadonlyMap<string, Waiting>> {
+async function presentWaits(service: Waits, runs: Parameters<Waits['waits']>[0]): Promise<ReadonlyMap<string, Waiting>> {
   return new Map([...(await service.waits(runs))].map(([runKey, wait]) => [runKey, presentWaiting(wait)]));
 }
 
@@ -35,7 +35,7 @@ export const waitsOfRuns = async (
   reads: Pick<RunReads, 'firstTasks'>,
   service: Waits,
   listed: RunsOfInstance,
-): Promise<ReadonlyMap<string, Waiting>> => presented(service, await openRuns(reads, listed));
+): Promise<ReadonlyMap<string, Waiting>> => presentWaits(service, await openRuns(reads, listed));
 
 /** Returns the kind of the reason why the active runs among these are waiting, by run key. */
 export async function waitKindsOf(
@@ -52,7 +52,7 @@ export function waitsOfHistories(
   service: Waits,
   histories: readonly Pick<RunHistory, 'run' | 'tasks'>[],
 ): Promise<ReadonlyMap<string, Waiting>> {
-  return presented(
+  return presentWaits(
     service,
     histories.map(({ run, tasks }) => ({ run, tasks: tasks.slice(0, LIMITS.maxWaitTasks) })),
   );

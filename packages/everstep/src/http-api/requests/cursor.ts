@@ -34,11 +34,11 @@ export interface CursorSeal {
   open(scope: CursorScope, cursor: string): Promise<CursorState>;
 }
 
-function canonical(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical).sort();
+function canonicalValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonicalValue).sort();
   if (typeof value !== 'object' || value === null) return value;
   const present = Object.entries(value).filter(([, each]) => each !== undefined);
-  return present.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, each]) => [name, canonical(each)]);
+  return present.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, each]) => [name, canonicalValue(each)]);
 }
 
 function stateOf(text: string): CursorState | null {
@@ -51,8 +51,8 @@ export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): Cursor
   const ring = new KeyRing({ accounts, name: KEY_RINGS.cursors.name });
 
   function mac(key: string, scope: CursorScope, payload: string): Buffer {
-    const bound = JSON.stringify([scope.operation, scope.instanceId, canonical(scope.filters), payload]);
-    return createHmac('sha256', key).update(bound).digest().subarray(0, SEAL_BYTES);
+    const signedText = JSON.stringify([scope.operation, scope.instanceId, canonicalValue(scope.filters), payload]);
+    return createHmac('sha256', key).update(signedText).digest().subarray(0, SEAL_BYTES);
   }
 
   return {
@@ -64,19 +64,21 @@ export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): Cursor
       return `${payload}.${mac(keyAt(await ring.keys(), Date.now()), scope, payload).toString('base64url')}`;
     },
     async open(scope, cursor) {
-      const refused = new ApiError(
+      const badCursor = new ApiError(
         'bad-cursor',
         'the cursor is invalid: send it exactly as it was returned, to the same operation with the same filters, or omit it to start from the beginning',
       );
       const [payload = '', seal = '', ...more] = cursor.split('.');
-      const given = Buffer.from(seal, 'base64url');
+      const receivedMac = Buffer.from(seal, 'base64url');
       const keys = await ring.keys();
       // Base64url has several encodings of the last bits; only the canonical one is accepted.
-      const asWritten = given.toString('base64url') === seal && more.length === 0;
-      const isOurs = keys.some(({ key }) => given.length === SEAL_BYTES && timingSafeEqual(given, mac(key, scope, payload)));
-      if (!asWritten || !isOurs) throw refused;
+      const isCanonical = receivedMac.toString('base64url') === seal && more.length === 0;
+      const isAuthentic = keys.some(
+        ({ key }) => receivedMac.length === SEAL_BYTES && timingSafeEqual(receivedMac, mac(key, scope, payload)),
+      );
+      if (!isCanonical || !isAuthentic) throw badCursor;
       const state = stateOf(Buffer.from(payload, 'base64url').toString());
-      if (!state) throw refused;
+      if (!state) throw badCursor;
       return state;
     },
   };

@@ -113,7 +113,7 @@ export class AlertRounds {
       const groups = rules.some(({ condition }) => condition.kind === 'error-group')
         ? await this.groupsOf(instanceId, fingerprints)
         : new Map<string, WatchedGroup>();
-      const changes = evaluate({ rules, open, events, groups, found: findings }, context());
+      const changes = evaluate({ rules, open, events, groups, findings }, context());
       if (events.length === 0 && changes.length === 0) break;
       const eventIds = events.map(({ eventId }) => eventId);
       // If another node has done this round, the next one continues from its result.

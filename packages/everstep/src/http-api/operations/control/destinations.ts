@@ -24,12 +24,12 @@ const origin = Type.Optional(
 const url = Type.Optional(Type.String({ description: 'Alternative name of `origin`.' }));
 
 function originOf(body: { readonly origin?: string; readonly url?: string }): string {
-  const [name, given] = body.origin === undefined ? ['url', body.url] : ['origin', body.origin];
-  if (given === undefined || (body.origin !== undefined && body.url !== undefined)) {
+  const [name, text] = body.origin === undefined ? ['url', body.url] : ['origin', body.origin];
+  if (text === undefined || (body.origin !== undefined && body.url !== undefined)) {
     throw new ApiError('bad-body', 'the body must have either "origin" or "url": an absolute http or https URL, or a worker URL');
   }
   try {
-    const parsed = parseWorkflowUrl(given);
+    const parsed = parseWorkflowUrl(text);
     return isWorkerUrl(parsed) ? parsed : new URL(parsed).origin;
   } catch (error) {
     if (error instanceof Unacceptable) throw new ApiError('bad-body', `"${name}" ${error.message}`);
@@ -101,9 +101,9 @@ export const holdDestination = operation({
   responses: { 200: DestinationHeld },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type'],
   async handle({ body = {} }, { service }, { instanceId }) {
-    const held = originOf(body);
-    await service.destinations.hold({ instanceId, origin: held, reason: reasonOf(body.reason ?? HELD_BY_HAND) });
-    return respond(200, { origin: held, isHeld: true });
+    const destination = originOf(body);
+    await service.destinations.hold({ instanceId, origin: destination, reason: reasonOf(body.reason ?? HELD_BY_HAND) });
+    return respond(200, { origin: destination, isHeld: true });
   },
 });
 
@@ -121,8 +121,9 @@ export const releaseDestination = operation({
   responses: { 200: DestinationHeld },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found'],
   async handle({ body = {} }, { service }, { instanceId }) {
-    const held = originOf(body);
-    if (await service.destinations.release({ instanceId, origin: held })) return respond(200, { origin: held, isHeld: false });
-    throw new ApiError('not-found', `destination ${shown(held)} is not held`);
+    const destination = originOf(body);
+    if (await service.destinations.release({ instanceId, origin: destination }))
+      return respond(200, { origin: destination, isHeld: false });
+    throw new ApiError('not-found', `destination ${shown(destination)} is not held`);
   },
 });

@@ -8,8 +8,8 @@ import { bulkChange, change } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
 import {
   BulkByRunIdPrefix,
-  checkedDlqIds,
   DlqIds,
+  distinctDlqIds,
   hasFilter,
   refuseCursorBesideIds,
   refuseSmallerCount,
@@ -56,10 +56,10 @@ export const deleteDeadLetters = operation({
   async handle({ query, body }, context, { instanceId }) {
     const { service } = context;
     if (query.dlqIds && body) throw new ApiError('bad-body', 'dlqIds is in the query and in the body; give it only once');
-    const named = query.dlqIds ?? body?.dlqIds;
-    if (named) {
+    const requestedIds = query.dlqIds ?? body?.dlqIds;
+    if (requestedIds) {
       refuseCursorBesideIds(query.cursor);
-      const dlqIds = checkedDlqIds(named);
+      const dlqIds = distinctDlqIds(requestedIds);
       refuseSmallerCount(dlqIds, query.count);
       const outcome = await service.deadLetters.delete({ instanceId, dlqIds, whenMissing: 'fail' });
       if (outcome.kind === 'missing') throw noSuchEntry(outcome.dlqIds);

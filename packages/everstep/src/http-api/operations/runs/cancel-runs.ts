@@ -14,7 +14,7 @@ import { Text } from '../../parameters/values.js';
 import { isEmptyRange } from '../filters.js';
 
 /** Number of runs that are canceled per page. */
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
 const CancelFilter = Type.Object(
   {
@@ -37,13 +37,13 @@ const CancelFilter = Type.Object(
 );
 type CancelFilter = Static<typeof CancelFilter>;
 
-function runFilterOf(asked: CancelFilter): RunFilter {
-  const { workflowUrl, workflowUrlExactMatch: exact } = asked;
+function runFilterOf(filter: CancelFilter): RunFilter {
+  const { workflowUrl, workflowUrlExactMatch: isExact } = filter;
   return {
     statuses: ['active'],
-    workflowUrls: exact && workflowUrl !== undefined ? [workflowUrl] : undefined,
-    workflowUrlPrefix: exact ? undefined : workflowUrl,
-    ...storeFilterOf(CANCEL_FILTERS, asked),
+    workflowUrls: isExact && workflowUrl !== undefined ? [workflowUrl] : undefined,
+    workflowUrlPrefix: isExact ? undefined : workflowUrl,
+    ...storeFilterOf(CANCEL_FILTERS, filter),
   };
 }
 
@@ -68,7 +68,7 @@ export async function cancelMatching(
   let cancelled = 0;
   let after: string | null = null;
   do {
-    const limit = Math.min(PAGE, max - cancelled);
+    const limit = Math.min(PAGE_SIZE, max - cancelled);
     const page = await reads.runs.listRuns({ instanceId, filter, order: 'oldest-first', after, horizon, limit });
     const runKeys = (only ? page.items.filter(only) : page.items).map(({ key }) => key);
     if (runKeys.length > 0) cancelled += await service.runs.cancelAll({ runKeys });

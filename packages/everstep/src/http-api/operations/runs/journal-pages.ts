@@ -25,8 +25,8 @@ const START: JournalPosition = { step: 0, attempts: null, knownAttempts: 0 };
 /** Parses the text of a cursor. Cursors are signed, so the text has the form that `positionText` writes. */
 export function journalPosition(text: string | null): JournalPosition {
   if (text === null) return START;
-  const [step, known, attempts] = text.split(' ');
-  return { step: Number(step), knownAttempts: Number(known), attempts: attempts === '' ? null : (attempts ?? null) };
+  const [step, knownAttempts, attempts] = text.split(' ');
+  return { step: Number(step), knownAttempts: Number(knownAttempts), attempts: attempts === '' ? null : (attempts ?? null) };
 }
 
 export const positionText = ({ step, attempts, knownAttempts }: JournalPosition): string =>
@@ -71,9 +71,9 @@ export async function journalPageOf(
     steps: steps.items,
     attempts: attempts.items.slice(from.knownAttempts),
   };
-  const ofCallback = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
+  const callbackAttempts = await store.listAttempts({ runKey, bounds: PART, from: null, slot: CALLBACK_SLOT });
   const journal = presentJournal(
-    { ...page, attempts: ofCallback.items },
+    { ...page, attempts: callbackAttempts.items },
     isFirst ? await store.loadPayload({ runKey }) : null,
     journalLists(page),
     await waitOf(service, history),

@@ -62,8 +62,8 @@ function headersOf(item: BatchItem): Readonly<Record<string, string>> {
   return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), Buffer.from(value).toString('latin1')]));
 }
 
-async function triggerItem(given: unknown, context: ApiContext, request: RequestContext, caller: Caller): Promise<ItemResult> {
-  const item = validate(BatchItem, given, 'the item');
+async function triggerItem(rawItem: unknown, context: ApiContext, request: RequestContext, caller: Caller): Promise<ItemResult> {
+  const item = validate(BatchItem, rawItem, 'the item');
   const received = headersOf(item);
   const { values, families } = readPrefixedHeaders(TriggerHeaders, FAMILIES, received, request.dialect);
   if (values['Wait-For-Result'] !== undefined) {

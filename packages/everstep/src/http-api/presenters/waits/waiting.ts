@@ -13,8 +13,8 @@ function textOf(reason: RunWait['reason']): string {
     case 'sleeping':
       return 'Waiting for a timer';
     case 'waiting-for-event': {
-      const [first = '', ...others] = reason.eventIds;
-      return `Waiting for event ${JSON.stringify(first)}${others.length === 0 ? '' : ` or ${others.length} more`}`;
+      const [first = '', ...otherEventIds] = reason.eventIds;
+      return `Waiting for event ${JSON.stringify(first)}${otherEventIds.length === 0 ? '' : ` or ${otherEventIds.length} more`}`;
     }
     case 'waiting-for-run':
       return `Waiting for run ${reason.workflowRunId}`;

@@ -75,7 +75,7 @@ const keyOf = ({ instanceId, fingerprint }: Pick<GroupChange, 'instanceId' | 'fi
 
 /** Sends the changes without waiting. Must be called last in a transaction. */
 export function sendGroupChanges(session: TransactionSession, changes: GroupChanges): void {
-  if (!changes.any) return;
+  if (!changes.hasChanges) return;
   const { groups, workflows, hours } = changes.take();
   session.send(LOCK, columnArrays(GROUP_KEY, groups.map(keyOf)));
   const added = groups.flatMap((group) => {

@@ -64,7 +64,7 @@ export class GroupCounts extends GroupChanges {
 
   /** Writes the changes. Must be called at the end of the transaction, inside it. */
   flush(): void {
-    if (!this.any) return;
+    if (!this.hasChanges) return;
     const { groups, workflows, hours } = this.take();
     for (const {
       instanceId,
