@@ -311,10 +311,10 @@ export interface AccountService extends IdentityRules {
   /** The old token stays valid for `overlapMs`, but not beyond its own expiry. */
   rotateToken(
     principal: Principal,
-    which: { readonly instanceId: string; readonly tokenId: string; readonly overlapMs: number },
+    token: { readonly instanceId: string; readonly tokenId: string; readonly overlapMs: number },
   ): Promise<Outcome<NewToken>>;
   /** When it resolves, the token is rejected. */
-  revokeToken(principal: Principal, which: { readonly instanceId: string; readonly tokenId: string }): Promise<Outcome<null>>;
+  revokeToken(principal: Principal, token: { readonly instanceId: string; readonly tokenId: string }): Promise<Outcome<null>>;
   /** Moves an instance. Requires rights in both accounts. A personal account as target is `invalid`. */
   moveToTeam(principal: Principal, move: { readonly instanceId: string; readonly teamId: string }): Promise<Outcome<null>>;
   setBudget(principal: Principal, budget: { readonly instanceId: string; readonly dollars: number }): Promise<Outcome<null>>;

@@ -50,10 +50,10 @@ export class RefusedRequests {
   private add(request: RefusedRequest, canAdd: boolean): boolean {
     const { operation, code, credential, instanceId, network } = request;
     // Anonymous callers may try every operation, so only the first one is recorded.
-    const tried = credential === NO_CREDENTIAL ? '' : operation;
-    const key = JSON.stringify([tried, code, credential, instanceId, network]);
-    const known = this.counts.get(key);
-    if (known) known.count++;
+    const operationKey = credential === NO_CREDENTIAL ? '' : operation;
+    const key = JSON.stringify([operationKey, code, credential, instanceId, network]);
+    const entry = this.counts.get(key);
+    if (entry) entry.count++;
     else if (!canAdd) return false;
     else {
       this.counts.set(key, { request, count: 1 });

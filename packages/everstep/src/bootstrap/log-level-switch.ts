@@ -33,8 +33,8 @@ export class LogLevelSwitch {
 
   /** Switches to `debug`, or back to the configured level. Returns the new level. */
   toggleDebug(by: string): LogLevel {
-    const usual = this.configured === 'debug' ? 'info' : this.configured;
-    this.set(this.current === 'debug' ? usual : 'debug', by);
+    const otherLevel = this.configured === 'debug' ? 'info' : this.configured;
+    this.set(this.current === 'debug' ? otherLevel : 'debug', by);
     return this.current;
   }
 }

@@ -107,7 +107,7 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
     arm();
   }
 
-  const stopped = (pause: Exclude<Pause, 'quiet'>): MoveOutcome =>
+  const stoppedOutcome = (pause: Exclude<Pause, 'quiet'>): MoveOutcome =>
     pause === 'late'
       ? { kind: 'not-quiet', now: now(), fired, waitedMs: quietTimeoutMs }
       : { kind: 'given-up', now: now(), fired };
@@ -115,7 +115,7 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
   async function moveTo(toMs: number, signal: AbortSignal | undefined): Promise<MoveOutcome> {
     for (let instants = 0; ; instants++) {
       const paused = await untilQuiet(options, signal);
-      if (paused !== 'quiet') return stopped(paused);
+      if (paused !== 'quiet') return stoppedOutcome(paused);
       const at = timers.nextAt;
       if (at > toMs) break;
       if (instants === maxInstants) return { kind: 'too-many-instants', now: now(), fired, instants };
@@ -127,7 +127,7 @@ export function createVirtualClock(options: VirtualClockOptions): VirtualClock {
     upkeepTimers.fireUntil(now());
     arm();
     const paused = await untilQuiet(options, signal);
-    return paused === 'quiet' ? { kind: 'moved', now: now(), fired } : stopped(paused);
+    return paused === 'quiet' ? { kind: 'moved', now: now(), fired } : stoppedOutcome(paused);
   }
 
   async function startMove(target: MoveTarget, signal: AbortSignal | undefined): Promise<MoveOutcome> {

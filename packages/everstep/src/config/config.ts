@@ -140,7 +140,7 @@ function distance(a: string, b: string): number {
 
 function nearest(name: string): string | null {
   const ranked = [...OWN_VARIABLES, ...CLIENT_VARIABLES]
-    .map((known) => ({ known, edits: distance(name.slice(PREFIX.length), known.slice(PREFIX.length)) }))
+    .map((candidate) => ({ known: candidate, edits: distance(name.slice(PREFIX.length), candidate.slice(PREFIX.length)) }))
     .sort((a, b) => a.edits - b.edits);
   const best = ranked[0];
   return best && best.edits <= Math.max(2, Math.floor((name.length - PREFIX.length) / 3)) ? best.known : null;
@@ -158,7 +158,7 @@ function unknownVariables(env: ConfigSources['env']): readonly string[] {
 }
 
 /** Hides credentials in a URL. */
-function shown(given: string): string {
+function redactUrl(given: string): string {
   const text = given.replace(/:\/\/[^/?#]*@/, '://...@');
   return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}...` : text;
 }
@@ -182,8 +182,8 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
       if (given.text === '') throw new Error('requires a value');
       return setting.parse(given.text, context);
     } catch (error) {
-      const found = setting.isSecret ? '' : `; got "${shown(given.text)}"`;
-      problems.push(`${given.from} ${error instanceof Error ? error.message : String(error)}${found}`);
+      const receivedText = setting.isSecret ? '' : `; got "${redactUrl(given.text)}"`;
+      problems.push(`${given.from} ${error instanceof Error ? error.message : String(error)}${receivedText}`);
       return setting.fallback(context);
     }
   }

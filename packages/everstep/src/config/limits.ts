@@ -448,5 +448,5 @@ export function assertLimits(limits: Readonly<Record<keyof typeof LIMITS, number
     [limits.maxPageBytes <= limits.maxReadBytesOfInstance, 'maxPageBytes <= maxReadBytesOfInstance'],
     [limits.maxReadBytesOfInstance <= limits.maxReadBytes, 'maxReadBytesOfInstance <= maxReadBytes'],
   ];
-  for (const [holds, text] of relations) if (!holds) throw new Error(`limits contradict each other: ${text} must hold`);
+  for (const [isMet, text] of relations) if (!isMet) throw new Error(`limits contradict each other: ${text} must hold`);
 }

@@ -90,9 +90,11 @@ export const AttemptError = Type.Object(
 export type AttemptError = Static<typeof AttemptError>;
 
 /** Size in bytes of a value that a response omits. */
-const leftOut = (what: string, where: string) =>
+const leftOut = (subject: string, source: string) =>
   Type.Optional(
-    Type.Integer({ description: `Size in bytes of ${what} that is omitted because the response would be too long. ${where}` }),
+    Type.Integer({
+      description: `Size in bytes of ${subject} that is omitted because the response would be too long. ${source}`,
+    }),
   );
 const outFields = {
   out: Type.Optional(Type.String({ description: 'Result of the step as JSON text. Absent when the step has no result.' })),

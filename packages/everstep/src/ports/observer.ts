@@ -92,11 +92,11 @@ export const NO_OBSERVER: Observer = {
 };
 
 /** Returns an observer that passes events to the first observer, and some of them to the second. */
-export function observers(first: Observer, second: Pick<Observer, 'committed' | 'delivered'>): Observer {
-  const { committed, delivered, ...others } = NO_OBSERVER;
-  const names = Object.keys(others) as (keyof typeof others)[];
+export function combineObservers(first: Observer, second: Pick<Observer, 'committed' | 'delivered'>): Observer {
+  const { committed, delivered, ...onlyFirst } = NO_OBSERVER;
+  const names = Object.keys(onlyFirst) as (keyof typeof onlyFirst)[];
   return {
-    ...others,
+    ...onlyFirst,
     ...Object.fromEntries(names.map((name) => [name, first[name].bind(first)])),
     committed(units, runOf) {
       first.committed(units, runOf);

@@ -24,21 +24,21 @@ export interface AttemptTrace {
 
 export interface Traces {
   /** Returns the trace of an attempt of a task of the run; undefined if nothing is sent. */
-  ofAttempt(run: Run, task: AttemptedTask): AttemptTrace | undefined;
+  traceOfAttempt(run: Run, task: AttemptedTask): AttemptTrace | undefined;
   /** Returns the trace of a run that a step of this run creates; `messageId` is the message id of the step. */
-  ofInvoked(run: Run, messageId: string): RunTrace | undefined;
+  contextOfInvokedRun(run: Run, messageId: string): RunTrace | undefined;
   /** Returns the trace of a notification that a step of this run makes; undefined if no span links to it. */
-  ofNotified(run: Run, messageId: string): TraceContext | undefined;
+  contextOfNotification(run: Run, messageId: string): TraceContext | undefined;
 }
 
-const passedOn = ({ settings: { trace } }: Run): RunTrace | undefined => (trace?.isLinked ? undefined : trace);
+const triggerTrace = ({ settings: { trace } }: Run): RunTrace | undefined => (trace?.isLinked ? undefined : trace);
 
 /** Traces that are not exported: the context of the trigger is passed on. */
 export const NO_TRACES: Traces = {
-  ofAttempt(run) {
-    const trace = passedOn(run);
+  traceOfAttempt(run) {
+    const trace = triggerTrace(run);
     return trace && { context: trace };
   },
-  ofInvoked: passedOn,
-  ofNotified: () => undefined,
+  contextOfInvokedRun: triggerTrace,
+  contextOfNotification: () => undefined,
 };

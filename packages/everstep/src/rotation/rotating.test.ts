@@ -29,7 +29,7 @@ async function openHarness(t: TestContext) {
   const accounts = sealAccounts(store.accounts, sealer);
   await accounts.createInstance(INSTANCE);
   let [now, elapsed] = [T0, 0];
-  const sharing = { elapsedMs: () => elapsed, changed: () => {} };
+  const sharing = { elapsedMs: () => elapsed, notifyChanged: () => {} };
   const node = () => createAuthority({ store: { accounts }, now: () => now, sharing });
   const request = { store, sealer, endTokens: false, onlyEncrypt: false };
   const rotate = (changed: Partial<typeof request> = {}) => rotateSecrets({ ...request, ...changed, now });

@@ -6,7 +6,7 @@ import { createAudit } from '../audit/index.js';
 import type { RotateRequest, RotateResult } from '../backup/control-channel.js';
 import type { AccessFiles } from '../bootstrap/access-files.js';
 import { elapsedMs, machineTime } from '../clock/machine-time.js';
-import { observedDocuments } from '../metrics/observed-store.js';
+import { observeDocuments } from '../metrics/observed-store.js';
 import type { SharedChange } from '../ports/cluster.js';
 import { rotateSecrets } from '../rotation/rotating.js';
 import { refuseMessagesWhileClosed, type StoreWrites } from '../runtime/commits/store-writes.js';
@@ -80,7 +80,7 @@ export async function openSearch(
   closers.add(async () => control?.close());
   return createSearchService({
     ...{ accounts, indexes: store.searchIndexes, plans, now, random, log },
-    documents: metrics ? observedDocuments(documents, observer, elapsedMs) : documents,
+    documents: metrics ? observeDocuments(documents, observer, elapsedMs) : documents,
     publicUrl: () => addresses.publicUrl,
   });
 }

@@ -44,11 +44,11 @@ export async function apiDependencies(
   { config, store, log, logLevel, metrics, observer, steadyClock, virtualClock, tls, cluster }: Foundation,
   { slices, replies, pools, clusterWorkers, addressPolicyOf, mailRecipients }: Outgoing,
   addresses: Addresses,
-  own: OwnDependencies,
+  ownDependencies: OwnDependencies,
 ): Promise<HttpApiDependencies> {
   const descriptors = connectionLimits();
   return {
-    ...own,
+    ...ownDependencies,
     ...{ store, slices, log, logLevel, observer, version: SERVICE_VERSION, reads: new ReadBudget() },
     refusalDelays: new RefusalDelays(LOOP_TIME, elapsedMs),
     publicUrl: () => addresses.publicUrl,

@@ -56,7 +56,7 @@ export class Refusals {
       await this.options.accounts.countOfDay(counts);
     } catch (error) {
       this.options.log.warn({ error: String(error) }, 'could not store counts of refused requests, retrying with the next write');
-      for (const counted of counts) this.add(counted);
+      for (const count of counts) this.add(count);
     }
   }
 

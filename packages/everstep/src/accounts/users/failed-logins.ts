@@ -42,10 +42,10 @@ export class FailedLogins {
   /**
    * * Returns the wait before another attempt; 0 for none. `isKnownPlace`: the account has logged in from this address before.
    */
-  waitMs(attempt: LoginAttempt, known: boolean, now: number): number {
+  waitMs(attempt: LoginAttempt, isKnownPlace: boolean, now: number): number {
     const { perAccountAndAddress, perAccountOrAddress } = this.limits;
     const { account, network, both } = keysOf(attempt);
-    if (known) return this.waitOf(both, perAccountAndAddress, now);
+    if (isKnownPlace) return this.waitOf(both, perAccountAndAddress, now);
     return Math.max(
       this.waitOf(both, perAccountAndAddress, now),
       this.waitOf(account, perAccountOrAddress, now),
@@ -77,9 +77,9 @@ export class FailedLogins {
       [account, perAccountOrAddress] as const,
       [network, perAccountOrAddress] as const,
     ]) {
-      const kept = [...(this.failures.get(key) ?? []), now].slice(-limit);
+      const times = [...(this.failures.get(key) ?? []), now].slice(-limit);
       this.failures.delete(key);
-      this.failures.set(key, kept);
+      this.failures.set(key, times);
     }
     forgetOldest(this.failures, this.limits.remembered);
   }
@@ -95,9 +95,9 @@ export class FailedLogins {
 
   private waitOf(key: string, limit: number, now: number): number {
     const times = this.failures.get(key) ?? [];
-    const first = times.at(-limit);
-    if (times.length < limit || first === undefined) return 0;
-    return Math.max(0, first + this.limits.windowMs - now);
+    const oldestCounted = times.at(-limit);
+    if (times.length < limit || oldestCounted === undefined) return 0;
+    return Math.max(0, oldestCounted + this.limits.windowMs - now);
   }
 }
 

@@ -45,10 +45,10 @@ const OWN_HEADERS: ReadonlySet<string> = new Set(
 export const reserves = (name: string): boolean => OWN_HEADERS.has(name);
 
 /** Returns an error text for an endpoint or client with another version of the step protocol. */
-export function versionMismatch(who: string, version: string): string {
-  const older = Number(version) < Number(STEP_PROTOCOL_VERSION);
-  const todo = older ? 'upgrade @upstash/workflow there to 1.x' : 'upgrade Everstep, or use @upstash/workflow 1.x there';
-  return `${who} uses version ${JSON.stringify(version.slice(0, 40))} of the step protocol, but Everstep uses version ${STEP_PROTOCOL_VERSION}: ${todo}`;
+export function versionMismatch(sender: string, version: string): string {
+  const isOlder = Number(version) < Number(STEP_PROTOCOL_VERSION);
+  const solution = isOlder ? 'upgrade @upstash/workflow there to 1.x' : 'upgrade Everstep, or use @upstash/workflow 1.x there';
+  return `${sender} uses version ${JSON.stringify(version.slice(0, 40))} of the step protocol, but Everstep uses version ${STEP_PROTOCOL_VERSION}: ${solution}`;
 }
 
 // The published SDK does not encode the id in paths and headers, and headers carry only Latin-1.

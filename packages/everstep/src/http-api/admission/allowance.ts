@@ -35,7 +35,7 @@ function refusalError(
   message: string,
   headers: Headers = {},
 ): ApiError {
-  limits?.refused(instanceId, kind);
+  limits?.countRefusal(instanceId, kind);
   return new ApiError(kind, message, headers);
 }
 

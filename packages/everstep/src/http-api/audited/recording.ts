@@ -108,7 +108,7 @@ export class Recording {
     if (!isAudited && !COUNTED_ERRORS.includes(code)) return;
     const { actor, credential, instanceId, userId } = identityOf(admitted);
     const network = networkOf(address);
-    this.records.refuse({ operation: operation.operationId, code, actor, credential, instanceId, userId, network });
+    this.records.countRefusal({ operation: operation.operationId, code, actor, credential, instanceId, userId, network });
   }
 
   private requestOf({ operation: { operationId }, admitted, input }: RecordedRequest): AuditRequest {
@@ -148,7 +148,7 @@ export class Recording {
     const common = await this.common(recorded);
     const subject = rule.subject === undefined ? defaultSubject(recorded) : subjectIn(input, rule.subject);
     const owners = shown.flatMap(({ customer_id: owner }) => (typeof owner === 'string' ? [owner] : []));
-    await this.records.secretRead(
+    await this.records.recordSecretRead(
       {
         ...common,
         action: rule.action,
@@ -169,7 +169,7 @@ export class Recording {
     const { userId } = principal.user;
     const common = await this.common(recorded);
     const entry = { ...common, action: 'login.basic', subject: userId, details: {}, accountIds: [userId] };
-    await this.records.loggedIn(entry, networkOf(common.address));
+    await this.records.recordLogin(entry, networkOf(common.address));
   }
 }
 

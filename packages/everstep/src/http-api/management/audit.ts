@@ -4,7 +4,7 @@
  */
 import Type from 'typebox';
 import type { Principal } from '../../accounts/account-service.js';
-import { exportedLines, NDJSON_TYPE } from '../../audit/exported-entry.js';
+import { exportLines, NDJSON_TYPE } from '../../audit/exported-entry.js';
 import { verifyLinks } from '../../audit/verification.js';
 import { LIMITS } from '../../config/limits.js';
 import { AuditExportLine, AuditLogPage, AuditVerification } from '../../contract/audit.js';
@@ -123,7 +123,7 @@ const exportAuditLog = accountOperation({
     await requireOperator(context, principal);
     const { after = 0, count: limit = LIMITS.auditExportMax, from = null, to = null } = query;
     const entries = await context.reads.audit.chained({ after, limit, from, to });
-    return respond(200, new RawBody(NDJSON_TYPE, exportedLines(entries)));
+    return respond(200, new RawBody(NDJSON_TYPE, exportLines(entries)));
   },
 });
 

@@ -3,7 +3,7 @@ import { JsonBoundsError, parseJson } from '@everstep/sdk/protocol';
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { ApiError } from '../../contract/error-codes.js';
-import { patternWords } from '../../contract/patterns.js';
+import { patternRequirement } from '../../contract/patterns.js';
 import { findJsonFault } from './json-fault.js';
 import { shown } from './value-errors.js';
 
@@ -41,7 +41,7 @@ type Problem = ReturnType<Validator['Errors']>[number];
 
 /** Returns the requirement that the value violates. The validator's own messages for patterns and choices are not helpful. */
 function requirementOf(problem: Problem, samePlace: readonly Problem[]): string {
-  if (problem.keyword === 'pattern') return patternWords(String(problem.params.pattern)) ?? problem.message;
+  if (problem.keyword === 'pattern') return patternRequirement(String(problem.params.pattern)) ?? problem.message;
   const choices = samePlace.flatMap((choice): unknown[] => {
     if (choice.keyword === 'enum') return choice.params.allowedValues;
     return choice.keyword === 'const' ? [choice.params.allowedValue] : [];

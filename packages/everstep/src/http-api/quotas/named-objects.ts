@@ -66,7 +66,7 @@ export async function allowNamed({ limits, reads }: Context, instanceId: string,
   if (!limits || !plan || max === null || (await exists(reads.control, instanceId, name))) return;
   const count = await reads.control.countObjects({ instanceId, objectKind: kind });
   if (count < max) return;
-  limits.refused(instanceId, code);
+  limits.countRefusal(instanceId, code);
   throw new ApiError(
     code,
     `the queue instance has reached the limit of ${max} ${plural} of the plan ${plan.name} (${count} exist); use an existing one or ask the operator for another plan`,

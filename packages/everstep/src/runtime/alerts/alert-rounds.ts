@@ -155,7 +155,7 @@ export class AlertRounds {
       await settings.refresh();
       if (settings.watched().length > 0) await tryExclusively(() => this.evaluateWatched());
     } catch (error) {
-      if (!writes.failed(error))
+      if (!writes.noteFailure(error))
         log.error({ error: String(error) }, 'alert rules could not be evaluated, retrying at the next round');
     }
   }
@@ -201,7 +201,7 @@ export class AlertRounds {
           await conditions.read({ ...rule, condition }, { instanceId, now: context().now, trouble: this.trouble }),
         );
       } catch (error) {
-        if (writes.failed(error)) throw error;
+        if (writes.noteFailure(error)) throw error;
         log.warn(
           { instanceId, rule: rule.name, error: String(error) },
           'alert rule could not be read, retrying at the next round',

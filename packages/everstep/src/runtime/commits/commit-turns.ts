@@ -3,7 +3,7 @@
  * unit at a time. Units of one instance keep their order; only these can depend on each other. A unit of an unknown instance is
  * written after all units submitted before it, and before all later ones.
  */
-import { byOwner, interleaved } from '../../fairness/turns.js';
+import { byOwner, interleave } from '../../fairness/turns.js';
 import type { InstanceOwners } from '../../ports/stores/instance-owners.js';
 
 export interface WaitingUnit {
@@ -54,7 +54,7 @@ export class CommitTurns {
     const accounts = byOwner(upToUnknown(waiting), this.owners);
     const ids = accounts.map(([units]) => this.owners.accountOf(units?.[0]?.instanceId ?? ''));
     const start = this.lastAccountId === null ? 0 : ids.indexOf(this.lastAccountId) + 1;
-    return interleaved([...accounts.slice(start), ...accounts.slice(0, start)].map((instances) => [...interleaved(instances)]));
+    return interleave([...accounts.slice(start), ...accounts.slice(0, start)].map((instances) => [...interleave(instances)]));
   }
 }
 

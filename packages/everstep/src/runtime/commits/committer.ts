@@ -6,7 +6,7 @@
  * order: the later one waits until the batch of the earlier one is durable.
  * Keeps invariant 1.
  */
-import { withEntry } from '../../audit/audited-request.js';
+import { addRequestEntry } from '../../audit/audited-request.js';
 import { conflictKeysOf, instanceOf, weightOf } from '../../engine/writes/unit-facts.js';
 import type { CommitResult, CommitUnit } from '../../engine/writes.js';
 import type { Clock } from '../../ports/clock.js';
@@ -78,7 +78,7 @@ export class Committer {
    * if any, is added to the unit. `instanceId`: instance of the unit, if the caller knows it.
    */
   submit(submitted: CommitUnit, onLost?: () => void, instanceId = instanceOf(submitted)): Promise<CommitResult> {
-    const { unit, settle } = withEntry(submitted);
+    const { unit, settle } = addRequestEntry(submitted);
     return new Promise((resolve, reject) => {
       const keys = this.concurrentBatches.max > 1 ? conflictKeysOf(unit) : NO_KEYS;
       const settled = (result: CommitResult) => {

@@ -80,7 +80,7 @@ export class StoreWrites implements StoreWritesState {
     this.listeners.add(listener);
   }
 
-  failed(error: unknown): boolean {
+  noteFailure(error: unknown): boolean {
     if (!(error instanceof StoreUnavailableError)) return false;
     // The store was not called.
     if (error instanceof NotSentError) return true;
@@ -112,7 +112,7 @@ export class StoreWrites implements StoreWritesState {
         try {
           resolve(await record());
         } catch (error) {
-          if (!this.failed(error)) return reject(error);
+          if (!this.noteFailure(error)) return reject(error);
           tries++;
           const bytes = bytesIn(result);
           const server = error instanceof ServerUnavailableError ? error.server : null;

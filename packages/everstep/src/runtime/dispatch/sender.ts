@@ -181,7 +181,7 @@ export class DeliverySender {
     if (error instanceof NotAttemptedError) return notSent('not-attempted');
     // The store is unavailable: what to send could not be read, or the result could not be recorded. Due tasks are read again
     // when the store accepts writes.
-    if (this.deps.writes.failed(error)) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: null };
+    if (this.deps.writes.noteFailure(error)) return { kind: 'attempted', result: NOT_MADE, entry, givenUp, delivered: null };
     throw error;
   }
 

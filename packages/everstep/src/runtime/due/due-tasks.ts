@@ -134,7 +134,7 @@ export class DueTasks {
     this.endWait();
     this.scanning ??= this.scanAll()
       .catch((error: unknown) => {
-        if (!this.options.writes.failed(error))
+        if (!this.options.writes.noteFailure(error))
           this.options.log.error({ error: String(error) }, 'could not read due tasks, retrying');
         this.scanAgain = false;
         this.restart();

@@ -34,7 +34,7 @@ export async function makeCall(
         url: call.url,
         headers: call.headers,
         body: call.body ? decodeBody(call.body) : null,
-        trace: traces.ofAttempt(entry.durable, task),
+        trace: traces.traceOfAttempt(entry.durable, task),
         timeoutMs: call.timeoutMs ?? LIMITS.defaultDeliveryTimeoutMs,
         maxResponseBytes: maxResponseBytesOf(instanceId, limits),
         // Otherwise a third party could send the signed request that it received to the user's own endpoints.

@@ -239,7 +239,7 @@ export class Repairs implements RepairService {
       if (nextAt !== null) this.scheduleAt(failed ? Math.max(nextAt, clock.now() + RETRY_AFTER_FAULT_MS) : nextAt);
       if (cluster) this.scheduleAt(clock.now() + WATCH_OTHERS_MS);
     } catch (error) {
-      if (!writes.failed(error)) log.error({ error: String(error) }, 'could not read due repairs, retrying');
+      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due repairs, retrying');
       this.scheduleAt(clock.now() + RETRY_AFTER_FAULT_MS);
     }
   }
@@ -277,7 +277,7 @@ export class Repairs implements RepairService {
       } catch (error) {
         failed = true;
         this.watched.delete(repairId);
-        if (!this.options.writes.failed(error))
+        if (!this.options.writes.noteFailure(error))
           this.options.log.error({ instanceId, repairId, error: String(error) }, 'repair step failed, retrying');
       }
     }

@@ -69,7 +69,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
       isWanted: observer !== NO_OBSERVER,
       committed: (units) => observer.committed(units, (runKey) => this.observedRun(runKey)),
     };
-    this.committer = new Committer(store, clock, [this.live, durableObserver], (error) => writes.failed(error), owners);
+    this.committer = new Committer(store, clock, [this.live, durableObserver], (error) => writes.noteFailure(error), owners);
     this.ends = new EndWatch(clock);
     const decisions = new Decisions({ ...deps, cache, committer: this.committer }, this);
     this.decisions = decisions;

@@ -27,7 +27,7 @@ export class WorkInProgress {
     const settled: Promise<void> = work.then(
       () => {},
       (error: unknown) => {
-        if (!this.deps.writes.failed(error)) {
+        if (!this.deps.writes.noteFailure(error)) {
           const details = error instanceof Error ? (error.stack ?? error.message) : String(error);
           this.deps.log.error({ error: details }, 'task processing failed, retrying');
         }

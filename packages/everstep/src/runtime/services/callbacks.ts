@@ -130,7 +130,7 @@ export class Callbacks implements FailureCallbackService {
     const { failureCallback, message } = run.settings;
     const url = callbackUrlOf(run);
     const retried = await store.retriesBeforeFailure({ runKey, at: letter.createdAt });
-    const trace = traces.ofAttempt(run, task);
+    const trace = traces.traceOfAttempt(run, task);
     const outcome = await sender.send(
       {
         instanceId: run.instanceId,

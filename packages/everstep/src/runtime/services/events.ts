@@ -22,7 +22,7 @@ export interface EventsOptions {
   readonly decisions: Decisions;
   readonly context: () => DecisionContext;
   readonly isDeleted: (instanceId: string) => boolean;
-  readonly traces: Pick<Traces, 'ofNotified'>;
+  readonly traces: Pick<Traces, 'contextOfNotification'>;
 }
 
 /** Returns the id of the message that makes the code of a notified run continue. */
@@ -116,7 +116,7 @@ export class Events implements EventService {
   private async notifyFor(entry: CachedRun, task: NotifyTask): Promise<void> {
     const { instanceId } = entry.run;
     const { slot, messageId, eventId, workflowRunId, content } = task;
-    const trace = this.options.traces.ofNotified(entry.run, messageId);
+    const trace = this.options.traces.contextOfNotification(entry.run, messageId);
     const tracedContent = trace ? { ...content, trace } : content;
     const result = await this.notify({ instanceId, eventId, workflowRunId, content: tracedContent });
     const notified = result.kind === 'notified' ? result.notified : [];

@@ -24,7 +24,7 @@ export interface InvocationsOptions {
   readonly decisions: Decisions;
   readonly limits: Pick<InstanceLimits, 'admitRuns' | 'releaseRuns' | 'recount'>;
   readonly context: () => DecisionContext;
-  readonly traces: Pick<Traces, 'ofInvoked'>;
+  readonly traces: Pick<Traces, 'contextOfInvokedRun'>;
   /** Drives a durable run. */
   readonly begin: (run: Run, payload: RunPayload) => void;
 }
@@ -142,7 +142,7 @@ export class Invocations {
     const admission = await limits.admitRuns(instanceId, 1);
     if (admission.kind !== 'admitted') return this.refuse(entry.run, task, admission);
     try {
-      const command = commandOf(entry.run, task, spec, admission, traces.ofInvoked(entry.run, task.messageId));
+      const command = commandOf(entry.run, task, spec, admission, traces.contextOfInvokedRun(entry.run, task.messageId));
       if (!(await this.startAdmitted(entry, task, command))) limits.releaseRuns(instanceId, 1, admission);
     } catch (error) {
       limits.recount(instanceId);

@@ -213,7 +213,7 @@ export class Schedules implements ScheduleService {
     try {
       await this.fireAllDue();
     } catch (error) {
-      if (!writes.failed(error)) log.error({ error: String(error) }, 'could not read due schedules, retrying');
+      if (!writes.noteFailure(error)) log.error({ error: String(error) }, 'could not read due schedules, retrying');
       this.retryLater();
     }
   }
@@ -299,7 +299,7 @@ export class Schedules implements ScheduleService {
       return true;
     } catch (error) {
       limits.recount(instanceId);
-      if (!writes.failed(error))
+      if (!writes.noteFailure(error))
         log.error({ instanceId, scheduleId, error: String(error) }, 'could not record a schedule tick, retrying');
       return false;
     }

@@ -77,7 +77,7 @@ export async function sendMessage(
         headers: { ...forwardHeaders, ...(contentType === null ? {} : { 'content-type': contentType }) },
         serviceHeaders: target ? {} : serviceHeadersOf(run, task),
         body: body.byteLength === 0 ? null : body,
-        trace: traces.ofAttempt(run, task),
+        trace: traces.traceOfAttempt(run, task),
         timeoutMs: settings.deliveryTimeoutMs,
         maxResponseBytes: maxResponseBytesOf(run.instanceId, limits),
         // A long response must not cause the message to be sent again.

@@ -56,7 +56,7 @@ export async function deliverStep(
     let held = heldJournal(entry);
     for (;;) {
       const run = entry.durable;
-      const trace = traces.ofAttempt(run, task);
+      const trace = traces.traceOfAttempt(run, task);
       const { built, endMark } = await buildStepRequest(sources, entry, task, held, trace?.context);
       const outcome = await caller.call(
         {
