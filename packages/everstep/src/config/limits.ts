@@ -82,10 +82,7 @@ export const LIMITS = Object.freeze({
   maxJournalBytes: 256 * MiB,
   maxStepResultBytes: 10 * MiB,
   maxPlannedAtOnce: 10_000,
-  /**
-   * Maximum number of results in one reply, and the number of characters after which the reply must not contain a further
-   * result.
-   */
+  /** Maximum number of results in one reply, and of characters before the last of them. */
   maxCheckpointSteps: 1_000,
   maxCheckpointChars: MiB,
   /** A longer response of an endpoint is cut off and counts as a failed attempt. */

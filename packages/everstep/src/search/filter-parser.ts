@@ -21,7 +21,7 @@ export type ParsedFilter =
 type Token =
   | { readonly kind: 'name'; readonly text: string; readonly at: number }
   | { readonly kind: 'symbol'; readonly text: string; readonly at: number }
-  | { readonly kind: 'value'; readonly readValue: FilterValue; readonly at: number }
+  | { readonly kind: 'value'; readonly value: FilterValue; readonly at: number }
   | { readonly kind: 'end'; readonly at: number };
 
 class FilterSyntaxError extends Error {}
@@ -41,13 +41,13 @@ function tokensOf(source: string): Token[] {
     const groups = TOKENS.exec(source)?.groups;
     if (!groups) throw new FilterSyntaxError(`at character ${at + 1}: unexpected character`);
     const { number, name, text, symbol } = groups;
-    if (number !== undefined) tokens.push({ kind: 'value', readValue: Number(number), at });
+    if (number !== undefined) tokens.push({ kind: 'value', value: Number(number), at });
     else if (text !== undefined) {
       const quote = text.charAt(0);
-      tokens.push({ kind: 'value', readValue: text.slice(1, -1).replaceAll(quote + quote, quote), at });
+      tokens.push({ kind: 'value', value: text.slice(1, -1).replaceAll(quote + quote, quote), at });
     } else if (symbol !== undefined) tokens.push({ kind: 'symbol', text: symbol, at });
     else if (name !== undefined && /^(true|false)$/i.test(name))
-      tokens.push({ kind: 'value', readValue: name.toLowerCase() === 'true', at });
+      tokens.push({ kind: 'value', value: name.toLowerCase() === 'true', at });
     else tokens.push({ kind: 'name', text: name ?? '', at });
   }
   tokens.push({ kind: 'end', at: end });
@@ -158,7 +158,7 @@ class Reader {
     const token = this.token();
     if (token.kind !== 'value') throw this.expectedError('a number, a quoted string, true or false');
     this.next++;
-    return token.readValue;
+    return token.value;
   }
 
   private readPattern(): string {
