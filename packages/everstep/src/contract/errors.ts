@@ -1,5 +1,6 @@
 /** Body of every error response. */
 import Type from 'typebox';
+import { NO_OTHER_PROPERTIES } from './fields/no-other-properties.js';
 
 /** Reason why a server is not ready. The values are stable, so that programs can rely on them. */
 export const NOT_READY_REASONS = ['starting', 'stopping', 'store-unavailable', 'store-unreadable', 'no-lease'] as const;
@@ -17,7 +18,7 @@ export const ErrorBody = Type.Object(
     ),
   },
   {
-    additionalProperties: false,
+    ...NO_OTHER_PROPERTIES,
     description: 'Body of every error response. The stable error code is in a response header.',
   },
 );

@@ -2,6 +2,7 @@
 import Type, { type TProperties } from 'typebox';
 import type { Outcome } from '../../accounts/account-service.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../contract/fields/no-other-properties.js';
 import { respond } from '../operation.js';
 
 const CODES = { 'not-found': 'not-found', forbidden: 'forbidden', invalid: 'bad-body', conflict: 'conflict' } as const;
@@ -24,7 +25,7 @@ export const NOT_CACHED = { 'cache-control': 'no-store' } as const;
 
 /** Returns the body specification of a required JSON object without additional fields. */
 export const jsonBody = <Properties extends TProperties>(properties: Properties) =>
-  ({ kind: 'json', required: true, schema: Type.Object(properties, { additionalProperties: false }) }) as const;
+  ({ kind: 'json', required: true, schema: Type.Object(properties, NO_OTHER_PROPERTIES) }) as const;
 
 /** Returns the body of an operation that requires one. */
 export function requiredBody<Body>(body: Body | undefined): Body {

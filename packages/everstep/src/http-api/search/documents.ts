@@ -6,6 +6,7 @@
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../config/limits.js';
 import { ApiError, type ErrorCode } from '../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../contract/fields/no-other-properties.js';
 import { like } from '../../contract/patterns.js';
 import {
   DeleteBody,
@@ -223,7 +224,7 @@ const deleteDocuments = indexOperation({
   needs: 'read-write',
   pathParameters: inNamespace,
   body: json(DeleteBody),
-  responses: { 200: resultOf(Type.Object({ deleted: Type.Integer() }, { additionalProperties: false })) },
+  responses: { 200: resultOf(Type.Object({ deleted: Type.Integer() }, NO_OTHER_PROPERTIES)) },
   async handle({ path, body }, { search }) {
     const deleted = await search.documents.remove({ ...path, choice: readChoice(requiredBody(body)) });
     return respond(200, { result: { deleted } });

@@ -3,6 +3,7 @@
 import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { type DestinationEntry, DestinationHeld, Destinations } from '../../../contract/service.js';
 import { isWorkerUrl } from '../../../ports/workers.js';
 import type { DestinationStatus } from '../../../runtime/services/workflow-service.js';
@@ -95,7 +96,7 @@ export const holdDestination = operation({
           }),
         ),
       },
-      { additionalProperties: false },
+      NO_OTHER_PROPERTIES,
     ),
   },
   responses: { 200: DestinationHeld },
@@ -117,7 +118,7 @@ export const releaseDestination = operation({
   method: 'POST',
   path: '/v2/destinations/release',
   unknownQuery: 'refuse',
-  body: { kind: 'json', required: true, schema: Type.Object({ origin, url }, { additionalProperties: false }) },
+  body: { kind: 'json', required: true, schema: Type.Object({ origin, url }, NO_OTHER_PROPERTIES) },
   responses: { 200: DestinationHeld },
   errors: ['bad-parameter', 'bad-body', 'unsupported-media-type', 'not-found'],
   async handle({ body = {} }, { service }, { instanceId }) {

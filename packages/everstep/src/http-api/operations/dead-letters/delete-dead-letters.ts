@@ -4,6 +4,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { DeletedDeadLetter, DeletedDeadLetters } from '../../../contract/dead-letters.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
 import { operation, respond } from '../../operation.js';
 import {
@@ -49,7 +50,7 @@ export const deleteDeadLetters = operation({
   body: {
     kind: 'json',
     required: false,
-    schema: Type.Object({ dlqIds: DlqIds }, { additionalProperties: false }),
+    schema: Type.Object({ dlqIds: DlqIds }, NO_OTHER_PROPERTIES),
   },
   responses: { 200: DeletedDeadLetters },
   errors: ['bad-parameter', 'bad-cursor', 'bad-body', 'unsupported-media-type', 'not-found'],

@@ -3,6 +3,7 @@
 import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { oneOrMoreFilters } from '../../../contract/filters/body-filters.js';
 import { CANCEL_FILTERS } from '../../../contract/filters/run-filters.js';
 import { CanceledRuns } from '../../../contract/runs.js';
@@ -33,7 +34,7 @@ const CancelFilter = Type.Object(
     workflowUrlExactMatch: Type.Optional(Type.Boolean({ description: 'Whether workflowUrl must match exactly.' })),
     ...oneOrMoreFilters(CANCEL_FILTERS),
   },
-  { additionalProperties: false },
+  NO_OTHER_PROPERTIES,
 );
 type CancelFilter = Static<typeof CancelFilter>;
 

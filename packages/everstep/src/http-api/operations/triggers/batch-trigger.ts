@@ -5,6 +5,7 @@ import type { Caller } from '../../../accounts/tokens/caller.js';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
 import { ErrorBody } from '../../../contract/errors.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { TriggeredRun } from '../../../contract/runs.js';
 import { allowSize } from '../../admission/allowance.js';
 import { IS_ITS_OWN_RECORD } from '../../audited/audit-rule.js';
@@ -32,7 +33,7 @@ const BatchItem = Type.Object(
       Type.Record(Type.String(), Type.String(), { description: 'Headers of a trigger by name, including Content-Type.' }),
     ),
   },
-  { additionalProperties: false },
+  NO_OTHER_PROPERTIES,
 );
 type BatchItem = Static<typeof BatchItem>;
 const ItemResults = Type.Array(Type.Union([TriggeredRun, ErrorBody]));

@@ -4,6 +4,7 @@ import Type, { type Static } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import type { QueueStatus } from '../../../runtime/services/workflow-service.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
@@ -53,7 +54,7 @@ const upsertQueue = operation({
         ),
         paused: Type.Optional(Type.Boolean()),
       },
-      { additionalProperties: false },
+      NO_OTHER_PROPERTIES,
     ),
   },
   responses: { 200: Empty },

@@ -4,6 +4,7 @@ import Type from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { Empty } from '../../../contract/empty.js';
 import { ApiError, type ErrorCode } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import type { UrlGroup } from '../../../engine/runs/run.js';
 import { change } from '../../audited/audit-rule.js';
 import { type Operation, operation, respond } from '../../operation.js';
@@ -55,12 +56,12 @@ const addEndpoints = operation({
     maxBytes: LIMITS.maxBodyBytes,
     schema: Type.Object(
       {
-        endpoints: Type.Array(
-          Type.Object({ url: Type.String(), name: Type.Optional(endpointName) }, { additionalProperties: false }),
-          { minItems: 1, maxItems: LIMITS.maxGroupEndpoints },
-        ),
+        endpoints: Type.Array(Type.Object({ url: Type.String(), name: Type.Optional(endpointName) }, NO_OTHER_PROPERTIES), {
+          minItems: 1,
+          maxItems: LIMITS.maxGroupEndpoints,
+        }),
       },
-      { additionalProperties: false },
+      NO_OTHER_PROPERTIES,
     ),
   },
   responses: { 200: Empty },
@@ -98,11 +99,11 @@ const removeEndpoints = operation({
     schema: Type.Object(
       {
         endpoints: Type.Array(
-          Type.Object({ url: Type.Optional(Type.String()), name: Type.Optional(endpointName) }, { additionalProperties: false }),
+          Type.Object({ url: Type.Optional(Type.String()), name: Type.Optional(endpointName) }, NO_OTHER_PROPERTIES),
           { minItems: 1, maxItems: LIMITS.maxGroupEndpoints },
         ),
       },
-      { additionalProperties: false },
+      NO_OTHER_PROPERTIES,
     ),
   },
   responses: { 200: Empty },

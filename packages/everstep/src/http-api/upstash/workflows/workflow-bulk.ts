@@ -7,6 +7,7 @@ import Type, { type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { DeletedDeadLetters, RecoveredRuns } from '../../../contract/dead-letters.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { RunReferenceSchema } from '../../../contract/runs.js';
 import { allowSpending } from '../../admission/allowance.js';
 import { bulkChange, change } from '../../audited/audit-rule.js';
@@ -139,7 +140,7 @@ const deleteMany = operation({
   body: {
     kind: 'json',
     required: false,
-    schema: Type.Object({ dlqIds: IDS }, { additionalProperties: false }),
+    schema: Type.Object({ dlqIds: IDS }, NO_OTHER_PROPERTIES),
   },
   responses: { 200: DeletedDeadLetters },
   errors: [...ERRORS, 'bad-body', 'unsupported-media-type'],

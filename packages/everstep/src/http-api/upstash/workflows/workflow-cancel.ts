@@ -3,6 +3,7 @@
 import Type, { type Static, type StaticDecode } from 'typebox';
 import { LIMITS } from '../../../config/limits.js';
 import { ApiError } from '../../../contract/error-codes.js';
+import { NO_OTHER_PROPERTIES } from '../../../contract/fields/no-other-properties.js';
 import { oneOrMoreFilters } from '../../../contract/filters/body-filters.js';
 import type { OneOrMoreFilters } from '../../../contract/filters/filter.js';
 import { CANCEL_FILTERS } from '../../../contract/filters/run-filters.js';
@@ -55,7 +56,7 @@ const CancelBody = Type.Object(
     ...oneOrMoreFilters(CANCEL_FILTERS),
     count,
   },
-  { additionalProperties: false, description: 'The same filters as the query parameters. {} cancels all active runs.' },
+  { ...NO_OTHER_PROPERTIES, description: 'The same filters as the query parameters. {} cancels all active runs.' },
 );
 type CancelBody = Static<typeof CancelBody>;
 
