@@ -64,7 +64,7 @@ async function verifyAtRest({ dataDir, storeFile }: VerifyingOptions): Promise<S
 }
 
 /**
- * * Verifies the store by reading every database completely. Rejects with BackupError or StoreOpenError, which report damaged
+ * Verifies the store by reading every database completely. Rejects with BackupError or StoreOpenError, which report damaged
  * and lost data.
  */
 export async function verifyStore(options: VerifyingOptions): Promise<StoreVerification> {

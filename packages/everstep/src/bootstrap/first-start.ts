@@ -1,5 +1,5 @@
 /**
- * * The first start creates the records that no request can create: the first user with an API key, a queue instance owned by
+ * The first start creates the records that no request can create: the first user with an API key, a queue instance owned by
  * this user, and its tokens. Later starts use them again, and issue new credentials to the existing user if the stored ones are
  * lost.
  */

@@ -158,8 +158,8 @@ function unknownVariables(env: ConfigSources['env']): readonly string[] {
 }
 
 /** Hides credentials in a URL. */
-function redactUrl(given: string): string {
-  const text = given.replace(/:\/\/[^/?#]*@/, '://...@');
+function redactUrl(url: string): string {
+  const text = url.replace(/:\/\/[^/?#]*@/, '://...@');
   return text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}...` : text;
 }
 const flagName = (flag: string): string => flag.split(' ')[0] ?? flag;
@@ -172,18 +172,18 @@ export function parseConfig(sources: ConfigSources): ParsedConfig {
   function read<Value>(setting: Setting<Value>): Value {
     const context = { mode, cwd };
     const flag = flags[setting.option];
-    const given =
+    const source =
       flag !== undefined
         ? { text: String(flag), from: flagName(setting.flag) }
         : { text: env[setting.env]?.trim() ?? '', from: setting.env };
     // An empty variable counts as unset; an empty flag is an error.
-    if (given.text === '' && flag === undefined) return setting.fallback(context);
+    if (source.text === '' && flag === undefined) return setting.fallback(context);
     try {
-      if (given.text === '') throw new Error('requires a value');
-      return setting.parse(given.text, context);
+      if (source.text === '') throw new Error('requires a value');
+      return setting.parse(source.text, context);
     } catch (error) {
-      const receivedText = setting.isSecret ? '' : `; got "${redactUrl(given.text)}"`;
-      problems.push(`${given.from} ${error instanceof Error ? error.message : String(error)}${receivedText}`);
+      const receivedText = setting.isSecret ? '' : `; got "${redactUrl(source.text)}"`;
+      problems.push(`${source.from} ${error instanceof Error ? error.message : String(error)}${receivedText}`);
       return setting.fallback(context);
     }
   }

@@ -15,7 +15,7 @@ interface AccountLoad {
 }
 
 /**
- * * Amount that an instance has taken. From its first taken unit until it has returned all of them, the instance stays assigned
+ * Amount that an instance has taken. From its first taken unit until it has returned all of them, the instance stays assigned
  * to the same account.
  */
 interface InstanceLoad {

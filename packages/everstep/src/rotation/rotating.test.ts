@@ -82,7 +82,7 @@ test('ended tokens are refused within seconds, and their records get new tokens'
 test('a cursor stays valid across one rotation but not two', async (t) => {
   const { accounts, rotate } = await openHarness(t);
   const scope = { operation: 'logs', instanceId: 'qi_1', filters: {} };
-  const state = { after: '1', horizon: null, left: null };
+  const state = { after: '1', horizon: null, remaining: null };
   const cursor = await createCursorSeal(accounts).seal(scope, state);
   await rotate();
   assert.deepEqual(await createCursorSeal(accounts).open(scope, cursor), state);

@@ -55,7 +55,7 @@ export function openOutgoing(
 
   const pools = new WorkerPools(steadyClock);
   const clusterWorkers = cluster && new ClusterWorkers({ local: pools, board: cluster, clock: steadyClock, log });
-  const workerCaller = new WorkerStepCaller({ pools, others: outbound, now: machineTime, slices });
+  const workerCaller = new WorkerStepCaller({ pools, otherTransports: outbound, now: machineTime, slices });
   const mail = new MailSender(workerCaller, { settings: config.mail, now: machineTime, log });
   return {
     ...{ slices, replies, addressPolicyOf, pools, clusterWorkers },

@@ -51,7 +51,7 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
   private readonly listeners: ((change: WorkerChange) => void)[] = [];
   private readonly nodeListeners: (() => void)[] = [];
   private members: readonly ClusterMember[] = [];
-  private others = new Map<string, OtherNode>();
+  private otherNodes = new Map<string, OtherNode>();
   /** The pools of other nodes by their name. */
   private remotePools = new Map<string, readonly NodePool[]>();
   /** Times when the last worker of a pool on another node was lost, Unix ms. */
@@ -192,12 +192,12 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     const members = await board.members();
     const otherMembers = members.filter(({ nodeId }) => nodeId !== board.nodeId);
     const changedMembers = otherMembers.filter(
-      ({ nodeId, workersVersion }) => this.others.get(nodeId)?.workersVersion !== workersVersion,
+      ({ nodeId, workersVersion }) => this.otherNodes.get(nodeId)?.workersVersion !== workersVersion,
     );
     const pools = changedMembers.length === 0 ? [] : await board.poolsOf(changedMembers.map(({ nodeId }) => nodeId));
     const next = new Map<string, OtherNode>();
     for (const { nodeId, workersVersion } of otherMembers) {
-      const previous = this.others.get(nodeId);
+      const previous = this.otherNodes.get(nodeId);
       const isSame = previous?.workersVersion === workersVersion;
       next.set(nodeId, isSame ? previous : { workersVersion, pools: pools.filter((pool) => pool.nodeId === nodeId) });
     }
@@ -212,9 +212,9 @@ export class ClusterWorkers implements WorkerPresence, WorkerNodes, WorkerDirect
     const addPools = (node: OtherNode): void => {
       for (const pool of node.pools) changedPools.set(poolName(pool.instanceId, pool.app), pool);
     };
-    for (const [nodeId, node] of this.others) if (next.get(nodeId) !== node) addPools(node);
-    for (const [nodeId, node] of next) if (this.others.get(nodeId) !== node) addPools(node);
-    this.others = new Map(next);
+    for (const [nodeId, node] of this.otherNodes) if (next.get(nodeId) !== node) addPools(node);
+    for (const [nodeId, node] of next) if (this.otherNodes.get(nodeId) !== node) addPools(node);
+    this.otherNodes = new Map(next);
     if (changedPools.size === 0) return;
     const remotePools = new Map<string, NodePool[]>();
     for (const { pools } of next.values())

@@ -85,7 +85,7 @@ function statusOf(reply: StepReply): number {
 export interface WorkerCallerOptions {
   readonly pools: WorkerPools;
   /** Transports of all URLs that are not worker URLs. */
-  readonly others: { readonly stepCaller: StepCaller; readonly messageSender: MessageSender };
+  readonly otherTransports: { readonly stepCaller: StepCaller; readonly messageSender: MessageSender };
   /** Returns the current time, Unix ms. */
   readonly now: () => number;
   /** Encodes long requests in slices. If absent, they are encoded in one piece. */
@@ -105,12 +105,12 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   }
 
   call(call: StepCall, signal: AbortSignal, onSent?: () => void): Promise<StepOutcome> {
-    if (!isWorkerUrl(call.workflowUrl)) return this.options.others.stepCaller.call(call, signal, onSent);
+    if (!isWorkerUrl(call.workflowUrl)) return this.options.otherTransports.stepCaller.call(call, signal, onSent);
     return this.callWorker(call, signal, onSent);
   }
 
   async check(check: ReplayCheck, signal: AbortSignal): Promise<ReplayVerdict> {
-    const { stepCaller } = this.options.others;
+    const { stepCaller } = this.options.otherTransports;
     const { instanceId, workflowUrl: url, request, timeoutMs } = check;
     const cannotTell = (message: string): ReplayVerdict => ({ outcome: 'cannot-tell', message });
     if (!isWorkerUrl(url))
@@ -132,7 +132,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
 
   async send(message: Message, signal: AbortSignal, onSent?: () => void): Promise<MessageOutcome> {
     const { url, instanceId, timeoutMs, signed, outcomeRecorded: recorded } = message;
-    if (!isWorkerUrl(url)) return this.options.others.messageSender.send(message, signal, onSent);
+    if (!isWorkerUrl(url)) return this.options.otherTransports.messageSender.send(message, signal, onSent);
     const isNotice = signed?.kind === 'failure-function' || signed?.kind === 'failure-callback';
     if (!isNotice || message.body === null)
       return failureOf('refused', 'a worker URL accepts workflow runs and failure callbacks only', undefined, NEVER);
@@ -154,7 +154,7 @@ export class WorkerStepCaller implements StepCaller, MessageSender {
   }
 
   close(): Promise<void> {
-    return this.options.others.stepCaller.close();
+    return this.options.otherTransports.stepCaller.close();
   }
 
   private async longFrameOf(

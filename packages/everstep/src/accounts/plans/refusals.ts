@@ -62,7 +62,7 @@ export class Refusals {
 
   private add({ instanceId, what, count, at }: Count): void {
     const key = `${instanceId}\n${what} ${dayOf(at)}`;
-    const known = this.unwritten.get(key);
-    this.unwritten.set(key, { instanceId, what, count: count + (known?.count ?? 0), at: Math.max(at, known?.at ?? 0) });
+    const previous = this.unwritten.get(key);
+    this.unwritten.set(key, { instanceId, what, count: count + (previous?.count ?? 0), at: Math.max(at, previous?.at ?? 0) });
   }
 }

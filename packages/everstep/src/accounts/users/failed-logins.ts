@@ -40,14 +40,14 @@ export class FailedLogins {
   }
 
   /**
-   * * Returns the wait before another attempt; 0 for none. `isKnownPlace`: the account has logged in from this address before.
+   * Returns the wait before another attempt; 0 for none. `isKnownPlace`: the account has logged in from this address before.
    */
   waitMs(attempt: LoginAttempt, isKnownPlace: boolean, now: number): number {
     const { perAccountAndAddress, perAccountOrAddress } = this.limits;
-    const { account, network, both } = keysOf(attempt);
-    if (isKnownPlace) return this.waitOf(both, perAccountAndAddress, now);
+    const { account, network, both: accountAndNetwork } = keysOf(attempt);
+    if (isKnownPlace) return this.waitOf(accountAndNetwork, perAccountAndAddress, now);
     return Math.max(
-      this.waitOf(both, perAccountAndAddress, now),
+      this.waitOf(accountAndNetwork, perAccountAndAddress, now),
       this.waitOf(account, perAccountOrAddress, now),
       this.isShared(attempt) ? 0 : this.waitOf(network, perAccountOrAddress, now),
     );
@@ -71,9 +71,9 @@ export class FailedLogins {
 
   record(attempt: LoginAttempt, now: number): void {
     const { perAccountAndAddress, perAccountOrAddress } = this.limits;
-    const { account, network, both } = keysOf(attempt);
+    const { account, network, both: accountAndNetwork } = keysOf(attempt);
     for (const [key, limit] of [
-      [both, perAccountAndAddress] as const,
+      [accountAndNetwork, perAccountAndAddress] as const,
       [account, perAccountOrAddress] as const,
       [network, perAccountOrAddress] as const,
     ]) {

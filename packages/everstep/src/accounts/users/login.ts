@@ -18,8 +18,8 @@ function includesHash(hashes: readonly string[], hash: string): boolean {
   const hashBytes = Buffer.from(hash, 'hex');
   let equal = 0;
   for (const hash of [NO_HASH, ...hashes]) {
-    const kept = Buffer.from(hash, 'hex');
-    equal += kept.length === hashBytes.length && timingSafeEqual(kept, hashBytes) ? 1 : 0;
+    const storedHash = Buffer.from(hash, 'hex');
+    equal += storedHash.length === hashBytes.length && timingSafeEqual(storedHash, hashBytes) ? 1 : 0;
   }
   return equal > 0;
 }

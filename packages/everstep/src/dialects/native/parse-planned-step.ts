@@ -39,11 +39,11 @@ function workflowUrl(value: unknown, where: string, max: number): string {
 
 function headers(value: unknown, where: string): Readonly<Record<string, string>> {
   if (value === undefined) return {};
-  const given = Object.entries(fields(value, where));
-  if (given.length > LIMITS.maxHeaderCount)
-    throw new Problem(`${where} has ${given.length} headers, over the limit of ${LIMITS.maxHeaderCount} (maxHeaderCount)`);
-  const read = Object.fromEntries(given.map(([name, text_]) => [name, text(text_, `${where}.${name}`)]));
-  const size = given.reduce((sum, [name]) => sum + name.length + (read[name]?.length ?? 0), 0);
+  const entries = Object.entries(fields(value, where));
+  if (entries.length > LIMITS.maxHeaderCount)
+    throw new Problem(`${where} has ${entries.length} headers, over the limit of ${LIMITS.maxHeaderCount} (maxHeaderCount)`);
+  const read = Object.fromEntries(entries.map(([name, text_]) => [name, text(text_, `${where}.${name}`)]));
+  const size = entries.reduce((sum, [name]) => sum + name.length + (read[name]?.length ?? 0), 0);
   if (size > LIMITS.maxHeaderBytes)
     throw new Problem(`${where} has ${size} characters, over the limit of ${LIMITS.maxHeaderBytes} (maxHeaderBytes)`);
   return read;

@@ -84,7 +84,7 @@ export function attentionFor(group: TriagedGroup, now: number): Exclude<GroupSta
 export type GroupCounts = Readonly<Record<Exclude<GroupState, 'known'> | 'snooze-ended' | 'snoozed', number>>;
 
 /**
- * * Returns the numbers of groups at `now` (Unix ms). `countsByState` are numbers of groups by their state alone, which an
+ * Returns the numbers of groups at `now` (Unix ms). `countsByState` are numbers of groups by their state alone, which an
  * index has; `triaged` are at least those of them, and of the known ones, that have a snooze.
  */
 export function countsWithTriage(

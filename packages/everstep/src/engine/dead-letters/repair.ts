@@ -329,8 +329,8 @@ function abortRepair(repair: Repair, now: number): RepairOutcome {
 }
 
 /** Advances the repair to the current time and state. Starts that it admits count toward the rate, whatever their outcome. */
-export function tickRepair(given: Repair, now: number): RepairTick {
-  const repair = advance(given, now);
+export function tickRepair(current: Repair, now: number): RepairTick {
+  const repair = advance(current, now);
   const { phase } = repair;
   if (phase === 'planning') return { repair, begin: null, wakeAt: now };
   if (phase === 'undo-window') return { repair, begin: null, wakeAt: repair.undoUntil };
@@ -356,8 +356,8 @@ function admittedStarts({ ratePerSecond, nextStartAt }: Repair, pending: number,
 }
 
 /** Returns the repair in its current phase. */
-function advance(given: Repair, now: number): Repair {
-  let repair = given;
+function advance(current: Repair, now: number): Repair {
+  let repair = current;
   if (repair.phase === 'undo-window' && now >= (repair.undoUntil ?? 0)) repair = { ...repair, phase: 'running' };
   if (repair.phase === 'canary' && repair.canary) repair = decideCanary(repair, repair.canary, now);
   const { phase, counts } = repair;

@@ -1,5 +1,5 @@
 /**
- * * Counts billed messages, that is, deliveries. A message is counted in the unit that creates it, whatever its outcome; its
+ * Counts billed messages, that is, deliveries. A message is counted in the unit that creates it, whatever its outcome; its
  * retries are included. If one delivery executes several steps, each is a message. This module also counts started runs, which
  * plans limit per day. Keeps invariant 17.
  */

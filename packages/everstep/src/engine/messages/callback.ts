@@ -34,7 +34,7 @@ export function callbackRetryRule({ failureCallback, maxRetries, retryDelay }: R
 }
 
 /**
- * * Decides the consequences of an attempt of the message. `failure` null: the message was accepted. `unwanted`: the endpoint
+ * Decides the consequences of an attempt of the message. `failure` null: the message was accepted. `unwanted`: the endpoint
  * has no failure function, so nothing is reported.
  */
 export function decideCallback(

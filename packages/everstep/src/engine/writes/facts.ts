@@ -1,5 +1,5 @@
 /**
- * * Facts that the runtime and the stores need about a write or a guard without applying it. Each kind declares its facts
+ * Facts that the runtime and the stores need about a write or a guard without applying it. Each kind declares its facts
  * beside its type, so a new kind needs no further entry anywhere except its application in each store.
  */
 

@@ -90,7 +90,7 @@ const listAuditLogs = accountOperation({
     };
     const { entries, next } = await matchingAudit(search, { after, limit });
     return respond(200, {
-      cursor: next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null }),
+      cursor: next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, remaining: null }),
       auditlogs: entries.map((entry) => presentAudit(entry, visible)),
     });
   },

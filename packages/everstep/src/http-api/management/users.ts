@@ -46,7 +46,7 @@ const listUsers = accountOperation({
     return respond(200, {
       cursor:
         lastUser !== undefined && users.length > limit
-          ? await cursors.seal(scope, { after: lastUser.userId, horizon: null, left: null })
+          ? await cursors.seal(scope, { after: lastUser.userId, horizon: null, remaining: null })
           : '',
       users: page.map(({ userId: id, email, createdAt, isOperator, disabledAt }) => ({
         id,

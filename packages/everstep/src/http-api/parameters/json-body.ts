@@ -115,8 +115,8 @@ function findLongList(
     if (limit !== undefined && value.length > limit) return { pointer, limit };
     if (!items) return null;
     for (const [index, item] of value.entries()) {
-      const found = findLongList(items, item, `${pointer}/${index}`);
-      if (found) return found;
+      const longList = findLongList(items, item, `${pointer}/${index}`);
+      if (longList) return longList;
     }
   } else if (schema.properties && isRecord(value)) {
     for (const [name, property] of Object.entries(schema.properties)) {

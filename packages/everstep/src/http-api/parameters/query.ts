@@ -50,16 +50,16 @@ interface GivenValues {
   /** Values to read. Each must be valid. */
   readonly parts: readonly string[];
   /** The text before it was split, if it can be a value itself; otherwise null. */
-  readonly whole: string | null;
+  readonly unsplit: string | null;
 }
 
 function valuesIn(schema: TArray, texts: readonly string[]): GivenValues {
   const { separator, keepsWhole } = commaRuleOf(schema);
   const [text = '', ...otherTexts] = texts;
-  if (!keepsWhole) return { parts: texts.flatMap((value) => value.split(separator)), whole: null };
-  if (otherTexts.length > 0 || !text.includes(',')) return { parts: texts, whole: null };
+  if (!keepsWhole) return { parts: texts.flatMap((value) => value.split(separator)), unsplit: null };
+  if (otherTexts.length > 0 || !text.includes(',')) return { parts: texts, unsplit: null };
   // Two consecutive commas separate nothing in a value that may contain commas.
-  return { parts: text.split(separator).filter((part) => part !== ''), whole: text };
+  return { parts: text.split(separator).filter((part) => part !== ''), unsplit: text };
 }
 
 function isReadable(schema: TSchema, text: string): boolean {
@@ -73,12 +73,12 @@ function isReadable(schema: TSchema, text: string): boolean {
 }
 
 function readSeveral(schema: TArray, texts: readonly string[]): unknown[] {
-  const { parts, whole } = valuesIn(schema, texts);
+  const { parts, unsplit } = valuesIn(schema, texts);
   const values = new Set(parts.map((text) => readValue(schema.items, text)));
   if (values.size > LIMITS.maxFilterValues)
     throw new Unacceptable(`must not have more than ${LIMITS.maxFilterValues} values; ${values.size} are given`);
   // A list of values may be longer than a single value.
-  if (whole !== null && isReadable(schema.items, whole)) values.add(readValue(schema.items, whole));
+  if (unsplit !== null && isReadable(schema.items, unsplit)) values.add(readValue(schema.items, unsplit));
   return [...values];
 }
 

@@ -87,7 +87,7 @@ export interface AttemptSource {
   steps(): AsyncIterable<readonly ListedStep[]>;
   /** Failed attempts, oldest first, with their exchanges. */
   attempts(): AsyncIterable<readonly FailedAttempt[]>;
-  /** Returns a step, with its result if `whole` is set. Otherwise a long result is omitted. */
+  /** Returns a step, with its result if `withWholeResult` is set. Otherwise a long result is omitted. */
   findStep(stepId: number, withWholeResult: boolean): Promise<ListedStep | null>;
 }
 
@@ -218,11 +218,11 @@ class Attempts {
     const { type, completedAt: at } = step;
     if (type === 'Run') return { kind: 'step', at, step, call: null };
     if (type !== 'Call') return null;
-    const call = callOutcomeOf(await this.whole(step));
+    const call = callOutcomeOf(await this.withWholeResult(step));
     return call !== null && call.status >= 200 && call.status < 300 ? { kind: 'step', at, step, call } : null;
   }
 
-  private async whole(step: ListedStep): Promise<ListedStep> {
+  private async withWholeResult(step: ListedStep): Promise<ListedStep> {
     return step.outLeftOut === undefined ? step : ((await this.source.findStep(step.stepId, true)) ?? step);
   }
 
@@ -245,7 +245,7 @@ class Attempts {
         const { settings, workflowRunId } = this.source.run;
         return {
           ...this.succeeded('message', workflowRunId, entry.at),
-          request: this.rebuilt?.whole(settings.message?.method ?? 'POST', this.rebuilt.bodyOfMessage()) ?? null,
+          request: this.rebuilt?.fullRequest(settings.message?.method ?? 'POST', this.rebuilt.bodyOfMessage()) ?? null,
         };
       }
     }
@@ -295,8 +295,8 @@ class Attempts {
       stepName: name,
       ...(call
         ? this.callRequest(step)
-        : { request: this.rebuilt?.whole('POST', this.rebuilt.bodyOfStep(createdAt, index)) ?? null }),
-      response: call ? this.callResponse(call) : this.stepResponse(await this.whole(step)),
+        : { request: this.rebuilt?.fullRequest('POST', this.rebuilt.bodyOfStep(createdAt, index)) ?? null }),
+      response: call ? this.callResponse(call) : this.stepResponse(await this.withWholeResult(step)),
     };
   }
 

@@ -64,17 +64,20 @@ class Redactions {
   }
 
   out({ type }: ListedStep, out: string | null): string | null {
-    return out === null ? null : this.redactions.reduce((shown, redact) => shownOut(type, shown, redact), out);
+    return out === null ? null : this.redactions.reduce((redactions, redact) => shownOut(type, redactions, redact), out);
   }
   json(text: string | null): string | null {
-    return text === null ? null : this.redactions.reduce((shown, redact) => shownJson(shown, redact), text);
+    return text === null ? null : this.redactions.reduce((redactions, redact) => shownJson(redactions, redact), text);
   }
   input({ body, contentType, forwardHeaders }: RunPayload): unknown {
     const headers = Object.fromEntries(Object.entries(forwardHeaders).map(([name, value]) => [name, [value]]));
     return {
-      body: bodyValue(this.redactions.reduce((shown, redact) => shownBody(shown, redact), body)),
+      body: bodyValue(this.redactions.reduce((redactions, redact) => shownBody(redactions, redact), body)),
       contentType,
-      headers: this.redactions.reduce((shown: Record<string, string[]>, redact) => shownHeaders(shown, redact), headers),
+      headers: this.redactions.reduce(
+        (redactions: Record<string, string[]>, redact) => shownHeaders(redactions, redact),
+        headers,
+      ),
     };
   }
 }
@@ -145,30 +148,30 @@ function missingStep(index: number, pair: Pair, rows: readonly Pair[], runs: Rea
 
 /** Differences in order. Those in ids only come last. */
 class Differences {
-  private readonly found: { readonly difference: Difference; readonly onlyIds: boolean }[] = [];
+  private readonly entries: { readonly difference: Difference; readonly onlyIds: boolean }[] = [];
 
   add(difference: Difference, onlyIds = false): void {
-    this.found.push({ difference, onlyIds });
+    this.entries.push({ difference, onlyIds });
   }
 
   /** Adds the difference unless there is one of this kind; one in other fields replaces one in ids. */
   addFirst(difference: Difference, onlyIds: boolean): void {
-    const known = this.found.findIndex(({ difference: { kind } }) => kind === difference.kind);
-    if (known !== -1 && (onlyIds || this.found[known]?.onlyIds === false)) return;
-    if (known !== -1) this.found.splice(known, 1);
+    const index = this.entries.findIndex(({ difference: { kind } }) => kind === difference.kind);
+    if (index !== -1 && (onlyIds || this.entries[index]?.onlyIds === false)) return;
+    if (index !== -1) this.entries.splice(index, 1);
     this.add(difference, onlyIds);
   }
 
   sorted(): readonly Difference[] {
-    return this.found.toSorted((a, b) => Number(a.onlyIds) - Number(b.onlyIds)).map(({ difference }) => difference);
+    return this.entries.toSorted((a, b) => Number(a.onlyIds) - Number(b.onlyIds)).map(({ difference }) => difference);
   }
 }
 
-function outcomeDifference(left: ComparedRun, right: ComparedRun, shown: Redactions): [Difference, boolean] | null {
+function outcomeDifference(left: ComparedRun, right: ComparedRun, redactions: Redactions): [Difference, boolean] | null {
   const [a, b] = [left, right].map(({ run }) => ({
     state: stateOfRun(run.status),
     error: run.error ?? undefined,
-    result: parseValue(shown.json(run.result)),
+    result: parseValue(redactions.json(run.result)),
   }));
   const result = jsonDifference(a, b);
   const message = `the runs ended differently${result ? locationText(result) : ''}`;
@@ -177,7 +180,7 @@ function outcomeDifference(left: ComparedRun, right: ComparedRun, shown: Redacti
 
 /** Includes results as long as they fit into the response. */
 class ResultBudget {
-  private left: number = LIMITS.maxPageBytes;
+  private remaining: number = LIMITS.maxPageBytes;
 
   side({ stepId, edited }: ListedStep, out: string | null) {
     return { stepId, ...this.result(out), ...(edited ? { edited } : {}) };
@@ -185,8 +188,8 @@ class ResultBudget {
 
   private result(out: string | null) {
     if (out === null) return {};
-    if (out.length > this.left) return { outLeftOut: Buffer.byteLength(out) };
-    this.left -= out.length;
+    if (out.length > this.remaining) return { outLeftOut: Buffer.byteLength(out) };
+    this.remaining -= out.length;
     return { out };
   }
 }
@@ -199,11 +202,11 @@ const presentRun = ({ run }: ComparedRun) => ({
 
 /** Compares two runs. `shortened`: only the first steps are compared. */
 export async function comparisonOf(left: ComparedRun, right: ComparedRun, shortened = false): Promise<RunComparison> {
-  const shown = new Redactions(left, right);
+  const redactions = new Redactions(left, right);
   const results = new ResultBudget();
   const outOf = async (run: ComparedRun, step: ListedStep | null): Promise<string | null> =>
-    step && shown.out(step, await run.outOf(step));
-  const input = jsonDifference(shown.input(left.payload), shown.input(right.payload));
+    step && redactions.out(step, await run.outOf(step));
+  const input = jsonDifference(redactions.input(left.payload), redactions.input(right.payload));
   const differences = new Differences();
   if (input) {
     const message = `the runs have different inputs${locationText(input)}`;
@@ -236,7 +239,7 @@ export async function comparisonOf(left: ComparedRun, right: ComparedRun, shorte
     });
   }
   // A run with fewer steps has ended elsewhere, and the step difference already contains its outcome.
-  const outcome = sameSteps ? outcomeDifference(left, right, shown) : null;
+  const outcome = sameSteps ? outcomeDifference(left, right, redactions) : null;
   if (outcome) differences.add(...outcome);
   const sorted = differences.sorted();
   return {

@@ -76,7 +76,7 @@ export class RebuiltRequests {
   }
 
   /** Returns the request of a successful attempt, of which nothing was stored. */
-  whole(method: string, body: ShownBody): Request {
+  fullRequest(method: string, body: ShownBody): Request {
     const { workflowUrl, settings } = this.rebuilt.run;
     return { method, url: workflowUrl, headers: sentHeaders(this.payload, settings.redact), bodyBytes: null, ...body };
   }

@@ -23,7 +23,7 @@ export interface CursorState {
   /** Entries after this position are omitted; null for no bound. */
   readonly horizon: string | null;
   /** Number of entries that may still be returned; null for all. */
-  readonly left: number | null;
+  readonly remaining: number | null;
 }
 
 export interface CursorSeal {
@@ -37,14 +37,14 @@ export interface CursorSeal {
 function canonicalValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonicalValue).sort();
   if (typeof value !== 'object' || value === null) return value;
-  const present = Object.entries(value).filter(([, each]) => each !== undefined);
-  return present.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, each]) => [name, canonicalValue(each)]);
+  const present = Object.entries(value).filter(([, item]) => item !== undefined);
+  return present.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, item]) => [name, canonicalValue(item)]);
 }
 
 function stateOf(text: string): CursorState | null {
-  const [after, horizon, left]: readonly unknown[] = JSON.parse(text);
+  const [after, horizon, remaining]: readonly unknown[] = JSON.parse(text);
   if (typeof after !== 'string' || (typeof horizon !== 'string' && horizon !== null)) return null;
-  return typeof left === 'number' || left === null ? { after, horizon, left } : null;
+  return typeof remaining === 'number' || remaining === null ? { after, horizon, remaining } : null;
 }
 
 export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): CursorSeal {
@@ -60,7 +60,7 @@ export function createCursorSeal(accounts: Pick<AccountStore, 'secret'>): Cursor
       await ring.keys();
     },
     async seal(scope, state) {
-      const payload = Buffer.from(JSON.stringify([state.after, state.horizon, state.left])).toString('base64url');
+      const payload = Buffer.from(JSON.stringify([state.after, state.horizon, state.remaining])).toString('base64url');
       return `${payload}.${mac(keyAt(await ring.keys(), Date.now()), scope, payload).toString('base64url')}`;
     },
     async open(scope, cursor) {

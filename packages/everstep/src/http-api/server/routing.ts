@@ -46,7 +46,7 @@ export function routesOf(operations: readonly Operation[]): readonly OperationRo
 export const routerPath = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1');
 
 /**
- * * Returns the URL for the router. `resolvePath` resolves the path. Workflow URLs and dashboard pages are replaced by a
+ * Returns the URL for the router. `resolvePath` resolves the path. Workflow URLs and dashboard pages are replaced by a
  * placeholder, because their slashes and percent signs are their own.
  */
 export function routedUrl(method: string, url: string, resolvePath: (path: string) => string = (path) => path): string {

@@ -1,5 +1,5 @@
 /**
- * * Reads the filters of a bulk operation from a JSON body. The SDKs send them in the query; other and older clients send them
+ * Reads the filters of a bulk operation from a JSON body. The SDKs send them in the query; other and older clients send them
  * in the body. If the body were ignored, a filtered operation would apply to everything.
  */
 import Type, { type StaticDecode, type TObject } from 'typebox';

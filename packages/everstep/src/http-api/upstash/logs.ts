@@ -82,7 +82,7 @@ async function logsOf(query: LogQuery, { service, cursors }: ApiContext, { insta
     after: cursorState?.after ?? null,
     limit: count ?? LIMITS.messageEventsPageDefault,
   });
-  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, remaining: null }) };
   return { entries: items.map(presentEvent), cursor };
 }
 

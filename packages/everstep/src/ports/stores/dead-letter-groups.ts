@@ -88,7 +88,7 @@ export interface UngroupedEntry {
   /** The attempt that failed the run; null if none is stored. */
   readonly attempt: Pick<FailedAttempt, 'name' | 'cause' | 'message'> | null;
   /**
-   * * Failure of the run; null if an earlier version stored the entry. `responseBody` then contains the response, if it is
+   * Failure of the run; null if an earlier version stored the entry. `responseBody` then contains the response, if it is
    * short.
    */
   readonly failedBy: FailedBy | null;

@@ -1,5 +1,5 @@
 /**
- * * Repairs in the store: bulk jobs over dead letters, and the entries that each of them has selected. A repair is written only
+ * Repairs in the store: bulk jobs over dead letters, and the entries that each of them has selected. A repair is written only
  * on the version that was read, so of several processes that decide on it, only one succeeds. The outcome of an entry is
  * written in the unit that produces it (`set-repair-item`), guarded by that version (`repair-at`).
  */

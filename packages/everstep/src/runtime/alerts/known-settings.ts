@@ -62,7 +62,7 @@ export class AlertSettingsCache implements KnownAlertSettings {
   }
 
   /**
-   * * Replaces the settings of the instance with those that `update` returns. If `update` returns a refusal, nothing changes.
+   * Replaces the settings of the instance with those that `update` returns. If `update` returns a refusal, nothing changes.
    * `update` is called again if another process has changed the settings in the meantime.
    */
   async change<Refusal extends string>(

@@ -258,7 +258,7 @@ export class Committer {
 }
 
 /**
- * * Returns whether the batch may have been written, because the connection was lost, possibly at COMMIT. Units without a guard
+ * Returns whether the batch may have been written, because the connection was lost, possibly at COMMIT. Units without a guard
  * that refuses them would be written twice. After all other errors the store has rolled back.
  */
 const isOutcomeUnknown = (error: unknown): boolean =>

@@ -7,7 +7,7 @@ const MAX_CACHED_ORIGINS = 1_000;
 const origins = new Map<string, string>();
 
 /**
- * * Returns the normalized scheme, host and port of a URL: `http://app.test` for `HTTP://App.test:80/x`. The origin of email is
+ * Returns the normalized scheme, host and port of a URL: `http://app.test` for `HTTP://App.test:80/x`. The origin of email is
  * `mailto:`, because all email goes to one server.
  */
 export function originOf(url: string): string {

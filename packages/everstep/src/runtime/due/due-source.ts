@@ -1,5 +1,5 @@
 /**
- * * Reads due tasks. Usually one page contains everything that became due since the previous read. If more is due, each
+ * Reads due tasks. Usually one page contains everything that became due since the previous read. If more is due, each
  * instance with due tasks gets separate pages. An instance with very many tasks therefore does not hide the tasks of others.
  */
 import type { Cluster } from '../../ports/cluster.js';
@@ -29,7 +29,7 @@ export interface DueSource {
   /** Makes the next read start with everything that is due. */
   restart(): void;
   /**
-   * * Resolves with the tasks that became due since the previous read. Tasks of the instances in `open`, whose pages are still
+   * Resolves with the tasks that became due since the previous read. Tasks of the instances in `open`, whose pages are still
    * being read, are omitted.
    */
   readNext(before: number, open: ReadonlySet<string>): Promise<DueScan>;

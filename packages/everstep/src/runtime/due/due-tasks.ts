@@ -1,5 +1,5 @@
 /**
- * * Finds due tasks. Only the store knows the due times: one timer is set to the earliest due time, and a scan reads what
+ * Finds due tasks. Only the store knows the due times: one timer is set to the earliest due time, and a scan reads what
  * became due since the previous scan. Tasks that are due immediately are dispatched by the decision that creates them; they are
  * read here only after a restart or a fault.
  *

@@ -70,7 +70,7 @@ export function restoredWindow(
 }
 
 /**
- * * Maximum transit time: a small part of the period, so that the whole limit can be used. It is ample within a host or between
+ * Maximum transit time: a small part of the period, so that the whole limit can be used. It is ample within a host or between
  * neighboring hosts.
  */
 const MAX_TRANSIT_MS = 50;

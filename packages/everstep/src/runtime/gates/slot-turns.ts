@@ -62,8 +62,8 @@ class Scopes {
   /** Returns the free slots, or 0 while seekers other than `seeker` wait, unless `seeker` is being served. */
   freeInTurn(name: string, seeker: SlotSeeker, served: boolean): number {
     const seekers = this.scopes.get(name)?.seekers;
-    const others = seekers ? seekers.size - (seekers.has(seeker) ? 1 : 0) : 0;
-    return others > 0 && !served ? 0 : this.free(name);
+    const otherCount = seekers ? seekers.size - (seekers.has(seeker) ? 1 : 0) : 0;
+    return otherCount > 0 && !served ? 0 : this.free(name);
   }
 
   addSeeker(name: string, seeker: SlotSeeker): void {

@@ -240,8 +240,8 @@ export class RunCache {
       if (this.removeOne(largest)) continue;
       // All runs of this account are in use. Accounts with more than an equal part are next.
       const equalShare = (tooManyBytes ? maxBytes : maxRuns) / this.accounts.size;
-      const others = [...this.accounts.values()].filter((account) => sizeOf(account) > equalShare);
-      if (!others.some((account) => this.removeOne(account))) return;
+      const otherAccounts = [...this.accounts.values()].filter((account) => sizeOf(account) > equalShare);
+      if (!otherAccounts.some((account) => this.removeOne(account))) return;
     }
   }
 

@@ -127,7 +127,7 @@ export class RunDriver implements DecisionListener, DeliveryOutcomes, DueTaskHan
   }
 
   /**
-   * * Accepts no more work and waits for the work in progress, at most `graceMs`. Remaining work is given up and delivered
+   * Accepts no more work and waits for the work in progress, at most `graceMs`. Remaining work is given up and delivered
    * again after the next start.
    */
   async stop(graceMs: number): Promise<void> {

@@ -12,7 +12,7 @@ import { networkErrorCode } from './network-errors.js';
 const MAX_ORIGINS = 256;
 export const CONNECT_TIMEOUT_MS = 10_000;
 /**
- * * Time for which an idle connection is kept. It is shorter than the 5 s after which Node servers close one, unless the server
+ * Time for which an idle connection is kept. It is shorter than the 5 s after which Node servers close one, unless the server
  * announces a longer time.
  */
 const IDLE_CONNECTION_MS = 4_000;

@@ -55,7 +55,9 @@ export const listAlerts = operation({
     const alerts = read.slice(0, limit);
     const lastAlert = alerts.at(-1);
     const cursor =
-      read.length > limit && lastAlert ? await cursors.seal(scope, { after: lastAlert.alertId, horizon: null, left: null }) : '';
+      read.length > limit && lastAlert
+        ? await cursors.seal(scope, { after: lastAlert.alertId, horizon: null, remaining: null })
+        : '';
     const conditions = new Map(service.alerts.settings({ instanceId }).rules.map(({ name, condition }) => [name, condition]));
     const entries = alerts.map((alert) => presentAlert(instanceId, alert, conditions.get(alert.rule) ?? null));
     return respond(200, { cursor, alerts: entries });

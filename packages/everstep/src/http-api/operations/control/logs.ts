@@ -64,7 +64,7 @@ async function listLogs(
     : await reads.runs.listRuns({ instanceId, filter, order, after, horizon: null, limit });
   const budget = new PageBudget(reserve);
   const { runs, next } = await readPage(listing, (run) => readHistory(reads.runs, run, budget, !trimBody));
-  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, remaining: null }) };
   const waits = await waitsOfHistories(service.runs, runs);
   return respond(200, { ...cursor, runs: runs.map((history) => presentRunLog(history, { trimBody, waits })) });
 }

@@ -87,7 +87,7 @@ export const listWorkers = operation({
       .toSorted((a, b) => compare(positionOf(a), positionOf(b)));
     const page = remaining.slice(0, count);
     const lastOnPage = remaining.length > count ? page.at(-1) : undefined;
-    const next = lastOnPage && { after: JSON.stringify(positionOf(lastOnPage)), horizon: null, left: null };
+    const next = lastOnPage && { after: JSON.stringify(positionOf(lastOnPage)), horizon: null, remaining: null };
     return respond(200, {
       ...(next ? { cursor: await cursors.seal(scope, next) } : {}),
       workers: page.map(presentWorker),

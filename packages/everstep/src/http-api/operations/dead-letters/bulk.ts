@@ -90,7 +90,7 @@ export async function runBulk<Done>(context: ApiContext, request: BulkRequest, t
     kind: 'workflow',
     ...storeFilterOf(matchRunId === 'exact' ? DEAD_LETTER_FILTERS : PREFIX_FILTERS, filters),
   };
-  let remaining = continuedAt === null ? (count ?? null) : continuedAt.left;
+  let remaining = continuedAt === null ? (count ?? null) : continuedAt.remaining;
   let after: string | null = continuedAt?.after ?? null;
   let done: readonly Done[] = [];
   // If other requests took a whole page in the meantime, the next page is tried. So an empty page means the end.
@@ -102,7 +102,7 @@ export async function runBulk<Done>(context: ApiContext, request: BulkRequest, t
     after = page.next;
   } while (after !== null && done.length === 0);
   if (after === null || remaining === 0) return { done, cursor: '' };
-  return { done, cursor: await cursors.seal(scope, { after, horizon, left: remaining }) };
+  return { done, cursor: await cursors.seal(scope, { after, horizon, remaining }) };
 }
 
 /** Rejects a count below the number of ids: ids are processed all or nothing. */

@@ -79,7 +79,7 @@ export const checkDeadLetters = operation({
       const check = checked[index];
       return check ? [presentCheck(run, dlqId, check)] : [];
     });
-    const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, left: null });
+    const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, remaining: null });
     return respond(200, { cursor, checks });
   },
 });

@@ -78,7 +78,7 @@ const listGroups = operation({
       after: start?.after ?? null,
       limit: count ?? LIMITS.groupsPageDefault,
     });
-    const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: String(now), left: null });
+    const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: String(now), remaining: null });
     return respond(200, { cursor, groups: items.map((group) => presentGroup(group, now, 'newest')), totals });
   },
 });

@@ -59,7 +59,7 @@ export const listDeadLetters = operation({
       limit: count ?? LIMITS.deadLettersPageDefault,
     });
     const { entries, next } = await readDeadLetters(reads.deadLetters, listing, request.reserve);
-    const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, left: null });
+    const cursor = next === null ? '' : await cursors.seal(scope, { after: next, horizon: null, remaining: null });
     const scheduledDeletions = await reads.repairs.scheduledDeletions({ instanceId, dlqIds: entries.map(({ dlqId }) => dlqId) });
     const deletions = new Map(scheduledDeletions.map((deletion) => [deletion.dlqId, deletion]));
     return respond(200, { cursor, messages: entries.map((entry) => presentDeadLetter(entry, deletions.get(entry.dlqId))) });

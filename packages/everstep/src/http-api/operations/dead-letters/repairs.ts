@@ -196,7 +196,7 @@ const listRepairs = operation({
       after = batch.next;
     } while (after !== null && repairs.length < limit && bytes < LIMITS.maxPageBytes / 2);
     await request.reserve(bytes);
-    const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, left: null });
+    const cursor = after === null ? '' : await cursors.seal(scope, { after, horizon: null, remaining: null });
     return respond(200, { cursor, repairs });
   },
 });
@@ -249,7 +249,7 @@ const listRepairItems = operation({
     const states = state && state.length > 0 ? { states: [...new Set(state)] } : {};
     const after = start === null ? -1 : Number(start.after);
     const { items, next } = await reads.repairs.items({ instanceId, repairId, ...states, after, limit });
-    const cursor = next === null ? '' : await cursors.seal(scope, { after: String(next), horizon: null, left: null });
+    const cursor = next === null ? '' : await cursors.seal(scope, { after: String(next), horizon: null, remaining: null });
     return respond(200, { cursor, items: items.map(presentRepairItem) });
   },
 });

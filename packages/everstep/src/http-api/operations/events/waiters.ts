@@ -75,7 +75,7 @@ export const listAllWaiters = operation({
       cursorText === undefined || cursorText === '' ? null : positionOf((await cursors.open(scope, cursorText)).after);
     const waiterQuery = { instanceId, workflowUrl, start, count: count ?? LIMITS.allWaitersPageDefault };
     const { waiters, next } = await readWaiters(reads.events, waiterQuery);
-    const position = next && { after: positionText(next), horizon: null, left: null };
+    const position = next && { after: positionText(next), horizon: null, remaining: null };
     const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
     return respond(200, { ...cursor, waiters: waiters.map(presentEventWaiter) });
   },

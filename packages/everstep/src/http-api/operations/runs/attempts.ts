@@ -84,7 +84,7 @@ export const listRunAttempts = operation({
     if (!source) throw new ApiError('not-found', `run ${shown(workflowRunId)} was removed`);
     const limit = count ?? LIMITS.attemptsPageDefault;
     const { attempts, next } = await presentAttempts(source, filter, start ? Number(start.after) : 0, limit);
-    const position = next === null ? null : { after: String(next), horizon: null, left: null };
+    const position = next === null ? null : { after: String(next), horizon: null, remaining: null };
     return respond(200, { ...(position ? { cursor: await cursors.seal(scope, position) } : {}), attempts });
   },
 });

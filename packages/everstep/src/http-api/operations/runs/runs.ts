@@ -82,7 +82,7 @@ export const getRun = operation({
     const scope = { operation: 'journal', instanceId, filters: { workflowRunId, createdAt: run.createdAt } };
     const from = journalPosition(cursorText === '' ? null : (await cursors.open(scope, cursorText)).after);
     const { journal, next } = await journalPageOf(deps, run, { from, count, maxOutBytes }, request);
-    const cursor = await cursors.seal(scope, { after: positionText(next), horizon: null, left: null });
+    const cursor = await cursors.seal(scope, { after: positionText(next), horizon: null, remaining: null });
     return respond(200, { ...journal, cursor });
   },
 });

@@ -203,7 +203,7 @@ export const searchRuns = operation({
       count: count ?? LIMITS.foundRunsPageDefault,
     };
     const { runs, next, searchedUntil } = await find(search, start);
-    const position = next && { after: positionText(next), horizon: null, left: null };
+    const position = next && { after: positionText(next), horizon: null, remaining: null };
     const cursor = position ? { cursor: await cursors.seal(scope, position) } : {};
     return respond(200, { ...cursor, runs: await presentRuns(runs), searchedUntil, complete: next === null });
   },

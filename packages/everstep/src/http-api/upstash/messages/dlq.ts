@@ -98,7 +98,7 @@ export async function listDlqPage(
     limit: limitOf(count),
   });
   const { entries, next } = await readDeadLetters(reads.deadLetters, listing, reserve);
-  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, left: null }) };
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon: null, remaining: null }) };
   return { ...cursor, messages: entries.map((entry) => presentDlqMessage(entry)) };
 }
 
@@ -179,7 +179,7 @@ async function nextBatch(name: string, query: DlqQuery, context: ApiContext, ins
     horizon,
     limit: limitOf(count),
   });
-  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon, left: null }) };
+  const cursor = next === null ? {} : { cursor: await cursors.seal(scope, { after: next, horizon, remaining: null }) };
   return { dlqIds: items, cursor };
 }
 

@@ -89,11 +89,11 @@ const createSchedule = operation({
       ...optional('queue', queue === undefined ? null : checkName(queue, 'the name of a queue')),
       ...optional('urlGroup', destination.kind === 'url-group' ? destination.name : null),
     };
-    const given = headers['Schedule-Id'] ?? null;
+    const requestedId = headers['Schedule-Id'] ?? null;
     const command = {
       instanceId,
       dialect: request.dialect.name,
-      scheduleId: given,
+      scheduleId: requestedId,
       ...cronOf(headers, request),
       workflowUrl: destination.kind === 'url' ? destination.url : destination.name,
       payload: { body, contentType: stringOrNull(request.headers['content-type']), forwardHeaders: carried[FORWARD] ?? {} },

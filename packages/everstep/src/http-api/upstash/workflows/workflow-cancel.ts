@@ -74,14 +74,14 @@ const filtersOf = ({ workflowUrl, host, path, ...rest }: CancelBody): CancelFilt
 
 /** The result is the union of these filters. A run that matches several of them is canceled once. */
 function storeFiltersOf(filters: CancelFilters): readonly RunFilter[] {
-  const { workflowUrl: given, workflowUrlExactMatch: isExact = false } = filters;
+  const { workflowUrl: urlFilter, workflowUrlExactMatch: isExact = false } = filters;
   const base: RunFilter = {
     statuses: ['active'],
     ...storeFilterOf(CANCEL_FILTERS, filters),
-    ...(isExact && given ? { workflowUrls: given } : {}),
+    ...(isExact && urlFilter ? { workflowUrls: urlFilter } : {}),
   };
   const byUrl: readonly RunFilter[] =
-    given && !isExact ? given.map((workflowUrlPrefix) => ({ ...base, workflowUrlPrefix })) : [base];
+    urlFilter && !isExact ? urlFilter.map((workflowUrlPrefix) => ({ ...base, workflowUrlPrefix })) : [base];
   if (!filters.workflowRunIds) return byUrl;
   return [...new Set(filters.workflowRunIds)].flatMap((workflowRunId) => byUrl.map((filter) => ({ ...filter, workflowRunId })));
 }

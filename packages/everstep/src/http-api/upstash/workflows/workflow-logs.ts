@@ -36,11 +36,11 @@ const EventQuery = Type.Object({
 });
 type LogQuery = StaticDecode<typeof LogQuery>;
 
-async function hasMessage(store: RunReads, { key }: RunRecord, wanted: string): Promise<boolean> {
-  if (firstMessageId(key) === wanted) return true;
+async function hasMessage(store: RunReads, { key }: RunRecord, wantedId: string): Promise<boolean> {
+  if (firstMessageId(key) === wantedId) return true;
   const inParts = { runKey: key, bounds: PART };
   const lists = [stepsOf(store, { ...inParts, maxOutBytes: 0 }), tasksOf(store, inParts), attemptsOf(store, inParts)];
-  for (const list of lists) for await (const part of list) if (part.some(({ messageId }) => messageId === wanted)) return true;
+  for (const list of lists) for await (const part of list) if (part.some(({ messageId }) => messageId === wantedId)) return true;
   return false;
 }
 
@@ -135,7 +135,7 @@ async function listLogs(
     after = page.isFull && page.next === null ? after : page.next;
   } while (after !== null && !isFull && runs.length < limit && scanned < LIMITS.maxRunsScanned);
   if (after === null) return respond(200, { runs });
-  return respond(200, { cursor: await cursors.seal(scope, { after, horizon: null, left: null }), runs });
+  return respond(200, { cursor: await cursors.seal(scope, { after, horizon: null, remaining: null }), runs });
 }
 
 const listRunLogs = operation({

@@ -2,7 +2,7 @@
 import type { AuditEntry } from './records.js';
 
 /**
- * * Permissions of a token. `read-metadata` is `read` without payloads, results and headers; `write` includes all others;
+ * Permissions of a token. `read-metadata` is `read` without payloads, results and headers; `write` includes all others;
  * `connect` is for the connections of workers.
  */
 export const TOKEN_SCOPES = ['trigger', 'notify', 'read-metadata', 'read', 'write', 'connect'] as const;

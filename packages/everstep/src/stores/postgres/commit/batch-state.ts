@@ -236,8 +236,8 @@ export class BatchState {
         return dlqIds.length === 0 ? null : { kind: 'dead-letters-missing', dlqIds };
       }
       case 'not-duplicate': {
-        const taken = this.deduplication.taken.get(keyOf(guard));
-        return taken && taken.expiresAt > guard.now ? { kind: 'duplicate', run: taken.run } : null;
+        const takenId = this.deduplication.taken.get(keyOf(guard));
+        return takenId && takenId.expiresAt > guard.now ? { kind: 'duplicate', run: takenId.run } : null;
       }
       case 'task-open':
         return this.tasks.get(guard.runKey)?.get(guard.slot) === guard.messageId ? null : { kind: 'task-gone' };

@@ -93,7 +93,7 @@ export class BatchWriter {
 
   private async write(units: readonly CommitUnit[]): Promise<readonly CommitResult[]> {
     const locks = new LockSet(units);
-    const { found: instances, failure } = await this.instances.find(locks.runKeys);
+    const { instances, failure } = await this.instances.find(locks.runKeys);
     if (failure) return this.writeKnown(units, instances, failure);
     const ofRun = (runKey: string) => locks.created.get(runKey) ?? instances.get(runKey) ?? null;
     if (this.commits === 'by-instance') {

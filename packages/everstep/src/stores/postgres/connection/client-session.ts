@@ -40,7 +40,7 @@ export const inForms = (text: string, parts: readonly string[]): Statement => ({
   parts: parts.map((part) => statement(part)),
 });
 
-/** A statement that is planned each time, for the values of the call. */
+/** A statement that is planned each time, for the values of the call. A connection does not keep it. */
 export const unprepared = (text: string): Statement => ({ name: '', text });
 
 /** Where statements are sent: the pool, or one transaction. */

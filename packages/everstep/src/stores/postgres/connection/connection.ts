@@ -33,7 +33,7 @@ export {
   statement,
   type TransactionSession,
   tableWrite,
-  unprepared as planned,
+  unprepared,
 } from './client-session.js';
 export type { SqlValue } from './sql-values.js';
 

@@ -58,24 +58,24 @@ const keyOf = (row: Row) => ({ instance_id: text(row, 'instance_id'), fingerprin
 
 async function lockNext(session: Session, range: readonly SqlValue[]): Promise<readonly Row[]> {
   if (!session.engine.isDistributed) return session.query(LOCK_NEXT, range);
-  const found = await session.query(FIND_NEXT, range);
-  await session.query(LOCK_FOUND, columnArrays(GROUP_KEY, found.map(keyOf)));
-  return found;
+  const foundRows = await session.query(FIND_NEXT, range);
+  await session.query(LOCK_FOUND, columnArrays(GROUP_KEY, foundRows.map(keyOf)));
+  return foundRows;
 }
 
 export function createPostgresDeadLetterGroups(database: Database, store: SqlSession): DeadLetterGroupStore {
   return createDeadLetterGroups(store, {
     addAudit,
     *examples(instanceId, fingerprints) {
-      const found = yield* rows(sql`
+      const foundRows = yield* rows(sql`
         SELECT g.fingerprint, e.dlq_id, e.error, e.failed_by FROM dead_letter_group g JOIN LATERAL (
           SELECT d.dlq_id, d.error, d.failed_by FROM dead_letter d
           WHERE d.instance_id = g.instance_id AND d.fingerprint = g.fingerprint ORDER BY d.place DESC LIMIT 1) e ON true
         WHERE g.instance_id = ${instanceId} AND g.fingerprint ${isOneOf(fingerprints)}`);
-      return new Map(found.map((row) => [text(row, 'fingerprint'), exampleOf(row)]));
+      return new Map(foundRows.map((row) => [text(row, 'fingerprint'), exampleOf(row)]));
     },
     async ungrouped({ limit }) {
-      const found = await store.read(
+      const foundRows = await store.read(
         rows(sql`
           SELECT d.instance_id, d.dlq_id, d.fingerprint, d.failed_by, ${raw(SHORT_RESPONSE)}, CASE WHEN d.message THEN 'message' ELSE 'workflow' END AS kind, d.workflow_url,
             d.response_status, d.error, a.name, a.cause, a.message
@@ -85,7 +85,7 @@ export function createPostgresDeadLetterGroups(database: Database, store: SqlSes
             ORDER BY x.place DESC LIMIT 1) a ON true
           WHERE d.rules < 2 ORDER BY d.place LIMIT ${limit}`),
       );
-      return found.map(ungroupedOf);
+      return foundRows.map(ungroupedOf);
     },
     async group({ entries }) {
       const values = columnArrays(

@@ -6,7 +6,7 @@
  * The cost of a page is therefore proportional to its size, unless each condition finds many rows but few rows match all of them.
  */
 import type { Listing, Page } from '../../../ports/stores/store.js';
-import { planned, type Session, type SqlValue } from '../connection/connection.js';
+import { type Session, type SqlValue, unprepared } from '../connection/connection.js';
 import type { ColumnType } from '../connection/row-sets.js';
 import type { Engine } from '../sharding/engine.js';
 
@@ -187,7 +187,7 @@ async function leadingOf(
   const indices = conditions.flatMap(({ leadSources }, index) => (leadSources ? [index] : []));
   const sql = countsOf(session.engine, conditions, parameters);
   if (sql === null) return indices[0] ?? null;
-  const [row] = await session.query(planned(sql), parameters.values);
+  const [row] = await session.query(unprepared(sql), parameters.values);
   const counts: readonly unknown[] = Array.isArray(row?.counts) ? row.counts : [];
   let best: { readonly index: number; readonly count: number } | null = null;
   for (const [place, index] of indices.entries()) {

@@ -2,7 +2,7 @@
 import type { ListedRun, Listing, Page, Position, RunFilter, RunRecord, SearchableRun } from '../../../ports/stores/store.js';
 import { runRecordOf } from '../../records/run-rows.js';
 import { integer, integerOrNull, json, type Row, text, textOrNull } from '../connection/columns.js';
-import { planned, type Session, statement } from '../connection/connection.js';
+import { type Session, statement, unprepared } from '../connection/connection.js';
 import { RUN_IDENTITY_TABLES, RUN_RECORD_COLUMNS, RUN_RECORD_TABLES } from '../runs/run-rows.js';
 import {
   type Candidates,
@@ -123,8 +123,8 @@ function conditionsOfFields(
 ): Conditions<Omit<RunFilter, 'kind' | 'workflowUrlPrefix' | 'createdAt' | 'fromDate' | 'toDate'>> {
   const texts =
     (column: string) =>
-    (wanted: readonly string[], parameters: Parameters): Condition =>
-      anyOf(kind, column, wanted, parameters);
+    (values: readonly string[], parameters: Parameters): Condition =>
+      anyOf(kind, column, values, parameters);
   return {
     runKeys: texts('run_key'),
     workflowRunId: (id, parameters) => texts('workflow_run_id')([id], parameters),
@@ -134,10 +134,10 @@ function conditionsOfFields(
     flowControlKeys: texts('flow_key'),
     workflowUrls: texts('workflow_url'),
     callerIps: texts('caller_ip'),
-    labels: (wanted, parameters) => labelCondition(kind, wanted, parameters),
-    hosts: (wanted, parameters) => testOnly('url_host', wanted, parameters),
-    paths: (wanted, parameters) => testOnly('url_path', wanted, parameters),
-    statuses: (wanted, parameters) => statusCondition(kind, wanted, filter, parameters),
+    labels: (values, parameters) => labelCondition(kind, values, parameters),
+    hosts: (values, parameters) => testOnly('url_host', values, parameters),
+    paths: (values, parameters) => testOnly('url_path', values, parameters),
+    statuses: (values, parameters) => statusCondition(kind, values, filter, parameters),
   };
 }
 
@@ -215,7 +215,7 @@ async function listPage<Item>(
   const candidates = await candidatesOf(session, page, runsOf(kindOf(filter)), conditions, parameters);
   if (matchesNothing(filter)) return EMPTY_LISTING;
   const rows = await session.query(
-    planned(`
+    unprepared(`
     SELECT ${columns} FROM (${candidates}) c, LATERAL (
       SELECT * FROM run WHERE run.instance_id = $1 AND run.run_key = c.run_key
     ) ${tables.replace('run r', 'r')}

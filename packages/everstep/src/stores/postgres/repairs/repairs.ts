@@ -74,11 +74,11 @@ export function createPostgresRepairs(store: SqlSession): RepairStore {
       }));
     },
     async counts(id) {
-      const found = await store.read(
+      const foundRows = await store.read(
         rows(sql`
           SELECT state, canary, count(*) AS items FROM repair_item WHERE ${ofRepair(id)} GROUP BY state, canary`),
       );
-      return { all: countsOf(found), canary: countsOf(found.filter((row) => flag(row, 'canary'))) };
+      return { all: countsOf(foundRows), canary: countsOf(foundRows.filter((row) => flag(row, 'canary'))) };
     },
     async endedItems({ after, limit, instanceId, repairId }) {
       const started = await store.read(

@@ -10,11 +10,11 @@ import type { RemovalQuery } from '../../../ports/stores/store.js';
 import { integer, type Row, text } from '../connection/columns.js';
 import {
   type Database,
-  planned,
   type SqlValue,
   type Statement,
   statement,
   type TransactionSession,
+  unprepared,
 } from '../connection/connection.js';
 import { type Columns, columnArrays, columnNames, unnest } from '../connection/row-sets.js';
 import { sendGroupChanges } from '../dead-letters/dead-letter-group-writes.js';
@@ -66,13 +66,13 @@ const ENTRIES: RemovableRows = {
 };
 
 const keptBoundary = ({ ordered, ofState }: RemovableRows): Statement =>
-  planned(
+  unprepared(
     `SELECT x.place::text AS place FROM ${ordered} x WHERE x.instance_id = $1 AND ${ofState} ORDER BY x.place DESC OFFSET $3 LIMIT 1`,
   );
 
 /** The number of rows of a run is estimated from its journal, because a run has few other rows. */
 const searchStatement = ({ ordered, ofState, removable }: RemovableRows, bound: string): Statement =>
-  planned(`
+  unprepared(`
   SELECT x.run_key, x.place::text AS shown_place, (
     SELECT count(*) FROM step s WHERE s.instance_id = x.instance_id AND s.run_key = x.run_key) AS steps
   FROM ${ordered} x WHERE x.instance_id = $1 AND ${ofState} AND ${bound} AND ${removable} ORDER BY x.place LIMIT $4`);

@@ -11,7 +11,7 @@ import { type Session, statement } from '../connection/connection.js';
 const FIND = statement('SELECT run_key, instance_id FROM run_directory WHERE run_key = ANY($1::text[])');
 
 interface FoundInstances {
-  readonly found: ReadonlyMap<string, string>;
+  readonly instances: ReadonlyMap<string, string>;
   /** Why runs that were not found may still exist; null if they do not. */
   readonly failure: ServerUnavailableError | null;
 }
@@ -30,28 +30,28 @@ export class RunInstances {
 
   /** Returns the instances of the runs that exist, or that existed when they were first read. */
   async instancesOf(runKeys: Iterable<string>): Promise<ReadonlyMap<string, string>> {
-    const { found, failure } = await this.find(runKeys);
+    const { instances, failure } = await this.find(runKeys);
     if (failure) throw failure;
-    return found;
+    return instances;
   }
 
   /** The same, but with a failure instead of a rejection if others may be on a server that is down. */
   async find(runKeys: Iterable<string>): Promise<FoundInstances> {
-    const found = new Map<string, string>();
+    const instances = new Map<string, string>();
     const unknown: string[] = [];
     for (const runKey of runKeys) {
       const instanceId = this.recent.get(runKey);
       if (instanceId === undefined) unknown.push(runKey);
-      else found.set(runKey, instanceId);
+      else instances.set(runKey, instanceId);
     }
-    if (unknown.length === 0) return { found, failure: null };
+    if (unknown.length === 0) return { instances, failure: null };
     for (const row of await this.session.query(FIND, [unknown])) {
       const [runKey, instanceId] = [text(row, 'run_key'), text(row, 'instance_id')];
       this.remember(runKey, instanceId);
-      found.set(runKey, instanceId);
+      instances.set(runKey, instanceId);
     }
-    const isComplete = unknown.every((runKey) => found.has(runKey));
-    return { found, failure: isComplete ? null : (this.session.engine.servers?.anyDown ?? null) };
+    const isComplete = unknown.every((runKey) => instances.has(runKey));
+    return { instances, failure: isComplete ? null : (this.session.engine.servers?.anyDown ?? null) };
   }
 
   /** Records the runs of tasks or other rows that were read. Returns them. */

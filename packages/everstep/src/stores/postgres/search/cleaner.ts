@@ -4,16 +4,8 @@
  */
 import type pg from 'pg';
 import { integer, textOrNull } from '../connection/columns.js';
-import { type Database, statement } from '../connection/connection.js';
-import {
-  createTable,
-  findTable,
-  lockCollection,
-  retryOnTableChange,
-  type StoredNamespace,
-  tableOf,
-  unprepared,
-} from './collection.js';
+import { type Database, statement, unprepared } from '../connection/connection.js';
+import { createTable, findTable, lockCollection, retryOnTableChange, type StoredNamespace, tableOf } from './collection.js';
 import { rowsCounted } from './ranked-search.js';
 
 /** Maximum number of documents removed in one transaction. */

@@ -1,6 +1,6 @@
 /** Where the documents of an index are stored: its table, and the numbers of its namespaces. */
 import { flag, integer, text } from '../connection/columns.js';
-import { type Session, type Statement, statement, type TransactionSession } from '../connection/connection.js';
+import { type Session, statement, type TransactionSession, unprepared } from '../connection/connection.js';
 import { sqlStateOf } from '../connection/errors.js';
 
 const UNDEFINED_TABLE = '42P01';
@@ -35,9 +35,6 @@ export interface StoredNamespace {
 }
 
 export const tableOf = (collection: number): string => `search_document_${collection}`;
-
-/** Returns an unprepared statement: each table has its own statements, and a connection would keep them all. */
-export const unprepared = (sql: string): Statement => ({ name: '', text: sql });
 
 /** Returns SQL that creates a table. `repeats` counts words that occur more than once. `fields`: see document-text.ts. */
 export const createTable = (table: string): readonly string[] => [

@@ -14,7 +14,7 @@ import type {
 } from '../../../ports/stores/search-store.js';
 import { contentBytes, RECORD_BYTES } from '../../../ports/stores/stored-bytes.js';
 import { integer, text, textOrNull } from '../connection/columns.js';
-import { Database, type SqlValue, statement, type TransactionSession } from '../connection/connection.js';
+import { Database, type SqlValue, statement, type TransactionSession, unprepared } from '../connection/connection.js';
 import { Cleaner } from './cleaner.js';
 import {
   bytesOf,
@@ -25,7 +25,6 @@ import {
   lockNamespace,
   namespacesOf,
   type StoredNamespace,
-  unprepared,
 } from './collection.js';
 import { documentText } from './document-text.js';
 import { Values } from './filter-sql.js';
@@ -192,12 +191,12 @@ class PostgresSearchDocuments implements SearchDocuments {
   }
 
   async removeNamespace({ indexId, namespace }: Namespace): Promise<boolean> {
-    const gone = await this.database.transaction(async (session) => {
+    const markedRows = await this.database.transaction(async (session) => {
       if ((await lockCollection(session, indexId)) === null) return [];
       return session.query(MARK_GONE, [indexId, namespace]);
     });
     void this.cleaner.clean(indexId);
-    return gone.length > 0;
+    return markedRows.length > 0;
   }
 
   async storedBytes({ indexIds }: { readonly indexIds: readonly string[] }): Promise<number> {

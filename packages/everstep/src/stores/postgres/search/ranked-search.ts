@@ -8,8 +8,8 @@
 import type { DocumentBound, Filter, FoundDocument, SearchDocument } from '../../../ports/stores/search-store.js';
 import type { RequiredTags } from '../../shared/search/required-tags.js';
 import { integer, type Row, text, textOrNull } from '../connection/columns.js';
-import { type Session, statement } from '../connection/connection.js';
-import { type StoredNamespace, unprepared } from './collection.js';
+import { type Session, statement, unprepared } from '../connection/connection.js';
+import type { StoredNamespace } from './collection.js';
 import { lexeme, tagQuery, tagsOf, tagsOfFilter } from './document-text.js';
 import { filterSql, Values } from './filter-sql.js';
 import { termsOf } from './words.js';
@@ -52,7 +52,7 @@ export const documentOf = (row: Row): SearchDocument => ({
 });
 
 /**
- * * Returns SQL for documents in the order `n`, in which those beyond the bytes have no content. Lengths are known without
+ * Returns SQL for documents in the order `n`, in which those beyond the bytes have no content. Lengths are known without
  * reading the texts. `extraColumns` are also returned.
  */
 export const withinBytes = (documents: string, maxBytes: string, extraColumns = ''): string => `
@@ -187,11 +187,11 @@ export async function rankedSearch(
   const isNarrow = isSmall || (required !== null && boundOf(required, documentsOf) <= MAX_SCORED);
   const rare = isNarrow ? words : rarestWords(words);
   if (rare.length > 0) return runQuery(rare, '|');
-  const found = await runQuery(words, '&');
-  if (found.length >= limit || words.length === 1) return found;
-  const foundIds = new Set(found.map(({ id }) => id));
+  const matches = await runQuery(words, '&');
+  if (matches.length >= limit || words.length === 1) return matches;
+  const foundIds = new Set(matches.map(({ id }) => id));
   const additional = await runQuery(words.slice(0, 1), '|');
-  return [...found, ...additional.filter(({ id }) => !foundIds.has(id))].slice(0, limit);
+  return [...matches, ...additional.filter(({ id }) => !foundIds.has(id))].slice(0, limit);
 }
 
 /** Returns the server's estimate of the number of rows; below 0 if it was never analyzed, null if there is no table. */

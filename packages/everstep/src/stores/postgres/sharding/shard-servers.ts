@@ -1,5 +1,5 @@
 /**
- * * The servers of a cluster that have the rows of queue instances. A server that cannot be reached or refuses writes stops its
+ * The servers of a cluster that have the rows of queue instances. A server that cannot be reached or refuses writes stops its
  * instances only: statements that name one of them are refused without being sent, and reads over all servers omit them. A
  * periodic write detects whether it is back.
  */

@@ -64,9 +64,9 @@ export class DaySums {
 
 /** Returns the counts, newest days first. In PostgreSQL several rows may belong to one count. */
 export function* listDayCounts(instanceId: string, fromDay: number): Procedure<readonly DayCount[]> {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT instance_id, day, what, CAST(sum(count) AS bigint) AS count, max(last_at) AS last_at FROM day_count
     WHERE instance_id = ${instanceId} AND day >= ${fromDay}
     GROUP BY instance_id, day, what`);
-  return found.map(DAY_COUNT.read).sort((a, b) => b.day - a.day || (a.what < b.what ? 1 : -1));
+  return foundRows.map(DAY_COUNT.read).sort((a, b) => b.day - a.day || (a.what < b.what ? 1 : -1));
 }

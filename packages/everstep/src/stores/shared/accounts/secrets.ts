@@ -8,8 +8,8 @@ import { TEXT, table } from '../sql/table.js';
 const SECRET = table<{ readonly name: string; readonly value: string }>('secret', { name: TEXT, value: TEXT });
 
 function* findSecret(name: string): Procedure<string | null> {
-  const found = yield* row(sql`SELECT value FROM secret WHERE name = ${name}`);
-  return found && text(found, 'value');
+  const foundRow = yield* row(sql`SELECT value FROM secret WHERE name = ${name}`);
+  return foundRow && text(foundRow, 'value');
 }
 
 function* listSecrets() {

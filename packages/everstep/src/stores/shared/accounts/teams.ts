@@ -37,10 +37,10 @@ const lockTeam = function* (teamId: string): Procedure<boolean> {
 };
 
 function* isLastOwner(teamId: string, userId: string): Procedure<boolean> {
-  const found = yield* row(sql`
+  const foundRow = yield* row(sql`
     SELECT EXISTS (SELECT 1 FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId} AND role = 'owner')
       AND NOT EXISTS (SELECT 1 FROM team_member WHERE team_id = ${teamId} AND user_id <> ${userId} AND role = 'owner') AS last`);
-  return found !== null && flag(found, 'last');
+  return foundRow !== null && flag(foundRow, 'last');
 }
 
 const upsertMember = (member: MemberRecord): Procedure<void> =>
@@ -53,25 +53,25 @@ export function* createTeam(team: TeamRecord, owner: MemberRecord): Procedure<vo
 }
 
 export function* findTeam(teamId: string): Procedure<TeamRecord | null> {
-  const found = yield* row(sql`SELECT * FROM team WHERE team_id = ${teamId}`);
-  return found && TEAM.read(found);
+  const foundRow = yield* row(sql`SELECT * FROM team WHERE team_id = ${teamId}`);
+  return foundRow && TEAM.read(foundRow);
 }
 
 /** Returns the teams of the user in the order of creation, with the user's role in each. */
 export function* listTeams(userId: string): Procedure<readonly (TeamRecord & { readonly role: Role })[]> {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT t.*, m.role FROM team_member m JOIN team t ON t.team_id = m.team_id WHERE m.user_id = ${userId}`);
-  return found
+  return foundRows
     .toSorted((a, b) => integer(a, 'seq') - integer(b, 'seq'))
     .map((team) => ({ ...TEAM.read(team), role: word(team, 'role', ROLES) }));
 }
 
 /** Returns whether the account, of a user or a team, owns queue instances or search indexes. */
 export function* ownsSomething(accountId: string): Procedure<boolean> {
-  const found = yield* row(sql`
+  const foundRow = yield* row(sql`
     SELECT EXISTS (SELECT 1 FROM queue_instance WHERE account_id = ${accountId})
       OR EXISTS (SELECT 1 FROM search_index WHERE account_id = ${accountId} AND ${isFalse('deleted')}) AS owns`);
-  return found === null || flag(found, 'owns');
+  return foundRow === null || flag(foundRow, 'owns');
 }
 
 /** Removes the user from all teams, as `deleteUser` describes. Returns the deleted teams, or `last-owner` if nothing changed. */
@@ -109,15 +109,15 @@ export function* deleteTeam(teamId: string): Procedure<'deleted' | 'not-found' |
 
 /** Returns the members in the order in which they were added. */
 export function* listMembers(teamId: string): Procedure<readonly MemberRecord[]> {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT m.*, u.email FROM team_member m JOIN account_user u ON u.user_id = m.user_id
     WHERE m.team_id = ${teamId} ORDER BY m.seq`);
-  return found.map((member) => ({ ...MEMBER.read(member), email: text(member, 'email') }));
+  return foundRows.map((member) => ({ ...MEMBER.read(member), email: text(member, 'email') }));
 }
 
 export function* roleInTeam(teamId: string, userId: string): Procedure<Role | null> {
-  const found = yield* row(sql`SELECT role FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId}`);
-  return found && word(found, 'role', ROLES);
+  const foundRow = yield* row(sql`SELECT role FROM team_member WHERE team_id = ${teamId} AND user_id = ${userId}`);
+  return foundRow && word(foundRow, 'role', ROLES);
 }
 
 /** Adds the member or changes its role; the time of adding stays. Fails if there is no such team or user. */

@@ -48,8 +48,8 @@ const CHANGEABLE = table<Pick<Alert, 'lastAt' | 'endedAt' | 'occurrences' | 'det
 /** Stops the transaction of a round that another process has already completed. */
 class AlreadyDone extends Error {}
 
-function alertOf(found: Parameters<typeof ALERT.read>[0]): Alert {
-  const { instanceId: _instance, ...alert } = ALERT.read(found);
+function alertOf(columns: Parameters<typeof ALERT.read>[0]): Alert {
+  const { instanceId: _instance, ...alert } = ALERT.read(columns);
   return alert;
 }
 
@@ -57,9 +57,9 @@ export const addAlertEvent = ({ instanceId, event }: WriteOf<'alert'>): Procedur
   send(EVENT.insert({ instanceId, eventId: event.eventId, content: event }));
 
 function* events(instanceId: string, limit: number): Procedure<readonly AlertEvent[]> {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT content FROM alert_event WHERE instance_id = ${instanceId} ORDER BY event_id LIMIT ${limit}`);
-  return found.map((eventRow) => parsed<AlertEvent>(eventRow, 'content'));
+  return foundRows.map((eventRow) => parsed<AlertEvent>(eventRow, 'content'));
 }
 
 function* alerts(condition: Sql): Procedure<readonly Alert[]> {
@@ -110,10 +110,10 @@ export function createAlertStore(store: SqlStore): AlertStore {
         alerts(sql`instance_id = ${instanceId} AND notify_at <= ${before} ORDER BY notify_at, alert_id LIMIT ${limit}`),
       ),
     async countNotified({ instanceId, since }) {
-      const found = await store.read(
+      const foundRow = await store.read(
         row(sql`SELECT count(*) AS notices FROM alert WHERE instance_id = ${instanceId} AND notified_at >= ${since}`),
       );
-      return found ? integer(found, 'notices') : 0;
+      return foundRow ? integer(foundRow, 'notices') : 0;
     },
     moveNotice: ({ instanceId, alert, notifyAt, now }) =>
       store.write(() =>

@@ -28,8 +28,8 @@ export function writeHold({ instanceId, origin, hold }: WriteOf<'hold'>): Proced
 
 /** Returns the holds of the instance, ordered by origin. */
 export function* listHolds(instanceId: string): Procedure<readonly DestinationHold[]> {
-  const found = yield* rows(sql`SELECT * FROM destination_hold WHERE ${ofInstance(instanceId)} ORDER BY origin`);
-  return found.map((holdRow) => {
+  const foundRows = yield* rows(sql`SELECT * FROM destination_hold WHERE ${ofInstance(instanceId)} ORDER BY origin`);
+  return foundRows.map((holdRow) => {
     const { heldBy: by, ...hold } = HOLD.read(holdRow);
     return { ...hold, by };
   });
@@ -41,6 +41,6 @@ export const writeSettings = ({ instanceId, settings }: WriteOf<'settings'>): Pr
 
 /** Returns the settings of the instance; null if it has set nothing. */
 export function* findInstanceSettings(instanceId: string): Procedure<InstanceSettings | null> {
-  const found = yield* row(sql`SELECT settings FROM instance_settings WHERE ${ofInstance(instanceId)}`);
-  return found && SETTINGS.read(found).settings;
+  const foundRow = yield* row(sql`SELECT settings FROM instance_settings WHERE ${ofInstance(instanceId)}`);
+  return foundRow && SETTINGS.read(foundRow).settings;
 }

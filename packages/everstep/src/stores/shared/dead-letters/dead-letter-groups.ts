@@ -129,11 +129,11 @@ export function* records(
   const hours = sql`
     SELECT h.hour, h.count FROM dead_letter_group_hour h
     WHERE ${ofGroup('h')} AND h.hour BETWEEN ${hourOf(now) - HISTOGRAM_HOURS + 1} AND ${hourOf(now)} ORDER BY h.hour`;
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT g.*, ${listOf('workflow_url, entries', workflows)} AS workflows, ${listOf('hour, count', hours)} AS hours
     FROM dead_letter_group g WHERE g.${ofInstance(instanceId)} AND g.fingerprint ${isOneOf(fingerprints)}`);
   const newest = yield* examples(instanceId, fingerprints);
-  const byFingerprint = new Map(found.map((groupRow) => [text(groupRow, 'fingerprint'), groupRow]));
+  const byFingerprint = new Map(foundRows.map((groupRow) => [text(groupRow, 'fingerprint'), groupRow]));
   return fingerprints.flatMap((fingerprint) => {
     const group = byFingerprint.get(fingerprint);
     if (!group) return [];

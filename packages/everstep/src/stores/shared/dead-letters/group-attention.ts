@@ -28,12 +28,12 @@ export const triagedGroupOf = (row: Row): TriagedGroup => ({
 
 /** Groups with entries about which users have decided, the most recently seen first. */
 function* triagedGroups({ instanceId, kind }: DeadLetterGroupsQuery) {
-  const found = yield* rows(sql`
+  const foundRows = yield* rows(sql`
     SELECT fingerprint, first_seen_at, acknowledged_at, regressed_at, triage
     FROM dead_letter_group ${withIndex('dead_letter_group_triaged')}
     WHERE ${ofInstance(instanceId)} AND kind = ${kind} AND triage IS NOT NULL AND entries > 0
     ORDER BY last_seen_at DESC, fingerprint`);
-  return found.map((groupRow) => ({ fingerprint: text(groupRow, 'fingerprint'), ...triagedGroupOf(groupRow) }));
+  return foundRows.map((groupRow) => ({ fingerprint: text(groupRow, 'fingerprint'), ...triagedGroupOf(groupRow) }));
 }
 
 export function* groupsNeedingAttention(
@@ -56,13 +56,13 @@ export function* groupsNeedingAttention(
 
 export function* totals(query: DeadLetterGroupsQuery): Procedure<DeadLetterGroupTotals> {
   const { instanceId, kind, now } = query;
-  const found = yield* row(sql`
+  const foundRow = yield* row(sql`
     SELECT count(*) AS number, CAST(coalesce(sum(entries), 0) AS bigint) AS entries,
       coalesce(sum(CASE WHEN rank = 0 THEN 1 ELSE 0 END), 0) AS regressed,
       coalesce(sum(CASE WHEN rank = 1 AND first_seen_at > ${now - NEW_FOR_MS} THEN 1 ELSE 0 END), 0) AS new
     FROM dead_letter_group ${withIndex('dead_letter_group_listed')}
     WHERE ${ofInstance(instanceId)} AND kind = ${kind} AND entries > 0`);
-  const countOf = (name: string): number => (found ? integer(found, name) : 0);
+  const countOf = (name: string): number => (foundRow ? integer(foundRow, name) : 0);
   const counts = countsWithTriage({ new: countOf('new'), regressed: countOf('regressed') }, yield* triagedGroups(query), now);
   return { ...counts, groups: countOf('number'), entries: countOf('entries') };
 }

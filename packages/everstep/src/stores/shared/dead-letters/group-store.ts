@@ -22,9 +22,9 @@ function stateAfter({ kind, at, by }: GroupMark): Sql {
 function* mark(instanceId: string, fingerprint: string, by: GroupMark): Procedure<MarkOutcome> {
   const group = sql`${ofInstance(instanceId)} AND fingerprint = ${fingerprint}`;
   // Locked, so that no note is lost when two are added at the same time.
-  const found = yield* row(sql`SELECT triage FROM dead_letter_group WHERE ${group} ${FOR_UPDATE}`);
-  if (!found) return 'not-found';
-  const triage = triaged(TRIAGE.read(found, 'triage'), by);
+  const foundRow = yield* row(sql`SELECT triage FROM dead_letter_group WHERE ${group} ${FOR_UPDATE}`);
+  if (!foundRow) return 'not-found';
+  const triage = triaged(TRIAGE.read(foundRow, 'triage'), by);
   if (typeof triage === 'string') return triage;
   yield* send(sql`UPDATE dead_letter_group SET triage = ${TRIAGE.write(triage)}${stateAfter(by)} WHERE ${group}`);
   return 'done';

@@ -177,14 +177,14 @@ export function* write(instanceId: string, { period, start, scope, workflow, cou
 }
 
 function* readPeriods(instanceId: string, period: number, starts: ReadonlySet<number>): Procedure<readonly Row[]> {
-  const found: Row[] = [];
+  const foundRows: Row[] = [];
   for (const start of starts)
-    found.push(
+    foundRows.push(
       ...(yield* rows(sql`
         SELECT period, start, scope, workflow, started, succeeded, failed, canceled, durations, steps FROM insight ${BY_START}
         WHERE ${ofInstance(instanceId)} AND period = ${period} AND start = ${start}`)),
     );
-  return found;
+  return foundRows;
 }
 
 /** Adds the counters of some commits of the instance. Returns their number; 0 if there are none. */

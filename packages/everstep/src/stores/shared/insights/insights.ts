@@ -61,11 +61,11 @@ function* read({ instanceId, parts, index = raw(''), condition, columns, emptyCo
 
 /** Calls `visit` with the counters of each commit in the time, by minute. The workflow of plain messages is null. */
 function visitCommits(
-  found: readonly Row[],
+  foundRows: readonly Row[],
   { from, to }: InsightTime,
   visit: (minute: number, workflow: string | null, counts: () => RunCounts) => void,
 ): void {
-  for (const row of found) {
+  for (const row of foundRows) {
     const delta = textOrNull(row, 'counts');
     if (delta === null) continue;
     for (const stored of countsOfDelta(delta))
@@ -89,7 +89,7 @@ function* series(query: InsightSeriesQuery): Procedure<readonly InsightPoint[]> 
   const { instanceId, subject, period } = query;
   const scope = typeof subject === 'string' ? SCOPES[subject] : SCOPES.workflow;
   const workflow = typeof subject === 'string' ? '' : subject.workflow;
-  const found = yield* read({
+  const foundRows = yield* read({
     instanceId,
     // A day without its own counters is read as hours.
     parts: period === 'day' ? yield* partsOfTime(instanceId, query) : periodsIn(period, query),
@@ -97,8 +97,8 @@ function* series(query: InsightSeriesQuery): Procedure<readonly InsightPoint[]> 
     ...RUNS,
   });
   const points = new Map<number, RunCounts>();
-  for (const row of found) if (isOfPeriod(row)) mergeInto(points, startIn(period, integer(row, 'start')), runsOfRow(row));
-  visitCommits(found, query, (minute, countedWorkflow, counts) => {
+  for (const row of foundRows) if (isOfPeriod(row)) mergeInto(points, startIn(period, integer(row, 'start')), runsOfRow(row));
+  visitCommits(foundRows, query, (minute, countedWorkflow, counts) => {
     if (matchesSubject(subject, countedWorkflow)) mergeInto(points, startIn(period, minute), { ...counts(), steps: new Map() });
   });
   return [...points].map(([start, counts]) => ({ start, counts })).sort((a, b) => a.start - b.start);
@@ -110,7 +110,7 @@ function matchesSubject(subject: InsightSeriesQuery['subject'], workflow: string
 }
 
 function* workflowSum({ instanceId, workflow, from, to }: WorkflowSumQuery): Procedure<RunCounts> {
-  const found = yield* read({
+  const foundRows = yield* read({
     instanceId,
     parts: yield* partsOfTime(instanceId, { from, to }),
     condition: sql`scope = ${SCOPES.workflow} AND workflow = ${workflow}`,
@@ -118,15 +118,15 @@ function* workflowSum({ instanceId, workflow, from, to }: WorkflowSumQuery): Pro
     emptyColumns: sql`${RUNS.emptyColumns}, ''`,
   });
   const sum = noCounts();
-  for (const row of found) if (isOfPeriod(row)) addCounts(sum, countsOfRow(row));
-  visitCommits(found, { from, to }, (_, countedWorkflow, counts) => {
+  for (const row of foundRows) if (isOfPeriod(row)) addCounts(sum, countsOfRow(row));
+  visitCommits(foundRows, { from, to }, (_, countedWorkflow, counts) => {
     if (countedWorkflow === workflow) addCounts(sum, counts());
   });
   return sum;
 }
 
 function* workflowTotals({ instanceId, from, to }: WorkflowTotalsQuery): Procedure<readonly WorkflowTotals[]> {
-  const found = yield* read({
+  const foundRows = yield* read({
     instanceId,
     parts: yield* partsOfTime(instanceId, { from, to }),
     index: BY_START,
@@ -150,7 +150,7 @@ function* workflowTotals({ instanceId, from, to }: WorkflowTotalsQuery): Procedu
     sum.failed += counts.failed;
     sum.canceled += counts.canceled;
   };
-  for (const row of found)
+  for (const row of foundRows)
     if (isOfPeriod(row))
       add(text(row, 'workflow'), {
         started: integer(row, 'started'),
@@ -158,7 +158,7 @@ function* workflowTotals({ instanceId, from, to }: WorkflowTotalsQuery): Procedu
         failed: integer(row, 'failed'),
         canceled: integer(row, 'canceled'),
       });
-  visitCommits(found, { from, to }, (_, workflow, counts) => {
+  visitCommits(foundRows, { from, to }, (_, workflow, counts) => {
     if (workflow !== null) add(workflow, counts());
   });
   return [...sums.values()];

@@ -51,8 +51,8 @@ function readDatabase<Result>(file: string, read: (database: DatabaseSync) => Re
 }
 
 function problemsOf(database: DatabaseSync): readonly string[] {
-  const found = database.prepare(`PRAGMA integrity_check(${MAX_PROBLEMS})`).all();
-  return found.map((row) => text(row, 'integrity_check')).filter((line) => line !== 'ok');
+  const problems = database.prepare(`PRAGMA integrity_check(${MAX_PROBLEMS})`).all();
+  return problems.map((row) => text(row, 'integrity_check')).filter((line) => line !== 'ok');
 }
 
 /** Returns the version of its schema. Throws StoreOpenError if the file is not a store or is newer than this version. */

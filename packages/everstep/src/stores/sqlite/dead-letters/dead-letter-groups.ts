@@ -48,7 +48,7 @@ export function createSqliteDeadLetterGroups(parts: StoreParts, store: SqlSessio
     addAudit: addSealedAudit,
     examples,
     async ungrouped({ limit }) {
-      const found = await store.read(
+      const foundRows = await store.read(
         rows(sql`
           SELECT t.instance_id, d.dlq_id, d.fingerprint, d.failed_by, ${raw(SHORT_RESPONSE)}, d.response_status, d.error, r.workflow_url, a.name, a.cause, a.message,
             CASE WHEN r.settings ->> 'message' IS NULL THEN 'workflow' ELSE 'message' END AS kind
@@ -57,7 +57,7 @@ export function createSqliteDeadLetterGroups(parts: StoreParts, store: SqlSessio
             SELECT max(x.seq) FROM attempt x WHERE x.run_seq = d.run_seq AND x.slot >= 0 AND x.retry_at IS NULL)
           WHERE d.rules < 2 AND d.seq > 0 ORDER BY d.seq LIMIT ${limit}`),
       );
-      return found.map(ungroupedOf);
+      return foundRows.map(ungroupedOf);
     },
     group: ({ entries }) =>
       store.write(function* () {

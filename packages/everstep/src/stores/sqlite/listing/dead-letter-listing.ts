@@ -98,8 +98,8 @@ export class DeadLetterListing {
 
   /** Returns whether the filter by kind excludes any entry. Few instances have entries of both kinds. */
   private hasOthers(tenant: number, kind: RunKind): boolean {
-    const others = stateValues(kind === 'workflow' ? 'message' : 'workflow', STATES);
-    return this.parts.facetReader.anyOf(tenant, FACET.deadLetterState, others, 'up').seek(0) !== null;
+    const otherStates = stateValues(kind === 'workflow' ? 'message' : 'workflow', STATES);
+    return this.parts.facetReader.anyOf(tenant, FACET.deadLetterState, otherStates, 'up').seek(0) !== null;
   }
 
   private withRunIdPrefix(selection: Selection, prefix: string): void {

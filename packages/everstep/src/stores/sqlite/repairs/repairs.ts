@@ -19,11 +19,11 @@ const COUNTED_PER_TURN = 50_000;
 
 const ENDS: Readonly<Record<string, EndedItem['state']>> = { succeeded: 'succeeded', failed: 'failed', canceled: 'canceled' };
 
-function endedOf(found: Row): EndedItem | null {
-  const [n, canary, status] = [integer(found, 'n'), flag(found, 'canary'), textOrNull(found, 'status')];
+function endedOf(foundRow: Row): EndedItem | null {
+  const [n, canary, status] = [integer(foundRow, 'n'), flag(foundRow, 'canary'), textOrNull(foundRow, 'status')];
   if (status === null) return goneItem(n, canary);
   const state = ENDS[status];
-  return state ? { n, canary, state, newDlqId: textOrNull(found, 'dlq_id'), error: textOrNull(found, 'error') } : null;
+  return state ? { n, canary, state, newDlqId: textOrNull(foundRow, 'dlq_id'), error: textOrNull(foundRow, 'error') } : null;
 }
 
 async function describe(store: SqlSession, instanceId: string, dlqIds: readonly string[]): Promise<readonly RepairableEntry[]> {
@@ -44,12 +44,12 @@ async function describe(store: SqlSession, instanceId: string, dlqIds: readonly 
 /** Counts cohorts here: grouping in SQL would sort all entries, and an index is not worth it for a single query per repair. */
 async function cohorts(store: SqlSession, id: RepairId): Promise<readonly RepairCohort[]> {
   const cohortsByKey = new Map<string, { readonly workflowUrl: string; readonly fingerprint: string | null; count: number }>();
-  for (let found: readonly Row[] = [], after = -1; ; await nextTurn()) {
-    found = store.run(
+  for (let foundRows: readonly Row[] = [], after = -1; ; await nextTurn()) {
+    foundRows = store.run(
       rows(sql`
         SELECT n, workflow_url, fingerprint FROM repair_item WHERE ${ofRepair(id)} AND n > ${after} ORDER BY n LIMIT ${READ_PER_TURN}`),
     );
-    for (const groupRow of found) {
+    for (const groupRow of foundRows) {
       const workflowUrl = text(groupRow, 'workflow_url');
       const fingerprint = textOrNull(groupRow, 'fingerprint');
       // A fingerprint has no space and is not empty.
@@ -58,8 +58,8 @@ async function cohorts(store: SqlSession, id: RepairId): Promise<readonly Repair
       cohort.count++;
       cohortsByKey.set(key, cohort);
     }
-    const last = found.at(-1);
-    if (last === undefined || found.length < READ_PER_TURN) break;
+    const last = foundRows.at(-1);
+    if (last === undefined || foundRows.length < READ_PER_TURN) break;
     after = integer(last, 'n');
   }
   return [...cohortsByKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cohort]) => cohort);
