@@ -139,7 +139,7 @@ export class ReplyBytes {
     const waiter: Waiter = {
       reply: this,
       amount,
-      // Even when several replies of an account start last, one of them must be able to finish.
+      // When several replies of an account start while little is free, one of them must still be able to finish.
       margin: isFirstStep ? 2 * budget.limits.maxReplyBytes : 0,
       granted: () => {
         this.waiter = null;

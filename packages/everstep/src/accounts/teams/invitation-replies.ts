@@ -83,9 +83,9 @@ export function createInvitationReplies(options: InvitationOptions): InvitationR
         if (!invitation) return NO_INVITATION;
         const { invitationId, teamId, email } = invitation;
         // Anyone with the secret may decline, without a login.
-        const invited: Principal = { user: { userId: '', email, createdAt: 0 }, address };
+        const invitee: Principal = { user: { userId: '', email, createdAt: 0 }, address };
         const change = { action: 'team.decline-invitation', subject: teamId, details: { email }, accountIds: [teamId] };
-        const deleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(invited, change) });
+        const deleted = await accounts.deleteInvitation({ invitationId, audit: rules.audit(invitee, change) });
         return deleted ? done(null) : NO_INVITATION;
       }),
   };

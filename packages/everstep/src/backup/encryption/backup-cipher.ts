@@ -65,7 +65,7 @@ export function cipherFor(encryption: Encryption, secret: BackupSecret | null): 
   return cipherOf(encryption, key);
 }
 
-export const isSameSeal = (seal: string, other: string): boolean => {
-  const [sealBytes, otherBytes] = [Buffer.from(seal), Buffer.from(other)];
+export const isSameSeal = (seal: string, otherSeal: string): boolean => {
+  const [sealBytes, otherBytes] = [Buffer.from(seal), Buffer.from(otherSeal)];
   return sealBytes.length === otherBytes.length && timingSafeEqual(sealBytes, otherBytes);
 };

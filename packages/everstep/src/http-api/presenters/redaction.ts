@@ -33,8 +33,8 @@ function redactValue(value: unknown, redact: Redaction): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, element]) => {
       if (redact.fields.includes(name)) return [name, REDACTED];
-      const shown = name === 'headers' && isObject(element) ? redactHeaders(element, redact) : element;
-      return [name, redactValue(shown, redact)];
+      const redacted = name === 'headers' && isObject(element) ? redactHeaders(element, redact) : element;
+      return [name, redactValue(redacted, redact)];
     }),
   );
 }
@@ -93,8 +93,8 @@ export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint
   } catch {
     return redact.fields.length === 0 ? body : REDACTED_BYTES;
   }
-  const shown = shownJson(text, redact);
-  return shown === text ? body : Buffer.from(shown);
+  const redacted = shownJson(text, redact);
+  return redacted === text ? body : Buffer.from(redacted);
 }
 
 /**
@@ -103,11 +103,11 @@ export function shownBody(body: Uint8Array, redact: Redaction | undefined): Uint
  */
 export function shownBeginning(body: Uint8Array, redact: Redaction | undefined): Uint8Array {
   if (!redact || body.byteLength === 0) return body;
-  const shown = shownBody(body, redact);
-  if (shown !== body || !hidesHeaders(redact)) return shown;
+  const redacted = shownBody(body, redact);
+  if (redacted !== body || !hidesHeaders(redact)) return redacted;
   try {
     parseJson(utf8.decode(body));
-    return shown;
+    return redacted;
   } catch {
     return REDACTED_BYTES;
   }

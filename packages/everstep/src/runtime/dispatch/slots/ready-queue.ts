@@ -85,7 +85,7 @@ export class ReadyQueue {
   private readonly backlog: FairShare;
   private reservedTotal = 0;
   /** Whether deliveries that could start at their host wait because all slots are taken. */
-  private full = false;
+  private slotsExhausted = false;
   private lastCounted = false;
 
   constructor(limits: ReadyQueueLimits) {
@@ -152,10 +152,10 @@ export class ReadyQueue {
     const load = this.hosts.get(host);
     const free = this.free(host);
     const waiting = load ? this.waitingForSlot(host, load, free) : 0;
-    if (!this.full && waiting === 0) return free;
-    const turn = this.full ? this.lastCounted : (load?.lastCounted ?? false);
-    const shared = sharedSlots(free, turn);
-    return this.full ? shared : Math.max(free - waiting, shared);
+    if (!this.slotsExhausted && waiting === 0) return free;
+    const lastWasCounted = this.slotsExhausted ? this.lastCounted : (load?.lastCounted ?? false);
+    const shared = sharedSlots(free, lastWasCounted);
+    return this.slotsExhausted ? shared : Math.max(free - waiting, shared);
   }
 
   /** Like `free`, for the instance at all hosts; infinite if it has no limit. */
@@ -218,23 +218,23 @@ export class ReadyQueue {
    * deliveries of an instance may be among them. An account that was served waits behind the others, including in later calls.
    */
   drain(freshAllowed: (instanceId: string) => number, start: (delivery: Delivery) => void): void {
-    const freshLeft = new Map<string, number>();
-    const freshLeftOf = (instanceId: string): number => {
-      const count = freshLeft.get(instanceId) ?? freshAllowed(instanceId);
-      freshLeft.set(instanceId, count);
+    const remainingFresh = new Map<string, number>();
+    const remainingFreshOf = (instanceId: string): number => {
+      const count = remainingFresh.get(instanceId) ?? freshAllowed(instanceId);
+      remainingFresh.set(instanceId, count);
       return count;
     };
-    this.full = false;
+    this.slotsExhausted = false;
     // An account that is moved behind the others comes up again in this same loop.
     for (const instances of this.turns.values()) {
       if (this.started.size >= this.limits.maxInFlight) {
-        this.full = true;
+        this.slotsExhausted = true;
         return;
       }
       for (const instance of instances.values()) {
-        const queued = this.nextCounted(instance) ?? this.nextInTurn(instance, freshLeftOf);
+        const queued = this.nextCounted(instance) ?? this.nextInTurn(instance, remainingFreshOf);
         if (!queued) continue;
-        if (queued.urgency === 'fresh') freshLeft.set(instance.instanceId, freshLeftOf(instance.instanceId) - 1);
+        if (queued.urgency === 'fresh') remainingFresh.set(instance.instanceId, remainingFreshOf(instance.instanceId) - 1);
         this.startQueued(instance, queued);
         start(queued.delivery);
         break;
@@ -263,13 +263,13 @@ export class ReadyQueue {
   }
 
   /** Returns the next delivery other than a counted start. It cannot take a reserved slot. */
-  private nextInTurn(instance: InstanceLoad, freshLeft: (instanceId: string) => number): QueuedDelivery | null {
+  private nextInTurn(instance: InstanceLoad, remainingFresh: (instanceId: string) => number): QueuedDelivery | null {
     const { instanceId, queued } = instance;
     if (instance.waiting === 0 || this.unreservedOf(instance) <= 0) return null;
-    const startFresh = queued.lengthOf('fresh') > 0 && freshLeft(instanceId) > 0;
+    const startFresh = queued.lengthOf('fresh') > 0 && remainingFresh(instanceId) > 0;
     if (!startFresh && queued.lengthOf('continuing') === 0) return null;
     if (this.slots.free - this.reservedTotal <= 0) {
-      this.full = true;
+      this.slotsExhausted = true;
       return null;
     }
     if (!this.slots.allows(instanceId)) return null;

@@ -155,11 +155,11 @@ export function* putInvitation(invitation: InvitationRecord): Procedure<void> {
 export function* findInvitation(
   query: { readonly invitationId: string } | { readonly secretHash: string },
 ): Procedure<InvitationRecord | null> {
-  const found =
+  const foundRow =
     'invitationId' in query
       ? yield* row(sql`SELECT * FROM invitation WHERE invitation_id = ${query.invitationId}`)
       : yield* row(sql`SELECT * FROM invitation WHERE secret_hash = ${query.secretHash}`);
-  return found && INVITATION.read(found);
+  return foundRow && INVITATION.read(foundRow);
 }
 
 /** Returns the invitations in the order of creation. */

@@ -89,12 +89,12 @@ function* chained({ after, limit, from, to }: Parameters<AuditStore['chained']>[
 }
 
 function* links(after: number, limit: number): Procedure<readonly ChainLink[]> {
-  const found = (yield* rows(hashesAfter(after, limit))).map(positionOf);
-  const last = found.length < limit ? (yield* head()).seq : (found.at(-1)?.seq ?? after);
+  const positions = (yield* rows(hashesAfter(after, limit))).map(positionOf);
+  const last = positions.length < limit ? (yield* head()).seq : (positions.at(-1)?.seq ?? after);
   const entries = (yield* rows(entriesIn(after, last, limit))).map(
     (entryRow) => [integer(entryRow, 'seq'), AUDIT_LOG.read(entryRow)] as const,
   );
-  return linksOf(new Map(found.map(({ seq, hash }) => [seq, hash])), new Map(entries), limit);
+  return linksOf(new Map(positions.map(({ seq, hash }) => [seq, hash])), new Map(entries), limit);
 }
 
 function* removeBefore(before: number, limit: number): Procedure<number> {

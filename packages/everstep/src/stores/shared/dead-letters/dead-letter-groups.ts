@@ -34,7 +34,7 @@ export const [RANK_REGRESSED, RANK_NEW] = [REGRESSED, NEW];
 
 /** The triage column is null until a user decides something. */
 export const TRIAGE: Column<GroupTriage> = {
-  read: (found, name) => (found[name] === null ? NO_TRIAGE : json<GroupTriage>(found, name)),
+  read: (foundRow, name) => (foundRow[name] === null ? NO_TRIAGE : json<GroupTriage>(foundRow, name)),
   write: (triage) => JSON.stringify(triage),
 };
 
@@ -204,19 +204,19 @@ export function* groupsFrom(
       sql`SELECT ${raw(String(at))} AS part, g.fingerprint, g.last_seen_at FROM dead_letter_group g ${index} WHERE ${conditions} ${end}`,
     );
   });
-  const found = (yield* rows(joinSql(statements, ' UNION ALL '))).map((row) => ({
+  const foundGroups = (yield* rows(joinSql(statements, ' UNION ALL '))).map((row) => ({
     part: integer(row, 'part'),
     lastSeenAt: integer(row, 'last_seen_at'),
     fingerprint: text(row, 'fingerprint'),
   }));
-  return found.sort(inOrder);
+  return foundGroups.sort(inOrder);
 }
 
 export function* list(page: DeadLetterGroupPage, specific: StoreSpecificGroups): Procedure<Listing<DeadLetterGroupRecord>> {
   const { instanceId, now, after, limit } = page;
-  const found = yield* groupsFrom(page, after === null ? undefined : positionFrom(after));
-  const fingerprints = found.slice(0, limit).map(({ fingerprint }) => fingerprint);
-  const last = found.length > limit ? found[limit - 1] : undefined;
+  const foundGroups = yield* groupsFrom(page, after === null ? undefined : positionFrom(after));
+  const fingerprints = foundGroups.slice(0, limit).map(({ fingerprint }) => fingerprint);
+  const last = foundGroups.length > limit ? foundGroups[limit - 1] : undefined;
   return {
     items: yield* records(instanceId, fingerprints, now, specific),
     next: last ? `${last.part}-${last.lastSeenAt}-${last.fingerprint}` : null,

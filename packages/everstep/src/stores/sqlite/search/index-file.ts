@@ -54,7 +54,7 @@ export class IndexFile {
     if (!this.selectNamespace.get(namespace) && this.namespaces().length >= maxNamespaces) return 'too-many-namespaces';
     transact(this.database, () => {
       const { rows } = this.find(namespace) ?? this.create(namespace);
-      rows.count(documents.map((document) => rows.upsert(document)));
+      rows.addToCounts(documents.map((document) => rows.upsert(document)));
     });
     return 'done';
   }
@@ -101,7 +101,7 @@ export class IndexFile {
     const opened = this.find(namespace);
     if (!opened || ids.length === 0) return 0;
     return transact(this.database, () => {
-      return -opened.rows.count(ids.map((id) => opened.rows.remove(id)));
+      return -opened.rows.addToCounts(ids.map((id) => opened.rows.remove(id)));
     });
   }
 

@@ -104,7 +104,7 @@ export class NamespaceRows {
   }
 
   /** Returns the number of created documents minus that of removed ones. */
-  count(differences: readonly Difference[]): number {
+  addToCounts(differences: readonly Difference[]): number {
     let [documents, bytes] = [0, 0];
     for (const difference of differences) {
       documents += difference.documents;
@@ -141,9 +141,9 @@ export class NamespaceRows {
       .prepare(`SELECT max(seq) AS last FROM (SELECT seq FROM document_${this.seq} WHERE seq >= ? ORDER BY seq LIMIT ?)`)
       .get(from, rows)?.last;
     if (typeof upTo !== 'number') return { ids: [], next: null };
-    const found = this.database
+    const foundRows = this.database
       .prepare(`SELECT d.id FROM document_${this.seq} d WHERE d.seq BETWEEN ? AND ? AND ${sql}`)
       .all(from, upTo, ...values);
-    return { ids: found.map((row) => text(row, 'id')), next: upTo + 1 };
+    return { ids: foundRows.map((row) => text(row, 'id')), next: upTo + 1 };
   }
 }
